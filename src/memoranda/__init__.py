@@ -9,6 +9,8 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
+# The public names of each module. They are imported at first use, so that the command starts fast.
+# `__init__.pyi` tells them to type checkers.
 _MODULES = {
     "memoranda.api": (
         "Memory",
@@ -120,8 +122,6 @@ _MODULES = {
     ),
     "memoranda.transfer.jsonl": ("Tally",),
 }
-"""The public names of each module. They are imported at first use, so that the command starts fast.
-`__init__.pyi` tells them to type checkers."""
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -2,7 +2,7 @@
 `memoranda[anthropic]`).
 
 `client.beta.messages.tool_runner(tools=[MemoryTool()], ...)` gives Claude this memory through the
-tool it knows. The API adds the memory protocol to the system prompt by itself.
+tool it knows. The API adds the memory protocol to the system prompt on its own.
 """
 
 from __future__ import annotations

@@ -63,7 +63,10 @@ class Memory:
         self._session = session
 
     def __repr__(self) -> str:
-        caller = f" of agent {self.agent}" if self.agent else ""
+        if self.agent:
+            caller = f" of agent {self.agent}"
+        else:
+            caller = ""
         return f"<Memory {_shortened(str(self.home))}{caller}>"
 
     def __enter__(self) -> Self:
@@ -360,7 +363,10 @@ class Memory:
 
         Raises TimeframeError, ProjectNotFound.
         """
-        names = None if projects is None else tuple(_texts(projects, "projects"))
+        if projects is None:
+            names = None
+        else:
+            names = tuple(_texts(projects, "projects"))
         since = self._session.since(timeframe)
         query = Query(projects=names, after=since)
         return *self._session.list(query, limit=limit, offset=offset), since
@@ -407,7 +413,10 @@ class Memory:
 
         Raises InvalidInput, ProjectNotFound.
         """
-        names = None if projects is None else tuple(_texts(projects, "projects"))
+        if projects is None:
+            names = None
+        else:
+            names = tuple(_texts(projects, "projects"))
         return self._session.context_for(
             question, max_tokens=max_tokens, projects=names, as_of=as_of
         )
@@ -652,7 +661,10 @@ class Memory:
         """
         from memoranda import ingest
 
-        folder = None if path is None else os.fspath(path)
+        if path is None:
+            folder = None
+        else:
+            folder = os.fspath(path)
         sources = ingest.named_sources(source, folder, self._session.settings)
         plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, again=again)
         return {plan.source: outcome for plan, outcome in zip(plans, outcomes, strict=True)}
@@ -684,7 +696,10 @@ class Memory:
 
         with TemporaryFile() as file:
             for line in lines:
-                data = line.encode() if isinstance(line, str) else line
+                if isinstance(line, str):
+                    data = line.encode()
+                else:
+                    data = line
                 file.write(data if data.endswith(b"\n") else data + b"\n")
             importing = Import(self._session, file, skip_bad=skip_bad)
             tally = Tally()

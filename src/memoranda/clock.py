@@ -36,8 +36,8 @@ _ARTICLE = re.compile(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+# A date, or a date and a time of day, with or without an offset.
 _WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
-"""A date, or a date and a time of day, with or without an offset."""
 
 
 def now() -> datetime:
@@ -169,18 +169,21 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
-    """What `wait` returns, which waits by itself for as many seconds as it is told: at most
+    """What `wait` returns, which waits on its own for as many seconds as it is told: at most
     `seconds`, and what the call may still wait."""
-    left = CALL_WAITS if _waits.left is None else _waits.left
+    if _waits.left is None:
+        seconds_left = CALL_WAITS
+    else:
+        seconds_left = _waits.left
     begun = time.monotonic()
     try:
-        return wait(min(seconds, left))
+        return wait(min(seconds, seconds_left))
     finally:
         took = time.monotonic() - begun
         waited.count += 1
         waited.seconds += took
         if _waits.left is not None:
-            _waits.left = max(0.0, left - took)
+            _waits.left = max(0.0, seconds_left - took)
 
 
 def may_wait() -> bool:
@@ -271,7 +274,10 @@ def _without_opening(written: str) -> str:
     if frame != written or _ARTICLE.match(written):
         frame = _ONE.sub("1 ", frame)
     frame = frame.replace(" ", "")
-    digit = _CHINESE_NUMBERS.find(frame[0]) if frame else 0
+    if frame:
+        digit = _CHINESE_NUMBERS.find(frame[0])
+    else:
+        digit = 0
     # 两 is another way to write two.
     if digit == 11:
         digit = 2
@@ -304,5 +310,5 @@ _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "thisyear 今年": lambda day: day.replace(month=1, day=1),
     "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
 }
+# Name of a time frame → its first day, from midnight of the present day.
 _BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
-"""Name of a time frame → its first day, from midnight of the present day."""

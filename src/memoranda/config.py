@@ -27,13 +27,13 @@ OWN_FOLDER = "projects"
 """The folder of the home below which agents may make projects."""
 INSTRUCTIONS_CHARACTERS = 2000
 _GATE = ("allow", "warn", "redact", "refuse")
+# The fields of Settings that are one of some words.
 _CHOICES = {
     "notify_method": ("auto", "osascript", "notify-send", "file"),
     "gate_secrets": _GATE,
     "gate_own_secrets": _GATE,
     "create_existing": ("overwrite", "error"),
 }
-"""The fields of Settings that are one of some words."""
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
@@ -130,8 +130,11 @@ class Settings:
         import time
         from hashlib import sha256
 
-        known = vars(replace(self, rows={}, stamp=None)).values()
-        values = [sorted(each) if isinstance(each, frozenset) else each for each in known]
+        settings_values = vars(replace(self, rows={}, stamp=None)).values()
+        values = [
+            sorted(setting) if isinstance(setting, frozenset) else setting
+            for setting in settings_values
+        ]
         return sha256(
             f"{values} {time.tzname} {time.timezone}".encode("utf-8", "replace")
         ).hexdigest()
@@ -151,10 +154,10 @@ class Settings:
     @property
     def shown_home(self) -> str:
         """The home for people: an address without its passwords."""
-        shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
+        address_shown = re.sub(r"(//[^/@:]*):[^/@]*@", r"\1@", self.address)
         if self.url is None:
-            return shown
-        return re.sub(r"[^?&=]*password=[^&]*&", "", shown)
+            return address_shown
+        return re.sub(r"[^?&=]*password=[^&]*&", "", address_shown)
 
     @property
     def zone(self) -> tzinfo | None:
@@ -184,7 +187,10 @@ def load(
     """
     chosen_home = home or environ.get("MEMORY_HOME") or None
     location = _location(chosen_home, environ)
-    path = absolute(file) if file else location.folder / "config.yaml"
+    if file:
+        path = absolute(file)
+    else:
+        path = location.folder / "config.yaml"
     stamp = file_stamp(path)
     if unread:
         return Settings(location.folder, path, location.url, location.space, stamp=stamp)
@@ -283,13 +289,15 @@ def again(settings: Settings) -> Settings:
     in place of what the file said stays. Raises ConfigError."""
     stamp = file_stamp(settings.file)
     before, now = (
-        _File(settings.file, *each).settings(
+        _File(settings.file, *version).settings(
             settings.home, os.environ, settings.url, settings.space
         )
-        for each in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
+        for version in ((settings.rows, settings.stamp), (config_text.read(settings.file), stamp))
     )
-    own = {name: value for name, value in vars(settings).items() if value != getattr(before, name)}
-    return replace(now, **own)
+    changed_settings = {
+        name: value for name, value in vars(settings).items() if value != getattr(before, name)
+    }
+    return replace(now, **changed_settings)
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
@@ -337,12 +345,12 @@ def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
     from urllib.parse import parse_qsl, urlsplit
 
     parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query))
+    parameters = dict(parse_qsl(parts.query))
     place = [
-        given.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
-        given.get("port") or environ.get("PGPORT", ""),
-        given.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
-        given.get("service", ""),
+        parameters.get("host") or parts.netloc.rpartition("@")[2] or environ.get("PGHOST", ""),
+        parameters.get("port") or environ.get("PGPORT", ""),
+        parameters.get("dbname") or parts.path.strip("/") or environ.get("PGDATABASE", ""),
+        parameters.get("service", ""),
         space,
     ]
     name = hashlib.sha256("\0".join(place).encode()).hexdigest()[:16]
@@ -407,7 +415,7 @@ class _File(NamedTuple):
         return ConfigFileError(self.path, problem, key, joint)
 
     def section(self, name: Any, above: str = "") -> dict[str, Any]:
-        """The section `name`, or the one of that name within `above`; empty when there is none."""
+        """The section `name`, or the one of that name within `above`, or empty."""
         value = (self.section(above) if above else self.rows).get(name)
         if value is not None and not isinstance(value, dict):
             raise self.refuse(
@@ -430,7 +438,9 @@ class _File(NamedTuple):
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
-            return self._categories(name, value) if usual else self._texts(name, value)
+            if usual:
+                return self._categories(name, value)
+            return self._texts(name, value)
         if usual is None:
             return self.text(name, value)
         if isinstance(usual, timedelta):
@@ -439,7 +449,10 @@ class _File(NamedTuple):
             except InvalidInput as error:
                 raise self.refuse(name, str(error), ": ") from None
         if type(value) is not type(usual) or value < 0:
-            expected = "true or false" if isinstance(usual, bool) else "a whole number from 0"
+            if isinstance(usual, bool):
+                expected = "true or false"
+            else:
+                expected = "a whole number from 0"
             raise self.refuse(name, f'must be {expected}, got "{value}"')
         return value
 
@@ -455,7 +468,10 @@ class _File(NamedTuple):
 
     def _categories(self, name: str, value: Any) -> tuple[Any, ...]:
         """A category, or a list of them, as a tuple. Raises ConfigError."""
-        categories = tuple(value) if isinstance(value, list) else (value,)
+        if isinstance(value, list):
+            categories = tuple(value)
+        else:
+            categories = (value,)
         for category in categories:
             if category not in CATEGORIES:
                 raise self.refuse(name, f'invalid category "{category}"', ": ")
@@ -466,7 +482,10 @@ class _File(NamedTuple):
         values: dict[str, Any] = {}
         for key in keys():
             section, _, name = key.name.partition(".")
-            value = self.section(section).get(name) if key.field else None
+            if key.field:
+                value = self.section(section).get(name)
+            else:
+                value = None
             if value is not None:
                 usual = getattr(Settings, key.field)
                 values[key.field] = self.typed(key.name, value, usual, _CHOICES.get(key.field, ()))
@@ -569,7 +588,10 @@ class _File(NamedTuple):
 
     def _texts(self, name: str, value: Any) -> tuple[str, ...]:
         """A list of texts, or one text."""
-        listed = [value] if isinstance(value, str) else value or []
+        if isinstance(value, str):
+            listed = [value]
+        else:
+            listed = value or []
         if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
             raise self.refuse(name, f'must be a list of texts, got "{value}"')
         return tuple(listed)
@@ -612,8 +634,10 @@ class _File(NamedTuple):
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
         """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
+        section = self.section("semantic")
         model = environ.get("MEMORY_SEMANTIC")
-        section = {"model": model} if model else self.section("semantic")
+        if model:
+            section = {"model": model}
         # YAML reads `off` as false.
         if isinstance(section.get("model"), bool):
             section = section | {"model": None if section["model"] else "off"}
@@ -629,16 +653,19 @@ class _File(NamedTuple):
         value = self.section("memory_tool").get("instructions") or []
         if not isinstance(value, (str, list)):
             raise self.refuse("memory_tool.instructions", "must be a text or a list of texts")
-        sentences = [str(each).strip() for each in ([value] if isinstance(value, str) else value)]
-        kept = []
+        sentences = [
+            str(sentence_value).strip()
+            for sentence_value in ([value] if isinstance(value, str) else value)
+        ]
+        accepted = []
         room = INSTRUCTIONS_CHARACTERS
         for sentence in sentences:
             if sentence and room > 0:
-                kept.append(sentence[:room])
-                room -= len(kept[-1]) + 1
-        is_cut = sum(map(len, sentences)) > sum(map(len, kept))
+                accepted.append(sentence[:room])
+                room -= len(accepted[-1]) + 1
+        is_cut = sum(map(len, sentences)) > sum(map(len, accepted))
         warning = f"memory_tool.instructions is longer than {INSTRUCTIONS_CHARACTERS:,} characters and was cut"
-        return tuple(kept), [warning] if is_cut else []
+        return tuple(accepted), [warning] if is_cut else []
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""

@@ -24,7 +24,10 @@ def stored(rows: dict[str, Any], key: str) -> Any:
     """What `rows`, those of a file, say for a key such as `daemon.interval`; None: nothing."""
     value: Any = rows
     for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            value = value.get(part)
+        else:
+            value = None
     return value
 
 
@@ -50,7 +53,7 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    # A date that is none is a ValueError
+    # An impossible date is a ValueError
     except (yaml.YAMLError, ValueError) as error:
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
         raise ConfigFileError(path, why) from None
@@ -85,7 +88,10 @@ def read_plain(text: str) -> dict[str, Any] | None:
             section = name
             rows[section] = None
         elif key:
-            values = (rows[section] or {}) if section else {}
+            if section:
+                values = rows[section] or {}
+            else:
+                values = {}
             if section is None or key.lower() in _YAML_WORDS or key in values:
                 return None
             if _means_other(word):
@@ -142,7 +148,10 @@ def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
 
 def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
     """Set, add or remove (None) the line of `key` in a block mapping named `section`."""
-    new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
+    if value is None:
+        new_lines = []
+    else:
+        new_lines = [f"{_scalar(key)}: {_scalar(value)}\n"]
     top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
     if top is None:
         if new_lines:

@@ -32,7 +32,7 @@ may not know
 │   └── ProjectOutOfReach project_not_found 1 one of our own, which the caller's access leaves out
 ├── ProjectRefused          project_refused    1    a folder that cannot be a project
 │   ├── NotAFolder          project_refused    1
-│   └── ProjectOverlaps     project_refused    1    it lies in another project, or holds one
+│   └── ProjectOverlaps     project_refused    1    it is in another project, or holds one
 ├── NotText                 not_text       1    a file that is not UTF-8
 ├── StorageError            storage        1    the disk said no: full, read-only, permission
 │   ├── Busy            busy           1    somebody else has the lock; call again
@@ -70,24 +70,24 @@ class MemorandaError(Exception):
             self.hint = hint
 
 
-def near(given: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Those of `names` that `given` may be a misspelling of, nearest first."""
+def near(word: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Those of `names` that `word` may be a misspelling of, nearest first."""
     # 4 ms, for errors only
     from difflib import get_close_matches
 
-    known = {name.lower(): name for name in names}
+    names_by_lower = {name.lower(): name for name in names}
     return [
-        known[get_close_match]
-        for get_close_match in get_close_matches(given.lower(), list(known), most)
+        names_by_lower[get_close_match]
+        for get_close_match in get_close_matches(word.lower(), list(names_by_lower), most)
     ]
 
 
-def choices(given: str, names: Iterable[str], what: str = "One of") -> str:
-    """The hint for a value that is none of `names`: the nearest, then all of them."""
+def choices(word: str, names: Iterable[str], opening: str = "One of") -> str:
+    """The hint for a value that is not one of `names`: the nearest, then all of them."""
     names = list(names)
-    guess = near(given, names, 1)
+    guess = near(word, names, 1)
     return (f"Did you mean {guess[0]}? " if guess else "") + (
-        f"{what}: {', '.join(names)}." if names else ""
+        f"{opening}: {', '.join(names)}." if names else ""
     )
 
 
@@ -100,8 +100,8 @@ def internal_sentence(error: Exception) -> str:
         if str(module).startswith("memoranda"):
             place = f"{module}:{trace.tb_lineno}"
         trace = trace.tb_next
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
-    return f"something went wrong inside memoranda ({what}, at {place})"
+    description = f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"something went wrong inside memoranda ({description}, at {place})"
 
 
 class InvalidInput(MemorandaError):
@@ -123,7 +123,7 @@ class TimeframeError(InvalidInput):
 
 class TimeRefused(InvalidInput):
     """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text;
-    `candidates` are aware local times, empty but for ambiguous ones."""
+    `candidates` are aware local times, empty except for ambiguous ones."""
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'
@@ -139,9 +139,9 @@ class AmbiguousTime(TimeRefused):
     code = "ambiguous_time"
 
     def __init__(self, phrase: str, candidates: Sequence[datetime] = ()):
-        shown = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
+        times_shown = " or ".join(f"{candidate:%Y-%m-%d %H:%M}" for candidate in candidates)
         InvalidInput.__init__(
-            self, f'ambiguous time "{phrase}"{": " + shown if shown else ""}; say which'
+            self, f'ambiguous time "{phrase}"{": " + times_shown if times_shown else ""}; say which'
         )
         self.phrase, self.candidates = phrase, tuple(candidates)
 
@@ -214,7 +214,10 @@ class NotFound(MemorandaError):
             guess = f" Did you mean: {', '.join(self.suggestions)}?"
         else:
             guess = ""
-        where = f" in {project}" if project else ""
+        if project:
+            where = f" in {project}"
+        else:
+            where = ""
         super().__init__(
             f'Note not found{where}: "{identifier}".{guess} Find it with search_notes or list_directory.'
         )
@@ -244,11 +247,16 @@ class FolderNotFound(NotFound):
     def __init__(self, folder: str, project: str = "", folders: Sequence[str] = ()):
         super().__init__(folder, project)
         if folders:
-            known = f" Its folders: {', '.join(folders)}."
+            folders_note = f" Its folders: {', '.join(folders)}."
         else:
-            known = ""
-        where = f" in project {project}" if project else ""
-        self.args = (f'Folder not found{where}: "{folder}".{known} Find it with list_directory.',)
+            folders_note = ""
+        if project:
+            where = f" in project {project}"
+        else:
+            where = ""
+        self.args = (
+            f'Folder not found{where}: "{folder}".{folders_note} Find it with list_directory.',
+        )
 
 
 class Ambiguous(MemorandaError):
@@ -286,7 +294,7 @@ class Exists(MemorandaError):
 
 
 class Taken(Exists):
-    """What lies at `path` is no note, or not one that the caller may replace."""
+    """What is at `path` is no note, or not one that the caller may replace."""
 
     def __init__(self, path: str, permalink: str | None = None):
         super().__init__(path, permalink)
@@ -296,7 +304,7 @@ class Taken(Exists):
 
 
 class Unusable(MemorandaError):
-    """A path that cannot be used, and it is not said why: what lies there may be another agent's."""
+    """A path that cannot be used, without a reason: what is there may be another agent's."""
 
     code = "unusable"
 
@@ -310,12 +318,12 @@ class Conflict(MemorandaError):
 
     code = "conflict"
 
-    def __init__(self, permalink: str, now: str, given: str):
+    def __init__(self, permalink: str, now: str, given_version: str):
         self.permalink = permalink
         self.now = now
-        self.given = given
+        self.given = given_version
         super().__init__(
-            f"{permalink} changed since you read it (checksum {now}, expected {given}). "
+            f"{permalink} changed since you read it (checksum {now}, expected {given_version}). "
             "Read it again with read_note and repeat the edit."
         )
 
@@ -326,16 +334,20 @@ class CountMismatch(MemorandaError):
     code = "count"
 
     def __init__(
-        self, found: int, expected: int, lines: Sequence[int] = (), permalink: str = "the note"
+        self,
+        found_count: int,
+        expected: int,
+        lines: Sequence[int] = (),
+        permalink: str = "the note",
     ):
-        self.found, self.expected, self.lines = found, expected, list(lines)
-        more = f"Set expected_replacements={found} or give more context."
-        if found:
+        self.found, self.expected, self.lines = found_count, expected, list(lines)
+        more = f"Set expected_replacements={found_count} or give more context."
+        if found_count:
             tail = more
         else:
             tail = "Check the exact text with read_note."
         super().__init__(
-            f"Expected {expected} occurrences of find_text in {permalink}, found {found}. {tail}"
+            f"Expected {expected} occurrences of find_text in {permalink}, found {found_count}. {tail}"
         )
 
 
@@ -429,7 +441,7 @@ class NotAFolder(ProjectRefused):
 
 
 class ProjectOverlaps(ProjectRefused):
-    """`folder` lies in the project `other`, or holds it."""
+    """`folder` is in the project `other`, or holds it."""
 
     def __init__(self, folder: str, other: str):
         super().__init__(folder, f"it overlaps project {other}")
@@ -500,7 +512,7 @@ class StorageError(MemorandaError):
 
 
 class CannotRead(StorageError):
-    """What lies at `path` cannot be read; `remedy` is a sentence about what helps."""
+    """What is at `path` cannot be read; `remedy` is a sentence about what helps."""
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
         MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())
@@ -594,7 +606,10 @@ class ConfigFileError(ConfigError):
         self.file = file
         self.problem = problem
         self.key = key
-        self.reason = f"{key}{joint}{problem}" if key else problem
+        if key:
+            self.reason = f"{key}{joint}{problem}"
+        else:
+            self.reason = problem
         super().__init__(f"load config: {file}: {self.reason}")
 
 

@@ -14,14 +14,17 @@ _CHECKOUT = Path(__file__).parents[2]
 
 
 def install_command(extra: str, *packages: str) -> str:
-    """The command that installs an extra, and `packages` besides.
+    """The command that installs an extra, and `packages` as well.
 
     >>> install_command("semantic")
     "pip install 'memoranda[semantic]'"
 
     In a checkout it is the one that works in its folder: `pip install '.[semantic]'`.
     """
-    where = "." if _is_checkout() else DISTRIBUTION
+    if _is_checkout():
+        where = "."
+    else:
+        where = DISTRIBUTION
     return " ".join(["pip install", *map(_quoted, (f"{where}[{extra}]", *packages))])
 
 

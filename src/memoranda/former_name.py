@@ -22,6 +22,8 @@ TAG = f"{NAME}-memory"
 PLUGIN = f"{NAME}@{NAME}"
 """What Claude Code and Codex call our plugin in their settings."""
 
+# Tokens and what OAuth keeps, reads, the last dream, install records, requests of agents, answers
+# to questions, sessions with agents. History stays behind, and what is derived is made again.
 _CARRIED_OVER = (
     "access.json",
     "access.log",
@@ -31,15 +33,13 @@ _CARRIED_OVER = (
     "review.json",
     "sessions",
 )
-"""Tokens and what OAuth keeps, reads, the last dream, install records, requests of agents, answers
-to questions, sessions with agents. History stays behind, and what is derived is made again."""
 
+# What a person may have copied there by hand.
 _FILES = (
     f"~/.config/systemd/user/{NAME}.service",
     f"~/Library/LaunchAgents/{NAME}.plist",
     f"~/.config/opencode/plugin/{NAME}.js",
 )
-"""What a person may have copied there by hand."""
 
 RENAME_SCHEMA = f"""
 alter schema {NAME} rename to memoranda;

@@ -50,7 +50,10 @@ class _LlmEndpoint:
         self._url = base_url.rstrip("/").removesuffix(self.path) + self.path
         self._model = model
         self._key = key
-        self._seconds = SECONDS if seconds is None else seconds
+        if seconds is None:
+            self._seconds = SECONDS
+        else:
+            self._seconds = seconds
         self._clock = clock
         self._failures = 0
         self._off_until: float | None = None
@@ -82,8 +85,8 @@ class _LlmEndpoint:
         self._failures = 0
         return answer
 
-    def _post(self, asked: dict[str, Any]) -> bytes:
-        """The body of the reply to `asked`, within the time and size it may take. Raises NoAnswer."""
+    def _post(self, asked_request: dict[str, Any]) -> bytes:
+        """The body of the reply to `asked_request`, within the time and size it may take. Raises NoAnswer."""
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
@@ -93,7 +96,7 @@ class _LlmEndpoint:
             def redirect_request(self, *_: Any) -> None:
                 return None
 
-        data = json.dumps(asked).encode()
+        data = json.dumps(asked_request).encode()
         headers = {"Content-Type": "application/json"}
         try:
             request = Request(self._url, data, headers, method="POST")
@@ -135,7 +138,7 @@ class Endpoint(_LlmEndpoint):
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         kind = {"type": "json_object"}
-        asked = {
+        request = {
             "model": self._model,
             "temperature": 0,
             "response_format": kind,
@@ -144,7 +147,7 @@ class Endpoint(_LlmEndpoint):
 
         def answer() -> T:
             try:
-                content = json.loads(self._post(asked))["choices"][0]["message"]["content"]
+                content = json.loads(self._post(request))["choices"][0]["message"]["content"]
             except (ValueError, KeyError, IndexError, TypeError, RecursionError):
                 raise NoAnswer("The language model's reply is not a chat completion.") from None
             if not isinstance(content, str):
@@ -170,19 +173,21 @@ class Embeddings(_LlmEndpoint):
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for each text, as the model gives it. Raises NoAnswer."""
-        asked = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        request = {"model": self._model, "input": list(texts), "encoding_format": "float"}
 
         def read(body: bytes) -> list[list[float]]:
             try:
                 rows = {row["index"]: row["embedding"] for row in json.loads(body)["data"]}
-                found = [rows[at] for at in range(len(texts))]
+                ordered_rows = [rows[at] for at in range(len(texts))]
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise ValueError("it is no list of embeddings") from None
             numbers = (
-                each for row in found for each in (row if isinstance(row, list) and row else [None])
+                this_number
+                for row in ordered_rows
+                for this_number in (row if isinstance(row, list) and row else [None])
             )
             if not all(type(number) in (int, float) for number in numbers):
                 raise ValueError("an embedding is no list of numbers")
-            return found
+            return ordered_rows
 
-        return self._answer(lambda: read(self._post(asked)))
+        return self._answer(lambda: read(self._post(request)))

@@ -31,7 +31,7 @@ class Query:
     rest was written;
     the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of
     the content.
-    `archived`: only archived memories, or none; None = those a search finds besides, and no list.
+    `archived`: only archived memories, or none; None = those a search adds, and no list.
     `metadata` is
     contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and
     `client` tell who
@@ -86,13 +86,13 @@ _FILTER = re.compile(
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
     """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
 
-    Filters are taken out of the text; a value with blanks stands in double quotes. `tag:` and
+    Filters are taken out of the text; a value with blanks is in double quotes. `tag:` and
     `category:` given twice must both hold, of several `type:` and `project:` one; else the last one
     counts. Any other `x:y`, a filter inside quotes and a time nobody can read stay text. `now`
     (default: the clock) and `zone` (default: local) are for `before:`, `after:` and `as_of:`. Never
     raises.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
         if match["phrase"] is not None:
@@ -100,28 +100,31 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
         name = match["name"].lower()
         value = match["quoted"] or match["plain"]
         if name in _MANY:
-            found[_MANY[name]] = (
-                *found.get(_MANY[name], ()),
+            values[_MANY[name]] = (
+                *values.get(_MANY[name], ()),
                 value.removeprefix("#") if name == "tag" else value,
             )
         elif name in _ONE:
-            found[name] = value
+            values[name] = value
         else:
             try:
-                read = clock.as_of if name == "as_of" else clock.since
-                found[name] = read(value, now or clock.now(), zone)
+                if name == "as_of":
+                    read = clock.as_of
+                else:
+                    read = clock.since
+                values[name] = read(value, now or clock.now(), zone)
             except TimeframeError:
                 return match[0]
         return " "
 
     rest = _FILTER.sub(take, text)
-    return Query(text=" ".join(rest.split()) if found else text.strip(), **found)
+    return Query(text=" ".join(rest.split()) if values else text.strip(), **values)
 
 
 def narrowed(
     query: Query, text: str, *, now: datetime | None = None, zone: tzinfo | None = None
 ) -> tuple[Query, str]:
-    """`query` with the filters that stand in `text` besides its own, and `text` without them.
+    """`query` with the filters that are in `text` in addition to its own, and `text` without them.
 
     Of projects and types named in both places those in both pass; another filter in the text counts
     instead of the query's. A text without filters stays as it is.
@@ -149,9 +152,9 @@ def check_memory(
     category: str | None = None, phase: str | None = None, scope: str | None = None
 ) -> None:
     """Raises InvalidInput for a category, phase or scope there is not (contract 001, 3)."""
-    for name, value, known in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
-        if value is not None and value not in known:
-            raise InvalidInput(f'invalid {name} "{value}"', choices(value, known))
+    for name, value, allowed in (("category", category, CATEGORIES), ("phase", phase, PHASES)):
+        if value is not None and value not in allowed:
+            raise InvalidInput(f'invalid {name} "{value}"', choices(value, allowed))
     if scope is not None and not SCOPE.fullmatch(scope.lower()):
         raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
 

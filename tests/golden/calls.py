@@ -394,7 +394,6 @@ transcripts search harbour
 project add ship {HOME}/ship
 project access ship
 project check ship
-help
 """.strip().splitlines()
 """Each is run without and with --json, on a home of its own each."""
 
@@ -408,10 +407,12 @@ NOT_RUN = {
     "ingest": "reads other programs' files",
     "import": "is export's other half, tested for loss",
     "backup": "answers with a folder",
+    "bench": "answers with measurements",
     "mirror": "answers with a folder",
     "move-home": "answers with a folder",
     "completion": "is a script of the shell",
     "man": "is docs/memory.1",
+    "help": "is docs/cli.md",
 }
 """Commands that are tested elsewhere, and why they are not run here."""
 

@@ -132,7 +132,7 @@ def _without_unset(args: Arguments) -> Arguments:
 
 
 def _further(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
-    """A tool that the program has besides ours."""
+    """A tool that the program has in addition to ours."""
     return Tool(
         row["name"],
         row["description"],

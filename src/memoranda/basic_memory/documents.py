@@ -20,7 +20,7 @@ _CODES: dict[type[MemorandaError], str] = {
 
 
 class Refused(MemorandaError):
-    """A call that the program refuses with a code of its own, `error` in its JSON."""
+    """A call that the program refuses with a separate code, `error` in its JSON."""
 
     code = "invalid"
 

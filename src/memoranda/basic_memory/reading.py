@@ -39,11 +39,11 @@ _BATCH = 200
 MOST_READ = 4_000
 """Notes read at a time, and at most, for a page of their observations and relations."""
 _PROSE = ("content", "matched_chunk")
+# Characters of a note's text in a search result.
 _CONTENT = 1000
-"""Characters of a note's text in a search result."""
 _FILTERS = ("note_types", "tags", "status", "metadata_filters", "categories", "after_date")
+# Arguments about times written into observations, which are text here.
 _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
-"""Arguments about times written into observations, which are text here."""
 
 
 def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
@@ -112,7 +112,10 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
     if rows[-1] == "":
         rows = rows[:-1]
     total = len(rows)
-    last = total if last == -1 else min(last, total)
+    if last == -1:
+        last = total
+    else:
+        last = min(last, total)
     has_more = last < total
     data = identity(note) | {
         "content": "\n".join(rows[first - 1 : last]),
@@ -269,7 +272,10 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
 
 
 def _kinds(args: Arguments) -> set[str]:
-    usual = ["observation"] if args.get("categories") else ["entity"]
+    if args.get("categories"):
+        usual = ["observation"]
+    else:
+        usual = ["entity"]
     kinds = set(args.get("entity_types") or usual)
     unknown = kinds - KINDS
     if unknown:
@@ -295,7 +301,7 @@ class RowSearch:
     prefixes: dict[str, str]
 
     def facts(self, needed: int) -> tuple[list[Row], bool]:
-        """More than `needed` rows, if there are so many; and whether that is all of them."""
+        """More than `needed` rows, if there are this many; and whether that is all of them."""
         rows: list[Row] = []
         offset = 0
         while True:
@@ -375,7 +381,10 @@ def _observation_row(hit: Hit, observation: Observation) -> Row:
 
 def _relation_row(hit: Hit, edge: Edge) -> Row:
     title = f"{hit.note.title} → {edge.target}"
-    to = edge.note.permalink if edge.note else None
+    if edge.note:
+        to = edge.note.permalink
+    else:
+        to = None
     return {
         "title": title,
         "type": "relation",
@@ -418,7 +427,10 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     depth = max(bounded(args, "depth", 1, 5, least=0), 1)
     most = bounded(args, "max_related", 10, 100, least=0)
     frame = args.get("timeframe")
-    since = memory.since(at_least_a_day(frame)) if frame else None
+    if frame:
+        since = memory.since(at_least_a_day(frame))
+    else:
+        since = None
     try:
         infos, total = read_tools.notes_at(memory, url, project, Page(page, size))
     except NotFound:
@@ -489,11 +501,17 @@ def _context_entry(
 
 def _context_edge(info: NoteInfo, edge: Edge) -> Row:
     if edge.direction == "out":
-        to = edge.note.title if edge.note else None
+        if edge.note:
+            to = edge.note.title
+        else:
+            to = None
         ends = {"from_entity": info.title, "to_entity": to, "to_name": edge.target}
     else:
         ends = {"from_entity": edge.target, "to_entity": info.title, "to_name": info.title}
-    end = edge.note.permalink if edge.note else edge.target
+    if edge.note:
+        end = edge.note.permalink
+    else:
+        end = edge.target
     return {
         "type": "relation",
         "title": edge.type,

@@ -30,8 +30,8 @@ _OPTIONS = (
     "permalinks_include_project",
 )
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+# Arguments whose value may begin with the name of a project.
 _ADDRESSES = ("identifier", "url", "path", "id")
-"""Arguments whose value may begin with the name of a project."""
 _NO_WORKSPACES = (
     "Cloud workspaces are not used here; every project is a folder. Leave `workspace` out."
 )
@@ -114,7 +114,10 @@ class Vault:
                 continue
             address = address.strip()
             first, _, rest = address.removeprefix("memory://").partition("/")
-            known = self.known_name(memory, first) if rest else None
+            if rest:
+                known = self.known_name(memory, first)
+            else:
+                known = None
             if known is None:
                 continue
             ours = self.projects(memory)[known].name
@@ -141,7 +144,7 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
 
     environ: the environment variables that count.
 
-    Without a configuration the vault is the one the program would use by itself, if it is there.
+    Without a configuration the vault is the one the program would use on its own, if it is there.
     Raises ConfigError.
     """
     settings = _settings(environ)
@@ -163,14 +166,20 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
 
 def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
     base = environ.get("XDG_CONFIG_HOME")
-    usual = f"{base}/basic-memory" if base else "~/.basic-memory"
+    if base:
+        usual = f"{base}/basic-memory"
+    else:
+        usual = "~/.basic-memory"
     folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or usual
     file = Path(os.path.expanduser(folder)) / "config.json"
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         root = os.path.expanduser(environ.get("BASIC_MEMORY_HOME") or "~/basic-memory")
-        projects = {"main": root} if os.path.isdir(root) else {}
+        if os.path.isdir(root):
+            projects = {"main": root}
+        else:
+            projects = {}
         return {"projects": projects, "default_project": "main"}
     except (OSError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
@@ -190,7 +199,9 @@ def _local_path(entry: Any) -> str | None:
     path = entry.get("path")
     if entry.get("mode") == "cloud" or not isinstance(path, str):
         return None
-    return path if path.startswith(("/", "~")) else None
+    if path.startswith(("/", "~")):
+        return path
+    return None
 
 
 def _our_name(name: str, given: Any) -> str:
@@ -199,15 +210,23 @@ def _our_name(name: str, given: Any) -> str:
     `notes` takes the place of our own project, which other faces do not need. The other built-in
     projects have notes of another form, so a vault of such a name gets a suffix that no reply shows.
     """
-    shown = "notes" if name.lower() == "notes" else name
+    if name.lower() == "notes":
+        shown = "notes"
+    else:
+        shown = name
     taken = {*BUILT_IN_PROJECTS, *map(str.lower, given)} - {"notes"}
-    return f"{name} basic-memory" if shown.lower() in taken else shown
+    if shown.lower() in taken:
+        return f"{name} basic-memory"
+    return shown
 
 
 def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
     """Our name of the project a server begins in: the only one, the default or the first."""
     for name in (only, default):
-        known = named_one(name, names) if isinstance(name, str) else None
+        if isinstance(name, str):
+            known = named_one(name, names)
+        else:
+            known = None
         if known is not None:
             return names[known]
     return next(iter(names.values()), None)

@@ -129,7 +129,7 @@ def _wrapped(data: dict[str, Any]) -> Reply:
 
 
 def prompts_of(vault: Vault) -> list[Prompt]:
-    """Our prompts, and those that the program has besides."""
+    """Our prompts, and those that the program has as well."""
     project = ("project", "Only this project; without it the default one", False)
     frame = ("timeframe", "How far back, e.g. 1d or 1 week", False)
     recent = partial(_activity, vault, "recent.md")

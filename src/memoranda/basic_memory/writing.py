@@ -41,10 +41,10 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# How many entries of a folder are looked at for a name in another case.
 _FOLDERS = 1000
-"""How many entries of a folder are looked at for a name in another case."""
+# Signs that a title may have and a file's name may not.
 _SIGNS = re.compile(r'[-/\\<>:"|?*]+')
-"""Signs that a title may have and a file's name may not."""
 _OPERATIONS = (
     "append",
     "prepend",
@@ -190,7 +190,10 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
 
 
 def _not_written(memory: MemorySession, args: Arguments, error: MemorandaError) -> Reply:
-    action = "created" if isinstance(error, OutsideError) else "conflict"
+    if isinstance(error, OutsideError):
+        action = "created"
+    else:
+        action = "conflict"
     data = {**UNNAMED, "title": args["title"], "checksum": None, "action": action}
     if isinstance(error, Exists):
         data |= _known(memory, error.permalink or error.path, args["project"])

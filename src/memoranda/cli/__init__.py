@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memoranda.cli.invocation import Invocation
     from memoranda.cli.syntax import Group
 
+# The section of the help, the module, its commands.
 _MODULES = (
     ("Memories", "memory_commands", "write supersede read delete tag link unlink resolve-links"),
     ("Memories", "search_commands", "list recent search context backlinks orphans"),
@@ -48,12 +49,11 @@ _MODULES = (
     ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help man"),
 )
-"""The section of the help, the module, its commands."""
 COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
 """Every command with its module below memoranda.cli."""
 
+# Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8).
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
-"""Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8)."""
 _INTERRUPTED = 130
 # New objects before garbage is collected; a short command makes 40,000
 _OBJECTS = 100_000
@@ -193,7 +193,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         if times is None:
             details = {}
         else:
-            details = {"candidates": [each.isoformat() for each in times]}
+            details = {"candidates": [moment.isoformat() for moment in times]}
         hint = error.hint
         if isinstance(error, ProjectNotFound):
             hint = choices(error.name, error.names, "Projects")
@@ -211,8 +211,8 @@ def command_group() -> Group:
     from memoranda.cli import output
     from memoranda.cli.syntax import Group
 
-    def show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-        if wanted and not context.resilient_parsing:
+    def show_version(context: click.Context, _: click.Parameter, is_asked_for: bool) -> None:
+        if is_asked_for and not context.resilient_parsing:
             from memoranda import __version__
 
             output.text(f"memory {__version__}")
@@ -230,7 +230,9 @@ def _today(invocation: Invocation) -> list[str]:
     """What `memory` alone says, of a home with notes."""
     from memoranda.cli.today import has_notes, today_lines
 
-    return today_lines(invocation) if has_notes(invocation) else []
+    if has_notes(invocation):
+        return today_lines(invocation)
+    return []
 
 
 _HELP = """One memory for you and your agents: plain Markdown notes on your disk.

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
+# Seconds a daemon may take to end.
 _ENDS_WITHIN = 10.0
-"""Seconds a daemon may take to end."""
+# Seconds a browser may take to open.
 _OPENING = 10.0
-"""Seconds a browser may take to open."""
 
 
 @command("serve", example="memory serve --once")
@@ -106,8 +106,14 @@ def serve(
     if stop:
         _stop(call, settings)
         return None
-    span = settings.interval if interval is None else _span("interval", interval)
-    ends_after = None if idle is None else _span("idle", idle)
+    if interval is None:
+        span = settings.interval
+    else:
+        span = _span("interval", interval)
+    if idle is None:
+        ends_after = None
+    else:
+        ends_after = _span("idle", idle)
     if print_unit is not None:
         options: dict[str, str | bool | None] = {
             "--interval": interval,
@@ -129,7 +135,10 @@ def serve(
     if http is not None:
         from memoranda.serve.http import Place, place_of
 
-        public = public_url.rstrip("/") if public_url else None
+        if public_url:
+            public = public_url.rstrip("/")
+        else:
+            public = None
         place = Place(
             *place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin)
         )
@@ -140,7 +149,10 @@ def serve(
 
     chosen = tuple(split_list(tools))
     names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
-    served = None if once else registry(names, settings, Hooks.configured())
+    if once:
+        served = None
+    else:
+        served = registry(names, settings, Hooks.configured())
     return _serve(
         call,
         settings,
@@ -179,9 +191,10 @@ def _stop(call: Invocation, settings: Settings) -> None:
     if process is None:
         call.answer("No daemon runs.", stopped=None)
         return
-    again = (
-        "" if daemon_client.why_not_started(settings) else " The next client starts another one."
-    )
+    if daemon_client.why_not_started(settings):
+        again = ""
+    else:
+        again = " The next client starts another one."
     call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
 
 
@@ -258,7 +271,10 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
     if system not in UNITS:
         raise Usage(f'invalid value "{system}" for --print-unit: use {" or ".join(UNITS)}')
     program = shutil.which("memory")
-    arguments = [program] if program else [sys.executable, "-m", "memoranda"]
+    if program:
+        arguments = [program]
+    else:
+        arguments = [sys.executable, "-m", "memoranda"]
     arguments += ["--home", call.settings.address, *call.options, "serve"]
     for name, value in options.items():
         if value:
@@ -283,7 +299,7 @@ def _spelled(span: timedelta) -> str:
 def _serve(
     call: Invocation,
     settings: Settings,
-    every: timedelta,
+    span: timedelta,
     served: Registry | None,
     place: Place | None,
     offered: list[str],
@@ -312,11 +328,11 @@ def _serve(
     layout = Layout(settings.home)
     listener = None
     has_upkeep = True
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
             with storing(layout.daemon_lock.name):
                 make_private(layout.root)
-                held.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
+                stack.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
         except Running:
             if show is None:
                 raise
@@ -324,14 +340,14 @@ def _serve(
         if place is None:
             port = None
         else:
-            port = held.enter_context(closing(_port(place, any_port)))
+            port = stack.enter_context(closing(_port(place, any_port)))
         if served is not None and not no_socket and has_upkeep:
             try:
-                listener = held.enter_context(closing(Listener(layout.socket)))
+                listener = stack.enter_context(closing(Listener(layout.socket)))
             # A home where no socket can be is served without
             except StorageError as error:
                 output.failure(str(error))
-        memory = held.enter_context(open_session(config=settings, face=FACE, serving=True))
+        memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
         web = None
         address = ""
         if listener is None:
@@ -341,12 +357,12 @@ def _serve(
         if served is not None and place is not None and port is not None:
             web = _web(call, memory, served, place, offered, port, show is not None)
             address = place.address(port.getsockname()[1])
-            held.enter_context(http_noted(layout.http, address))
+            stack.enter_context(http_noted(layout.http, address))
             where += f", {address}/mcp"
 
         def ready() -> None:
             if show is None:
-                _announce(f"Memory daemon running ({where}, interval: {_spelled(every)})")
+                _announce(f"Memory daemon running ({where}, interval: {_spelled(span)})")
             else:
                 show(address)
 
@@ -361,7 +377,7 @@ def _serve(
                 callers, lambda names, like: registry(names, memory.settings, hooks, like)
             )
         daemon = Daemon(
-            scheduler, every, callers, served, listener, methods, web, sessions, has_upkeep, idle
+            scheduler, span, callers, served, listener, methods, web, sessions, has_upkeep, idle
         )
         if once:
             if daemon.round():
@@ -378,16 +394,16 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
 
-    held = ExitStack()
+    stack = ExitStack()
     try:
-        held.enter_context(daemon_lock(lock, is_autostarted))
+        stack.enter_context(daemon_lock(lock, is_autostarted))
     except Running as running:
         if is_autostarted or not running.is_autostarted:
             raise
         with suppress(TimeoutError):
             daemon_client.stop(lock, _ENDS_WITHIN)
-        held.enter_context(daemon_lock(lock))
-    return held
+        stack.enter_context(daemon_lock(lock))
+    return stack
 
 
 def _port(place: Place, any_port: bool) -> socket:
@@ -451,7 +467,7 @@ def _web(
             routes=routes,
             pages=page_routes,
         )
-        # Which the page may not import: they stand beside it
+        # Which the page may not import: they are in the same folder
         server.app.state.preview = preview
         server.app.state.programs = installed_programs
         return server

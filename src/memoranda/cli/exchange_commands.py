@@ -55,8 +55,8 @@ _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 _LOOKS = 1.0
+# Seconds between two looks at the journal, and looks after which the files are compared anyway.
 _ANYWAY = 60
-"""Seconds between two looks at the journal, and looks after which the files are compared anyway."""
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
@@ -87,7 +87,10 @@ def export(
     `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
     """
     check_memory(category, scope=scope)
-    file = None if file in ("", "-") else file
+    if file in ("", "-"):
+        file = None
+    else:
+        file = file
     if form is not None:
         if form != "okf":
             raise Usage(f'invalid value "{form}" for --to: must be okf')
@@ -112,11 +115,11 @@ def export(
             _export_to(call, memory, file, lines)
         if secrets:
             if redact:
-                done = "is redacted"
+                effect = "is redacted"
             else:
-                done = "is exported as it is; --redact takes it out"
+                effect = "is exported as it is; --redact takes it out"
             output.notice(
-                f"warning: {len(secrets)} memories hold what looks like a secret; it {done}"
+                f"warning: {len(secrets)} memories hold what looks like a secret; it {effect}"
             )
 
 
@@ -164,7 +167,10 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
                     progress(count, max(total, count))
 
         _write_file(user_path(file), written())
-    noun = "notes" if has_others else "memories"
+    if has_others:
+        noun = "notes"
+    else:
+        noun = "memories"
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
@@ -246,7 +252,10 @@ def import_(
     """
     if named is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
-    file = file if named is None else named
+    if named is None:
+        file = file
+    else:
+        file = named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
     if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
@@ -261,47 +270,52 @@ def import_(
     from memoranda.transfer.note_lines import NoteImport
 
     with (
-        input_of(file) as given,
+        input_of(file) as stream,
         call.memory(watch=True) as memory,
-        _seekable(given, memory.home) as source,
+        _seekable(stream, memory.home) as source,
     ):
         importing = Import(memory, source, skip_bad=skip_bad)
         notes = NoteImport(memory, source, skip_bad=skip_bad)
         say: Callable[[str], None] = lambda line: None if call.json else output.text(flat(line))
         if dry_run:
             tally = importing.plan(say, output.notice)
-            others = Tally()
-            notes.run(others, output.notice, say)
-            return _imported(call, "Would import", tally, others)
+            conversations = Tally()
+            notes.run(conversations, output.notice, say)
+            return _imported(call, "Would import", tally, conversations)
         if not skip_bad:
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
         tally = Tally()
-        others = Tally()
+        conversations = Tally()
         with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
             importing.run(tally, output.notice, progress)
-            notes.run(others, output.notice)
-        _imported(call, "Imported", tally, others)
+            notes.run(conversations, output.notice)
+        _imported(call, "Imported", tally, conversations)
 
 
-def _imported(call: Invocation, verb: str, memories: Tally, others: Tally) -> None:
+def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with what was taken in: of memories alone in their word."""
-    counts = {name: number + asdict(others)[name] for name, number in asdict(memories).items()}
-    noun = "notes" if any(asdict(others).values()) else "memories"
+    counts = {
+        name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
+    }
+    if any(asdict(conversations).values()):
+        noun = "notes"
+    else:
+        noun = "memories"
     call.answer(f"{verb} {counts['imported'] + counts['updated']} {noun}", **counts)
 
 
 @contextmanager
-def _importing(done: Callable[[], int], what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far an import is; when it fails, say how many were `done` before that."""
+def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far an import is; when it fails, say how many were `count` before that."""
     try:
         with output.progress("importing") as progress:
             yield progress
     except MemorandaError:
-        number = done()
+        number = count()
         if number:
             output.notice(
-                f"{number} {what} were imported before that; import the same again to go on"
+                f"{number} {noun} were imported before that; import the same again to go on"
             )
         raise
 
@@ -335,7 +349,7 @@ def _move_in(
 
             lines = _read_graph(path)
             plan = plan_graph(_graph(memory, path), lines)
-            said = _counted(lines)[0]
+            text = _counted(lines)[0]
         else:
             plan = _plan(
                 memory,
@@ -348,11 +362,14 @@ def _move_in(
                 output.notice(flat(f"skipped {name}: {why}"))
             number = plan.count("import") + plan.count("update")
             if kind in _EXPORTS or kind in _STORES:
-                what = "memories and conversations"
+                noun = "memories and conversations"
             else:
-                what = "files"
-            what = "entries" if kind == "agent-memory" else what
-            said = f"{number} {what} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
+                noun = "files"
+            if kind == "agent-memory":
+                noun = "entries"
+            else:
+                noun = noun
+            text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         if dry_run and not call.json:
             for line in plan.lines():
                 output.text(flat(line))
@@ -361,13 +378,13 @@ def _move_in(
                 plan.carry_out(progress)
         counts = {"imported": plan.count("import"), "updated": plan.count("update")}
         counts |= {"unchanged": plan.unchanged, "skipped": len(plan.skipped)}
-        call.answer(f"{'Would import' if dry_run else 'Imported'} {said}", **counts)
+        call.answer(f"{'Would import' if dry_run else 'Imported'} {text}", **counts)
 
 
 def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
-    """What moving in the store at `place` does. Raises Failure when the memory itself lies there."""
+    """What moving in the store at `place` does. Raises Failure when the memory itself is there."""
     from memoranda.transfer import moving
 
     home = memory.home.resolve()
@@ -400,9 +417,9 @@ def _plan(
     def named(folder: Path) -> tuple[str, str]:
         """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of
         its repository, else of a project of its name, as the tools would find it."""
-        found = find_repository(str(folder))
-        if found is not None:
-            return "code", repository_id(found.name)
+        repository = find_repository(str(folder))
+        if repository is not None:
+            return "code", repository_id(repository.name)
         folder = folder.resolve()
         is_plain = folder.name.lower().strip("._-").replace("_", "-") in (
             "memory-bank",
@@ -436,25 +453,27 @@ def graph_show(call: Invocation, *words: str) -> None:
     name = " ".join(words)
     with call.memory() as memory:
         graph = _graph(memory)
-        found = graph.named([name])
-        if not found:
-            every = graph.keys()
-            found = [each for each in every if each.name.casefold() == name.casefold()]
-        if not found:
-            guesses = near(name, (each.name for each in every))
+        matches = graph.named([name])
+        if not matches:
+            names = graph.keys()
+            matches = [
+                candidate for candidate in names if candidate.name.casefold() == name.casefold()
+            ]
+        if not matches:
+            guesses = near(name, (candidate.name for candidate in names))
             raise Failure(f"no such entity: {name}", "not_found", guesses=guesses)
-        entity = found[0]
-        said = graph.observations(found[:1])[0]
+        entity = matches[0]
+        observations = graph.observations(matches[:1])[0]
         edges = [
             relation
             for relation in graph.relations({entity.name})
             if entity.name in (relation.source, relation.target)
         ]
-    lines = [f"{entity.name} ({entity.type})", *(f"- {each}" for each in said)]
+    lines = [f"{entity.name} ({entity.type})", *(f"- {candidate}" for candidate in observations)]
     lines += [f"{edge.source} -> {edge.type} -> {edge.target}" for edge in edges]
-    shown = {"name": entity.name, "entityType": entity.type, "observations": said}
+    document = {"name": entity.name, "entityType": entity.type, "observations": observations}
     rows = [{"from": edge.source, "to": edge.target, "relationType": edge.type} for edge in edges]
-    call.answer("\n".join(lines), entity=shown, relations=rows)
+    call.answer("\n".join(lines), entity=document, relations=rows)
 
 
 @command(
@@ -503,8 +522,8 @@ def graph_import(call: Invocation, file: str) -> None:
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    said, counts = _counted(lines)
-    call.answer(f"{'Imported' if is_new else 'Nothing new in'} {said}", **counts)
+    text, counts = _counted(lines)
+    call.answer(f"{'Imported' if is_new else 'Nothing new in'} {text}", **counts)
 
 
 def _read_graph(file: str) -> GraphText:
@@ -521,7 +540,7 @@ def _read_graph(file: str) -> GraphText:
 
 def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
     """How many entities, relations and bad lines there are, in words and as keys of a document."""
-    entities = {each.name for each, _ in lines.entities}
+    entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
     return "{entities} entities, {relations} relations ({skipped} lines skipped)".format_map(
@@ -575,12 +594,14 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
 
     sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
-        plans, done = ingest.run(memory, sources, dry_run=dry_run, again=again, progress=progress)
-    outcomes = {plan.source: outcome for plan, outcome in zip(plans, done, strict=True)}
-    total = sum(each.ingested for each in done)
+        plans, done_outcomes = ingest.run(
+            memory, sources, dry_run=dry_run, again=again, progress=progress
+        )
+    outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
+    total = sum(this_outcome.ingested for this_outcome in done_outcomes)
     if not call.json:
-        for name, each in outcomes.items():
-            for warning in each.warnings:
+        for name, this_outcome in outcomes.items():
+            for warning in this_outcome.warnings:
                 output.notice(one_line(f"warning: {name}: {warning}"))
         if path is not None and wanted == _ALL and len(plans) > 1:
             names = ", ".join(outcomes)
@@ -589,23 +610,23 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
             )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     if dry_run:
-        lines = [f"would ingest {found.source_ref}" for plan in plans for found in plan.new]
+        lines = [f"would ingest {item.source_ref}" for plan in plans for item in plan.new]
         lines += [
-            f"would update {info.id[:8]} {found.source_ref}"
+            f"would update {info.id[:8]} {item.source_ref}"
             for plan in plans
-            for info, found in plan.changed
+            for info, item in plan.changed
         ]
         lines = list(map(one_line, lines)) or ["Nothing to ingest."]
     else:
         lines = []
-        for name, each in outcomes.items():
-            lines.append(f"Ingested {each.ingested} memories from {name}")
-            if each.updated:
-                lines.append(f"Updated {each.updated} memories from {name}")
+        for name, this_outcome in outcomes.items():
+            lines.append(f"Ingested {this_outcome.ingested} memories from {name}")
+            if this_outcome.updated:
+                lines.append(f"Updated {this_outcome.updated} memories from {name}")
         lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
     call.answer(
         "\n".join(lines),
-        sources={name: asdict(each) for name, each in outcomes.items()},
+        sources={name: asdict(this_outcome) for name, this_outcome in outcomes.items()},
         total=total,
     )
 
@@ -628,8 +649,8 @@ def backup(call: Invocation, folder: str) -> None:
         raise InvalidInput("a backup holds all notes; run this without an agent's name")
     with call.memory() as memory, output.progress("Copying") as progress:
         copied = back_up(memory, user_path(folder), progress)
-    what = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
-    lines = [f"Copied {what} to {folder}"]
+    summary = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
+    lines = [f"Copied {summary} to {folder}"]
     lines += [f"All notes read again at {folder} are the same: {copied.checksum}"]
     lines += [f"project {name} is in a folder elsewhere and not copied" for name in copied.outside]
     call.answer("\n".join(lines), **asdict(copied))
@@ -658,28 +679,34 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         from memoranda.transfer.whole_home import Mirror
 
         copy = Mirror(memory, user_path(folder))
-        seen = ""
+        before = ""
         looks = 0
         while True:
-            if seen != (now := memory.journal_stamp()) or looks >= _ANYWAY:
-                seen = now
+            if before != (now := memory.journal_stamp()) or looks >= _ANYWAY:
+                before = now
                 looks = 0
                 with output.progress("Mirroring") as progress:
-                    done = copy.run(git=git, after_erase=after_erase, progress=progress)
+                    outcome = copy.run(git=git, after_erase=after_erase, progress=progress)
                 unread = (
-                    f"{each} could not be read; its copy stays as it was" for each in done.left
+                    f"{place} could not be read; its copy stays as it was" for place in outcome.left
                 )
-                for each in (*unread, *done.notices):
-                    output.notice(f"warning: {each}")
-                if not watch or done.copied or done.removed or done.restored or done.commits:
-                    did = [f"{done.copied} copied", f"{done.removed} removed"]
-                    did += [f"{done.restored} put back"] if done.restored else []
-                    did += [f"{done.commits} commits"] if done.commits else []
-                    said = f"{folder}: {done.files} files ({', '.join(did)}), as of change #{done.change}"
-                    call.answer(said, **asdict(done))
+                for place in (*unread, *outcome.notices):
+                    output.notice(f"warning: {place}")
+                if (
+                    not watch
+                    or outcome.copied
+                    or outcome.removed
+                    or outcome.restored
+                    or outcome.commits
+                ):
+                    did = [f"{outcome.copied} copied", f"{outcome.removed} removed"]
+                    did += [f"{outcome.restored} put back"] if outcome.restored else []
+                    did += [f"{outcome.commits} commits"] if outcome.commits else []
+                    text = f"{folder}: {outcome.files} files ({', '.join(did)}), as of change #{outcome.change}"
+                    call.answer(text, **asdict(outcome))
                     output.flush()
             if not watch:
-                if done.left:
+                if outcome.left:
                     return 1
                 return 0
             looks += 1
@@ -709,16 +736,16 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
         moved = move(source, target, dry_run=dry_run, progress=progress)
     source = _shown(source)
     target = _shown(target)
-    what = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
-    lines = [f"{'Would move' if dry_run else 'Moved'} {what} from {source} to {target}"]
+    summary = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
+    lines = [f"{'Would move' if dry_run else 'Moved'} {summary} from {source} to {target}"]
     lines += (
         [f"All notes read again at {target} are the same: {moved.checksum}"]
         if moved.checksum
         else []
     )
-    lines += [f"{each}: its paths are now those of {target}" for each in moved.rewritten]
-    lines += [f"project {each} lies elsewhere and stays there" for each in moved.outside]
-    lines += [f"{each} is no file of a memory and stays" for each in moved.left]
+    lines += [f"{name}: its paths are now those of {target}" for name in moved.rewritten]
+    lines += [f"project {name} lies elsewhere and stays there" for name in moved.outside]
+    lines += [f"{name} is no file of a memory and stays" for name in moved.left]
     lines += (
         []
         if dry_run
@@ -737,6 +764,6 @@ def _shown(place: str) -> str:
         return place
     parts = urlsplit(place)
     query = urlencode(
-        [each for each in parse_qsl(parts.query) if "password" not in each[0]], safe="/"
+        [pair for pair in parse_qsl(parts.query) if "password" not in pair[0]], safe="/"
     )
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -43,8 +43,8 @@ _ERASED_KEYS = (
     "mentions",
     "out_of_reach",
 )
+# Notes named before the question whether to erase them.
 _SHOWN = 20
-"""Notes named before the question whether to erase them."""
 
 
 @command(
@@ -92,14 +92,22 @@ def log(
         most = limit
         if not traces and ref is None:
             # Some of these are of traces, and not shown
-            limit = 0 if limit == 0 else limit + _count_of_traces(memory, limit, agent, start)
+            if limit == 0:
+                limit = 0
+            else:
+                limit = limit + _count_of_traces(memory, limit, agent, start)
         if run is not None:
-            every = memory.log(ref, limit=0, agent=agent, since=start)
-            runs = [[each] for each in every if each.run == run and each.undoes is None][
-                : limit or None
-            ]
+            changes = memory.log(ref, limit=0, agent=agent, since=start)
+            runs = [
+                [this_change]
+                for this_change in changes
+                if this_change.run == run and this_change.undoes is None
+            ][: limit or None]
         elif call.json:
-            runs = [[each] for each in memory.log(ref, limit=limit, agent=agent, since=start)]
+            runs = [
+                [this_change]
+                for this_change in memory.log(ref, limit=limit, agent=agent, since=start)
+            ]
         else:
             runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
         if not traces and ref is None:
@@ -114,7 +122,7 @@ def log(
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
-    """How many of the latest changes are of traces: so many more are to be looked at."""
+    """How many of the latest changes are of traces; as many more have to be looked at."""
     latest = memory.log(limit=10 * limit, agent=agent, since=start)
     return sum(change.project == TRACE_PROJECT for change in latest)
 
@@ -135,15 +143,15 @@ def _difference(call: Invocation, before: str, after: str) -> str:
         if len(parts) == 1 and parts[0].kind != SAME:
             lines.append(_painted(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}"))
             continue
-        shown = []
+        shown_lines = []
         for part in parts:
             text = visible(flat(part.text))
             if part.kind == OLD:
                 text = _painted(call, OLD, f"[-{text}-]")
             elif part.kind == NEW:
                 text = _painted(call, NEW, f"{{+{text}+}}")
-            shown.append(text)
-        lines.append("  ~ " + "".join(shown))
+            shown_lines.append(text)
+        lines.append("  ~ " + "".join(shown_lines))
     return "\n".join(lines)
 
 
@@ -157,14 +165,17 @@ def _painted(call: Invocation, kind: str, text: str) -> str:
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
     """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
     with call.memory() as memory:
-        wanted = None if number is None else number_of(number)
-        change, revision = _revision(memory, ref, wanted)
+        if number is None:
+            change_number = None
+        else:
+            change_number = number_of(number)
+        change, revision = _revision(memory, ref, change_number)
         zone = memory.settings.zone
         if call.json:
             return call.document(change=change.number, before=revision.before, after=revision.after)
         text = _difference(call, revision.before or "", revision.after or "")
-        shown = f"{_line([change], zone)}\n{text or '  (the same text)'}"
-        output.text(shown, painted=call.on_terminal, paged=not call.no_pager)
+        text_of_change = f"{_line([change], zone)}\n{text or '  (the same text)'}"
+        output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
@@ -174,8 +185,8 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
     for change in memory.log(_place_in_log(memory, ref), limit=0):
         if number is None or change.number == number:
             return change, text_changed(memory, _place_in_log(memory, ref), change)
-    what = "no change" if number is None else f"#{number} is no change"
-    raise Failure(f"{what} of {ref}", "not_found", f"memory log {ref} lists its changes.")
+    problem = "no change" if number is None else f"#{number} is no change"
+    raise Failure(f"{problem} of {ref}", "not_found", f"memory log {ref} lists its changes.")
 
 
 def _place_in_log(memory: MemorySession, ref: str) -> str:
@@ -195,20 +206,23 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
         return (
             f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
         )
-    here = {
+    places = {
         (text.project, text.root, text.to or text.path)
         for text in last.texts()
         if text.do != "remove"
     }
     # One that went to another folder is one note
-    names = {path.rpartition("/")[2] for _, _, path in here}
-    gone = [
+    names = {path.rpartition("/")[2] for _, _, path in places}
+    removed = [
         text
         for text in last.texts()
         if text.do == "remove" and text.path.rpartition("/")[2] not in names
     ]
-    number = len(here) + len(gone) - 1
-    more = f" (+{number} more)" if number > 0 else ""
+    number = len(places) + len(removed) - 1
+    if number > 0:
+        more = f" (+{number} more)"
+    else:
+        more = ""
     words = ", ".join(
         f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
     )
@@ -269,11 +283,13 @@ def undo(
         if number is not None:
             raise Usage("N and --run exclude each other")
         with call.memory() as memory:
-            change, done = memory.undo_run(run)
-            said = (
-                f"Undid #{done[-1].number}-{done[0].number}: {done[0].verb} ({len(done)} memories)"
+            change, changes_undone = memory.undo_run(run)
+            first = changes_undone[-1].number
+            last = changes_undone[0].number
+            text = (
+                f"Undid #{first}-{last}: {changes_undone[0].verb} ({len(changes_undone)} memories)"
             )
-            return call.answer(said, undone=done[-1].number, change=change.number)
+            return call.answer(text, undone=first, change=change.number)
     if number is None:
         digits = None
     else:
@@ -283,7 +299,14 @@ def undo(
     with call.memory() as memory:
         change = memory.undo(None if digits is None else int(digits))
         undone = change.undoes or 0
-        verb = next((each.verb for each in memory.log(limit=0) if each.number == undone), "")
+        verb = next(
+            (
+                this_change.verb
+                for this_change in memory.log(limit=0)
+                if this_change.number == undone
+            ),
+            "",
+        )
         call.answer(
             f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number
         )
@@ -295,7 +318,10 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         change, done = memory.undo_changes_of(agent, start, project)
-        number = "1 change" if len(done) == 1 else f"{len(done)} changes"
+        if len(done) == 1:
+            number = "1 change"
+        else:
+            number = f"{len(done)} changes"
         lines = [f"Undid {number} of {agent}:"]
         lines += [f"#{each.number}: {each.verb} {flat(_place(each))}" for each in done]
         call.answer("\n".join(lines), undone=done[-1].number, change=change.number)
@@ -333,9 +359,9 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
         except NotInHistory as error:
             if change is None:
                 raise
-            said = f"#{change} replaced or deleted no text of {error.identifier}"
+            problem = f"#{change} replaced or deleted no text of {error.identifier}"
             raise Failure(
-                said, error.code, f"memory log {ref} lists the changes that did."
+                problem, error.code, f"memory log {ref} lists the changes that did."
             ) from None
         when = ""
         if call.on_terminal and (
@@ -389,33 +415,38 @@ def erase(
             source=source,
             observation=observation,
         )
-        done = run(dry_run=True)
-        if dry_run or not done.notes:
-            said = "\n".join(f"would erase {note}" for note in done.notes)
-            call.answer(said or "Nothing to erase.", **asdict(done))
+        erasure = run(dry_run=True)
+        if dry_run or not erasure.notes:
+            text = "\n".join(f"would erase {note}" for note in erasure.notes)
+            call.answer(text or "Nothing to erase.", **asdict(erasure))
             return 0
         if not yes and not sys.stdin.isatty():
             raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
         if not yes:
-            few = done.notes[:_SHOWN]
-            more = len(done.notes) - _SHOWN
-            shown = [*few, *([f"and {more} more"] if more > 0 else [])]
+            few = erasure.notes[:_SHOWN]
+            more = len(erasure.notes) - _SHOWN
+            shown_lines = [*few, *([f"and {more} more"] if more > 0 else [])]
             if not confirmed(
-                "\n".join([*shown, f"Erase {len(done.notes)} for good, with every older version?"])
+                "\n".join(
+                    [
+                        *shown_lines,
+                        f"Erase {len(erasure.notes)} for good, with every older version?",
+                    ]
+                )
             ):
                 raise Failure("nothing was erased")
-        done = run()
-        lines = [f"Erased {note}" for note in done.notes]
-        lines.append(f"Gone with it: {done.changes} in the log, {done.texts} in the history")
-        if done.remains:
-            left = "some of it is left"
+        erasure = run()
+        lines = [f"Erased {note}" for note in erasure.notes]
+        lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
+        if erasure.remains:
+            ending = "some of it is left"
         else:
-            left = "nothing of it is left"
-        lines.append(f"Searched {done.files} files, {done.bytes} bytes: {left}")
-        lines += [f"still in {remain}" for remain in done.remains]
-        lines += [f"out of reach: {place}" for place in done.out_of_reach]
-        lines += [f"named by {mention}, which stays as it is" for mention in done.mentions]
-        call.answer("\n".join(lines), **asdict(done))
-        if done.remains:
+            ending = "nothing of it is left"
+        lines.append(f"Searched {erasure.files} files, {erasure.bytes} bytes: {ending}")
+        lines += [f"still in {remain}" for remain in erasure.remains]
+        lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
+        lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]
+        call.answer("\n".join(lines), **asdict(erasure))
+        if erasure.remains:
             return 1
         return 0

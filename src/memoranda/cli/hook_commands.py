@@ -1,4 +1,4 @@
-"""`hook`: what clients call at the events of a session (docs/hooks.md). A module of its own,
+"""`hook`: what clients call at the events of a session (docs/hooks.md). A separate module,
 because a client waits for it: what the other commands import takes a fourth of its time."""
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def _reply(
     if event is None:
         return None
     settings = call.settings
-    kept = []
+    waiting = []
     if may_ask_to_remember(event):
         from memoranda.clients.hook_waiting import forget, keep_asked
         from memoranda.clock import now
 
-        kept = keep_asked(event, settings.home, now())
+        waiting = keep_asked(event, settings.home, now())
     limit.is_kept.set()
     reply = hooks.answered(event, settings, call.caller)
-    if kept and reply is not None:
-        forget(kept)
+    if waiting and reply is not None:
+        forget(waiting)
     return reply

@@ -130,13 +130,18 @@ def install(
 
     def connected(client: Client) -> dict[str, Any]:
         if native_memory:
-            own = _memories(client, installer.home)
+            memory_files = _memories(client, installer.home)
         else:
-            own = []
-        wanted = _targets(
-            client, server, project, hooks=hooks, program=[*program, *_globals(call)], more=own
+            memory_files = []
+        targets = _targets(
+            client,
+            server,
+            project,
+            hooks=hooks,
+            program=[*program, *_globals(call)],
+            more=memory_files,
         )
-        first = wanted[0]
+        first = targets[0]
         paste = {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
         if print_:
             return paste | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
@@ -145,37 +150,40 @@ def install(
                 "result": "not found",
                 "reason": f"{client.title} is not on this machine",
             }
-        former = [] if project else _former(client)
+        if project:
+            former = []
+        else:
+            former = _former(client)
         if _plugin_is_on(client):
-            if not own and former:
+            if not memory_files and former:
                 return _changes(installer, (), former, replace=replace, dry_run=dry_run)
-            if not own:
+            if not memory_files:
                 return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
-            wanted = _own_file(client, own)
+            targets = _own_file(client, memory_files)
         if hooks or project:
             unwanted = []
         else:
             unwanted = _own_file(client, table.hooks(client, ["memory"]))
-        row = _changes(installer, wanted, [*unwanted, *former], replace=replace, dry_run=dry_run)
-        if own and row["result"] in ("written", "unchanged") and not dry_run:
+        row = _changes(installer, targets, [*unwanted, *former], replace=replace, dry_run=dry_run)
+        if memory_files and row["result"] in ("written", "unchanged") and not dry_run:
             with call.memory() as memory:
-                memory.add_project("claude memory", own[0].value)
+                memory.add_project("claude memory", memory_files[0].value)
         return row
 
-    named = ids or (("claude-code",) if native_memory and not all_ else ())
+    client_ids = ids or (("claude-code",) if native_memory and not all_ else ())
     rows = []
     texts = []
     started = None
-    for client in _chosen(named, all_, project, print_=print_, agents_md=agents_md):
+    for client in _chosen(client_ids, all_, project, print_=print_, agents_md=agents_md):
         try:
-            done = connected(client)
+            outcome = connected(client)
         except MemorandaError as error:
-            done = {"result": "refused", "reason": str(error)}
-        rows.append({"client": client.id, "title": client.title} | done)
+            outcome = {"result": "refused", "reason": str(error)}
+        rows.append({"client": client.id, "title": client.title} | outcome)
         texts.append(_told(client, rows[-1]))
-    served = {each["client"] for each in rows if each["result"] in ("written", "unchanged")} - {
-        "agents-md"
-    }
+    served = {
+        this_row["client"] for this_row in rows if this_row["result"] in ("written", "unchanged")
+    } - {"agents-md"}
     if not http and not dry_run and not print_ and served:
         started = _start(server.argv)
         texts.append(
@@ -251,25 +259,25 @@ def uninstall(
     for client in _chosen(ids, all_, project, agents_md=agents_md):
         try:
             if not project:
-                own = _memories(client, installer.home)
+                memory_files = _memories(client, installer.home)
             else:
-                own = []
+                memory_files = []
             if any(
-                not installer.wrote(each, present(each)[0])
-                for each in _own_file(client, own)[: len(own)]
+                not installer.wrote(target, present(target)[0])
+                for target in _own_file(client, memory_files)[: len(memory_files)]
             ):
                 # Somebody else's
-                own = []
-            wanted = _targets(
-                client, server, project, hooks=not project, program=["memory"], more=own
+                memory_files = []
+            targets = _targets(
+                client, server, project, hooks=not project, program=["memory"], more=memory_files
             )
             if not project:
-                wanted = [*wanted, *_former(client)]
-            done = _changes(installer, (), wanted, replace=replace, dry_run=dry_run)
+                targets = [*targets, *_former(client)]
+            outcome = _changes(installer, (), targets, replace=replace, dry_run=dry_run)
         except MemorandaError as error:
-            done = {"result": "refused", "reason": str(error)}
-        rows.append({"client": client.id, "title": client.title} | done)
-        if ids or done["result"] != "unchanged":
+            outcome = {"result": "refused", "reason": str(error)}
+        rows.append({"client": client.id, "title": client.title} | outcome)
+        if ids or outcome["result"] != "unchanged":
             texts.append(_told(client, rows[-1]))
     texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
@@ -290,19 +298,25 @@ def _chosen(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
-    known = table.clients()
-    unknown = [each for each in ids if each not in known]
+    clients_by_id = table.clients()
+    unknown = [name for name in ids if name not in clients_by_id]
     if unknown:
-        message = f'unknown client "{unknown[0]}"; clients: {", ".join(known)}. For others: memory install --print'
-        raise Failure(message, guesses=near(unknown[0], known))
-    more = [table.agents_md(Path.cwd())] if agents_md else []
+        message = (
+            f'unknown client "{unknown[0]}"; clients: {", ".join(clients_by_id)}. '
+            "For others: memory install --print"
+        )
+        raise Failure(message, guesses=near(unknown[0], clients_by_id))
+    if agents_md:
+        more = [table.agents_md(Path.cwd())]
+    else:
+        more = []
     if ids or (agents_md and not all_):
-        return [known[each] for each in dict.fromkeys(ids)] + more
+        return [clients_by_id[name] for name in dict.fromkeys(ids)] + more
     if print_ and not all_:
         # The form most clients share
-        return [known["cursor"]]
-    found = [each for each in known.values() if each.is_here(os.environ)]
-    return [each for each in found if each.project or not project] + more
+        return [clients_by_id["cursor"]]
+    present_clients = [name for name in clients_by_id.values() if name.is_here(os.environ)]
+    return [name for name in present_clients if name.project or not project] + more
 
 
 def _targets(
@@ -375,16 +389,16 @@ def _changes(
     written.
     """
     rows: list[tuple[Target, FileChange]] = []
-    left: dict[str, str] = {}
+    hooks_left: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
-        for target, act in [(each, installer.add) for each in adding] + [
-            (each, installer.remove) for each in removing
+        for target, act in [(this_target, installer.add) for this_target in adding] + [
+            (this_target, installer.remove) for this_target in removing
         ]:
             try:
                 rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
-                kept = f"{target.file} was not changed: {error}"
+                problem = f"{target.file} was not changed: {error}"
                 if adding:
                     beside = target not in adding
                 else:
@@ -392,7 +406,7 @@ def _changes(
                 # Hooks nobody asked for, or wrote: the server can be connected or taken out all the
                 # same
                 if beside:
-                    left = {"hooks_left": kept}
+                    hooks_left = {"hooks_left": problem}
                     continue
                 if adding:
                     paste = snippet(target.format, target.edits)
@@ -401,10 +415,12 @@ def _changes(
                 return {
                     "result": "refused",
                     "file": str(target.file),
-                    "reason": kept,
+                    "reason": problem,
                     "snippet": paste,
                 }
-    changed = [(target, each) for target, each in rows if each.old != each.new]
+    changed = [
+        (target, this_target) for target, this_target in rows if this_target.old != this_target.new
+    ]
     if changed:
         if dry_run:
             result = "planned"
@@ -414,18 +430,22 @@ def _changes(
             result = "removed"
     else:
         result = "unchanged"
-    backups = [str(each.backup) for _, each in changed if each.backup is not None]
+    backups = [
+        str(this_target.backup) for _, this_target in changed if this_target.backup is not None
+    ]
     diff = ""
-    for target, each in changed if dry_run else ():
-        old, new = ((text or "").splitlines(keepends=True) for text in (each.old, each.new))
+    for target, this_target in changed if dry_run else ():
+        old, new = (
+            (text or "").splitlines(keepends=True) for text in (this_target.old, this_target.new)
+        )
         for line in unified_diff(old, new, str(target.file), str(target.file)):
             diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-    shown = {
+    document = {
         "result": result,
-        "file": ", ".join(str(each.file) for each, _ in changed or rows),
+        "file": ", ".join(str(this_target.file) for this_target, _ in changed or rows),
         "backup": backups,
     }
-    return shown | ({"diff": diff} if diff else {}) | left
+    return document | ({"diff": diff} if diff else {}) | hooks_left
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
@@ -438,7 +458,7 @@ def _told(client: Client, row: dict[str, Any]) -> str:
         head = f"{client.title}: {row['reason']}"
     elif row.get("file"):
         head += f" ({row['file']})"
-    parts = [head, *(f"  copy of what was there: {each}" for each in row.get("backup", ()))]
+    parts = [head, *(f"  copy of what was there: {backup}" for backup in row.get("backup", ()))]
     if row.get("hooks_left"):
         parts.append(f"  {row['hooks_left']}")
     if row.get("snippet"):
@@ -456,21 +476,21 @@ def _told(client: Client, row: dict[str, Any]) -> str:
 
 def _plugin_is_on(client: Client) -> bool:
     """Whether the client has our plugin, which would do everything twice."""
-    known = client.plugin
-    if not known:
+    plugin = client.plugin
+    if not plugin:
         return False
-    *path, name = known["key"]
+    *path, name = plugin["key"]
     edit = Edit("plugin", tuple(path), name, True, bool)
     try:
         return present(
-            Target(client, table.expand(known["file"], os.environ), known["format"], [edit])
+            Target(client, table.expand(plugin["file"], os.environ), plugin["format"], [edit])
         ) == [True]
     except Unsure:
         return False
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is none, ok, other command, broken command, address, not ours,
+    """The table of clients; `entry` is "none", ok, other command, broken command, address, not ours,
     plugin or unreadable, with the reason."""
     installer = Installer(call.settings.home)
     rows = []
@@ -479,7 +499,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
         if project and not client.project:
             continue
         file = client.place(os.environ, Path.cwd() if project else None)
-        found = client.is_here(os.environ)
+        is_present = client.is_here(os.environ)
         entry = "none"
         version = None
         hooks = None
@@ -490,7 +510,10 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
             (value,) = present(target)
             if value is not None:
                 argv = table.command_of(value)
-                entry = "ok" if value == edit.value else "other command"
+                if value == edit.value:
+                    entry = "ok"
+                else:
+                    entry = "other command"
                 if not table.is_our_server(value):
                     if not argv and installer.wrote(target, value):
                         entry = "address"
@@ -498,12 +521,16 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                         entry = "not ours"
                 else:
                     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    entry = entry if version else "broken command"
+                    if version:
+                        entry = entry
+                    else:
+                        entry = "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:
                 calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
                 hooks = all(
-                    each is not None for each in present(Target(client, hook_file, "json", calls))
+                    entry_found is not None
+                    for entry_found in present(Target(client, hook_file, "json", calls))
                 )
         except MemorandaError as error:
             entry = f"unreadable: {error}"
@@ -514,7 +541,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
             {
                 "client": client.id,
                 "title": client.title,
-                "found": found,
+                "found": is_present,
                 "entry": entry,
                 "version": version,
                 "hooks": hooks,
@@ -522,14 +549,17 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
             }
         )
         has_hooks = {True: "yes", False: "no", None: "-"}[hooks]
-        if found:
+        if is_present:
             place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file))
         else:
             place = ""
-        shown = f"{entry} {version}" if version else entry
+        if version:
+            state = f"{entry} {version}"
+        else:
+            state = entry
         lines.append(
             table_row(
-                _STATUS, client.id, "yes" if found else "no", shown, has_hooks, place
+                _STATUS, client.id, "yes" if is_present else "no", state, has_hooks, place
             ).rstrip()
         )
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
@@ -543,14 +573,14 @@ def _version(*program: str) -> str | None:
     if list(program) == table.launcher():
         return __version__
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_VERSION_SECONDS,
             check=True,
         )
-        return done.stdout.decode("utf-8", "replace").split()[-1]
+        return process.stdout.decode("utf-8", "replace").split()[-1]
     except (OSError, subprocess.SubprocessError, IndexError):
         return None
 
@@ -564,14 +594,14 @@ def _start(argv: Sequence[str]) -> dict[str, Any]:
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
-    given = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    request = "".join(json.dumps(line) + "\n" for line in lines).encode()
     began = time.monotonic()
     answer = {"command": [*argv], "tools": None, "seconds": None, "error": None}
     try:
-        done = subprocess.run(
-            [*argv], input=given, capture_output=True, timeout=_START_SECONDS, check=False
+        process = subprocess.run(
+            [*argv], input=request, capture_output=True, timeout=_START_SECONDS, check=False
         )
-        replies = {each.get("id"): each for each in map(json.loads, done.stdout.splitlines())}
+        replies = {reply.get("id"): reply for reply in map(json.loads, process.stdout.splitlines())}
         tools = len(replies[2]["result"]["tools"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, AttributeError) as error:
         return answer | {

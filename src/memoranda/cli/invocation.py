@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
+# Commands whose own output counts the unreadable files.
 _REPORT_UNREADABLE = ("status", "doctor")
-"""Commands whose own output counts the unreadable files."""
 
 
 class Invocation:
@@ -132,7 +132,10 @@ class Invocation:
                     # The command itself succeeded
                     output.notice(f"warning: {error}")
             if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
-                files = "file" if count == 1 else "files"
+                if count == 1:
+                    files = "file"
+                else:
+                    files = "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
 
     def answer(self, text: str, /, **data: Any) -> None:
@@ -145,7 +148,7 @@ class Invocation:
     def answer_each(
         self, texts: Sequence[str], rows: Sequence[dict[str, Any]], between: str = "\n"
     ) -> None:
-        """Print the results for several references; a lone one as if no more could be named."""
+        """Print the results for several references; a lone one as if only one could be named."""
         self.answer(between.join(texts), **(rows[0] if len(rows) == 1 else {"results": list(rows)}))
 
     @property

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from memoranda.jobs.job import Action, Outcome
     from memoranda.note.timephrase import Reading
 
+# The keys of an action; further ones of its verb follow.
 _ACTION_KEYS = ("job", "verb", "id", "reason", "path")
-"""The keys of an action; further ones of its verb follow."""
 _DREAM_KEYS = ("level", "processed", "actions", "report")
 _REMIND_KEYS = (
     "stored",
@@ -81,7 +81,7 @@ def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None
         infos, actions, back = upgrade_named(memory, refs, category, dry_run=dry_run)
         texts = [f"Upgraded memory {info.id} to long-term" for info in infos]
         if dry_run:
-            texts = [_lines(each for each in actions if each)]
+            texts = [_lines(line for line in actions if line)]
         rows = [documents.note(memory, info, content_of(memory, info)) for info in infos]
         changed = (
             action is not None or info.id in back
@@ -109,10 +109,10 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 
         actions = lifecycle.decay(memory, dry_run=dry_run)
         if dry_run:
-            said = _lines(actions)
+            text = _lines(actions)
         else:
-            said = f"Decayed {len(actions)} unused memories"
-        call.answer(said, actions=[action.document() for action in actions], decayed=len(actions))
+            text = f"Decayed {len(actions)} unused memories"
+        call.answer(text, actions=[action.document() for action in actions], decayed=len(actions))
 
 
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
@@ -126,8 +126,8 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
         from memoranda.jobs.lifecycle import archive_named
 
         infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
-        said = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
-        call.answer(said, memories=documents.notes(memory, infos))
+        text = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
+        call.answer(text, memories=documents.notes(memory, infos))
 
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
@@ -150,8 +150,8 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
         from memoranda.engine.upkeep import Upkeep
 
         infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
-        said = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
-        call.answer(said, memories=documents.notes(memory, infos))
+        text = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
+        call.answer(text, memories=documents.notes(memory, infos))
 
 
 @command(
@@ -242,13 +242,13 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
         outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
         if dry_run and not any(outcome.error for outcome in outcomes):
-            said = _lines(action for outcome in outcomes for action in outcome.actions)
+            text = _lines(action for outcome in outcomes for action in outcome.actions)
         else:
             results = {
                 outcome.job: "error" if outcome.error else f"{len(outcome.actions)} items processed"
                 for outcome in outcomes
             }
-            said = "\n".join(f"{job:<15} {result}" for job, result in results.items())
+            text = "\n".join(f"{job:<15} {result}" for job, result in results.items())
         documents = {
             outcome.job: [action.document() for action in outcome.actions] for outcome in outcomes
         }
@@ -256,20 +256,24 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
             job: {"processed": len(actions), "actions": actions}
             for job, actions in documents.items()
         }
-        return _answer(call, said, outcomes, jobs=jobs)
+        return _answer(call, text, outcomes, jobs=jobs)
 
 
-def _answer(call: Invocation, said: str, outcomes: Sequence[Outcome], **data: Any) -> int:
+def _answer(call: Invocation, text: str, outcomes: Sequence[Outcome], **data: Any) -> int:
     """Answer with what was done and report what went wrong. Returns the exit status."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
-    messages = [f"{each.job}: {each.failure}" for each in failed]
+    messages = [f"{this_outcome.job}: {this_outcome.failure}" for this_outcome in failed]
     if failed:
         code = next(
-            (each.error.code for each in failed if isinstance(each.error, MemorandaError)),
+            (
+                this_outcome.error.code
+                for this_outcome in failed
+                if isinstance(this_outcome.error, MemorandaError)
+            ),
             "internal",
         )
         data = {"error": {"code": code, "message": "; ".join(messages)}} | data
-    call.answer(said, **data)
+    call.answer(text, **data)
     for message in messages:
         output.failure(message)
     if failed:
@@ -294,38 +298,40 @@ def dream(call: Invocation, *, level: int, dry_run: bool, report: bool) -> int:
     call.checks_overview = not (dry_run or report)
     with call.memory() as memory:
         if report:
-            found = dream.load_report(memory.home)
+            found_report = dream.load_report(memory.home)
             nothing = dict.fromkeys(_DREAM_KEYS) | {"processed": 0, "actions": []}
-            if found:
-                row = dream.report_seen_by(memory, found)
+            if found_report:
+                row = dream.report_seen_by(memory, found_report)
             else:
                 row = nothing
-            if found:
+            if found_report:
                 lines = _dream_lines(memory, row, with_report=True)
             else:
                 lines = "No dream yet."
             return _answer(call, lines, (), **{key: row[key] for key in _DREAM_KEYS})
         with output.progress("Dreaming") as progress:
             endpoint = dream.endpoint_of(memory.settings)
-            done = dream.run(
+            outcome = dream.run(
                 memory, level, dry_run=dry_run, endpoint=endpoint, careful=True, progress=progress
             )
         is_deep = level == dream.LEVELS[-1]
         if dry_run:
-            said = _lines(done.actions)
+            text = _lines(outcome.actions)
         else:
-            said = _dream_lines(memory, done.report, with_report=is_deep)
-        return _answer(call, said, done.outcomes, **{key: done.report[key] for key in _DREAM_KEYS})
+            text = _dream_lines(memory, outcome.report, with_report=is_deep)
+        return _answer(
+            call, text, outcome.outcomes, **{key: outcome.report[key] for key in _DREAM_KEYS}
+        )
 
 
-def _dream_lines(memory: MemorySession, found: dict[str, Any], *, with_report: bool) -> str:
+def _dream_lines(memory: MemorySession, report: dict[str, Any], *, with_report: bool) -> str:
     from memoranda.jobs.dream import report_lines
 
-    head = f"Dream (level {found['level']}) processed {found['processed']} items"
+    head = f"Dream (level {report['level']}) processed {report['processed']} items"
     return "\n".join(
         [
             head,
-            *(report_lines(found["report"], memory.settings.reading_zone) if with_report else ()),
+            *(report_lines(report["report"], memory.settings.reading_zone) if with_report else ()),
         ]
     )
 
@@ -379,9 +385,15 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
-        info = memory.memory_id(ref) if dry_run else reminders.acknowledge(memory, ref)
+        if dry_run:
+            info = memory.memory_id(ref)
+        else:
+            info = reminders.acknowledge(memory, ref)
         row = documents.note(memory, info, content_of(memory, info))
-        answer = "Would be done" if dry_run else "Done"
+        if dry_run:
+            answer = "Would be done"
+        else:
+            answer = "Done"
         call.answer(f"{answer}: {info.id[:8]}", id=info.id, memory=row)
 
 
@@ -412,17 +424,17 @@ def _reading_row(
 ) -> dict[str, Any]:
     """The keys of a reading in JSON; `reading` says it for people."""
     local = reading.due.astimezone(memory.settings.reading_zone)
-    shown = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
-    shown += f" ({one_line(reading.phrase)})"
+    shown_text = f"{local:%a} {local.day} {local:%b} {local.year} {local:%H:%M}"
+    shown_text += f" ({one_line(reading.phrase)})"
     if reading.repeat:
-        shown += f" repeat {reading.repeat}"
+        shown_text += f" repeat {reading.repeat}"
     return {
         "stored": is_stored,
         "text": text,
         "phrase": reading.phrase,
         "due_at": stamp(reading.due),
         "due_local": local.isoformat(),
-        "reading": shown,
+        "reading": shown_text,
         "all_day": reading.all_day,
         "repeat": reading.repeat,
         "others": list(reading.others),
@@ -435,19 +447,22 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
         from memoranda.jobs.text_reminders import outdated
         from memoranda.note.reminder import CAVEATS
 
-        found = reminders.listed(memory, fired=every)
+        listed = reminders.listed(memory, fired=every)
         if call.json:
-            return call.document(reminders=documents.notes(memory, (info for info, _ in found)))
+            return call.document(reminders=documents.notes(memory, (info for info, _ in listed)))
         rows = []
-        changed = outdated(memory, [info for info, each in found if each.is_waiting])
-        for info, each in found:
-            when = "unreadable date" if each.unreadable else "no date"
-            if each.due is not None:
-                when = minute(each.due, memory.settings.reading_zone)
+        changed = outdated(memory, [info for info, reminder in listed if reminder.is_waiting])
+        for info, reminder in listed:
+            if reminder.unreadable:
+                when = "unreadable date"
+            else:
+                when = "no date"
+            if reminder.due is not None:
+                when = minute(reminder.due, memory.settings.reading_zone)
             if info.id in changed:
                 caveat = CAVEATS["gone" if changed[info.id] is None else "changed"]
             else:
-                caveat = each.caveat
+                caveat = reminder.caveat
             text = caveat + content_of(memory, info)
             rows.append((info.id[:8], when, text if call.on_terminal else preview(text, 60)))
         if not rows:
@@ -463,14 +478,16 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
-        done = reminders.notify(memory, dry_run=dry_run)
+        outcome = reminders.notify(memory, dry_run=dry_run)
         if dry_run:
-            said = _lines(done.actions)
+            text = _lines(outcome.actions)
         else:
-            said = f"Notified {len(done.notified)} reminders"
-        call.answer(said, notified=documents.notes(memory, done.notified), pending=done.pending)
-        if done.failure:
-            output.notice(done.failure)
+            text = f"Notified {len(outcome.notified)} reminders"
+        call.answer(
+            text, notified=documents.notes(memory, outcome.notified), pending=outcome.pending
+        )
+        if outcome.failure:
+            output.notice(outcome.failure)
 
 
 _ITEM_KEYS = ("key", "kind", "text", "refs", "lines", "choices")
@@ -492,17 +509,20 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
     """
     with call.memory() as memory:
         items = memory.review(limit=limit + 1 if limit else 0, kind=kind)
-        shown, more = (items[:limit], len(items) > limit) if limit else (items, False)
+        page, more = (items[:limit], len(items) > limit) if limit else (items, False)
         if not call.json and sys.stdin.isatty() and sys.stdout.isatty():
-            return _ask(memory, shown, more=more)
-        rows = [documents.question(item) for item in shown]
+            return _ask(memory, page, more=more)
+        rows = [documents.question(item) for item in page]
         lines = []
-        for each in shown:
-            if len(each.lines) > 1:
+        for this_item in page:
+            if len(this_item.lines) > 1:
                 refs = []
             else:
-                refs = [ref[:8] for ref in each.refs]
-            lines += [" ".join([f"{each.kind:<9}", *refs, each.text]), *_listed(each)]
+                refs = [ref[:8] for ref in this_item.refs]
+            lines += [
+                " ".join([f"{this_item.kind:<9}", *refs, this_item.text]),
+                *_listed(this_item),
+            ]
         if more:
             last = [f"More: memory review --limit {2 * limit}"]
         else:
@@ -517,7 +537,7 @@ def _listed(item: ReviewItem) -> list[str]:
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
-    """Ask one question after another until there are no more or `q` is pressed."""
+    """Ask one question after another until none is left or `q` is pressed."""
     import click
 
     # The position of a question, and the change its answer made

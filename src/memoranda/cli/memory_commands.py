@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
+# What can only be meant as the id or the address of a note, not as a text.
 _REFERENCE = re.compile(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
 ).fullmatch
-"""What can only be meant as the id or the address of a note, not as a text."""
 _PLACE = ("id", "project", "path")
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
 _BLOCK = """\
@@ -130,18 +130,18 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
             kind = "inbox"
         else:
             kind = f"{note.category}/organized"
-        said = f"Created {kind} memory: {note.id}"
+        said_text = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
             day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
             often = memory.settings.upgrade_access_threshold
             by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
-            noted = (
+            source_hint = (
                 f"Archived after {day} unless it is read {often} times, sorted or pinned before."
             )
             # Contract 001, 18.4
             is_by_hand = memory.agent is None and note.source == "manual"
-            said += f"\n{by_hand if is_by_hand else noted}"
-        call.answer(said, memory=documents.note(memory, note, note.content))
+            said_text += f"\n{by_hand if is_by_hand else source_hint}"
+        call.answer(said_text, memory=documents.note(memory, note, note.content))
 
 
 @command(
@@ -175,9 +175,9 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 place = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
         before, after = memory.supersede(old, new, valid_from=valid_from)
-        said = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
+        text = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]
-        call.answer(said, old=ends[0], new=ends[1])
+        call.answer(text, old=ends[0], new=ends[1])
 
 
 @command("read", "ID...", keys=("memory", "provenance"), example="memory read 5a1f notes/Plan.md")
@@ -187,7 +187,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     """Show a note. Counts as one access.
 
     ID may also be what names a note of any project: a path as `log` shows it, a permalink, a title,
-    an address. Such a note stands in the document under the key `note`. Several stand one below the
+    an address. Such a note is in the document under the key `note`. Several stand one below the
     other; their documents are in the list `results`.
     """
     if at is not None:
@@ -196,7 +196,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         infos = [any_note(memory, ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
-            infos = [memory.version_at(each, moment) for each in infos]
+            infos = [memory.version_at(this_note, moment) for this_note in infos]
         texts = []
         rows = []
         zone = memory.settings.zone
@@ -210,22 +210,24 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
                     **{key: stamp(time) for key, time in times.items()},
                 }
                 rows.append({"note": row, "provenance": note.provenance.row()})
-                shown = row | {key: _local(time, zone) for key, time in times.items()}
+                document = row | {key: _local(time, zone) for key, time in times.items()}
                 texts.append(
-                    _NOTE.format_map(shown | {"place": place_of(note), "tags": " ".join(note.tags)})
+                    _NOTE.format_map(
+                        document | {"place": place_of(note), "tags": " ".join(note.tags)}
+                    )
                 )
                 continue
             row = documents.read_note(memory, info)
             rows.append({"memory": row, "provenance": info.provenance.row()})
             if call.json:
                 continue
-            shown = (
+            document = (
                 row
                 | {key: " ".join(row[key]) for key in ("tags", "links")}
                 | {"source": row["source"] or ""}
             )
-            shown |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
-            lines = [_BLOCK.format_map(shown)]
+            document |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
+            lines = [_BLOCK.format_map(document)]
             if row.get("suspicious"):
                 lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
             if row.get("header_error"):
@@ -266,7 +268,10 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        moment = None if is_number(at) else _moment(memory, at)
+        if is_number(at):
+            moment = None
+        else:
+            moment = _moment(memory, at)
         rows = []
         for ref in refs:
             place = ref
@@ -332,7 +337,10 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
-        verb = "Would delete" if dry_run else "Deleted"
+        if dry_run:
+            verb = "Would delete"
+        else:
+            verb = "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
         call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
 
@@ -392,7 +400,7 @@ def unlink(call: Invocation, a: str, b: str) -> None:
     _change_links(call, "Unlinked", a, b)
 
 
-def _change_links(call: Invocation, done: str, *refs: str) -> None:
+def _change_links(call: Invocation, verb: str, *refs: str) -> None:
     """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
     ends = []
     with call.memory() as memory:
@@ -404,12 +412,12 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
         source, target = ends
         if source.row == target.row:
             raise Failure("cannot link a memory to itself")
-        changed = (memory.link if done == "Linked" else memory.unlink)(source, target)
+        changed = (memory.link if verb == "Linked" else memory.unlink)(source, target)
         if {source.project, target.project} <= {*MEMORY_PROJECTS}:
-            said = f"{done} {source.id[:8]} <-> {target.id[:8]}"
+            text = f"{verb} {source.id[:8]} <-> {target.id[:8]}"
         else:
-            said = f"{done} {place_of(source)} -> {place_of(target)}"
-        call.answer(said, source=source.id, target=target.id, changed=changed)
+            text = f"{verb} {place_of(source)} -> {place_of(target)}"
+        call.answer(text, source=source.id, target=target.id, changed=changed)
 
 
 @command(
@@ -421,17 +429,17 @@ def _change_links(call: Invocation, done: str, *refs: str) -> None:
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
     with call.memory() as memory:
-        done = memory.resolve_links(dry_run)
-        said = f"Resolved backlinks for {done.resolved} memories"
+        outcome = memory.resolve_links(dry_run)
+        text = f"Resolved backlinks for {outcome.resolved} memories"
         if dry_run:
-            said = "\n".join(
-                f"would link {action.source[:8]} {action.reason}" for action in done.actions
+            text = "\n".join(
+                f"would link {action.source[:8]} {action.reason}" for action in outcome.actions
             )
-        unresolved = [{"id": source, "target": target} for source, target in done.unresolved]
+        unresolved = [{"id": source, "target": target} for source, target in outcome.unresolved]
         call.answer(
-            said or "Nothing to link.",
-            resolved=done.resolved,
-            links_added=done.added,
+            text or "Nothing to link.",
+            resolved=outcome.resolved,
+            links_added=outcome.added,
             unresolved=unresolved,
         )
 
@@ -465,13 +473,16 @@ def edit(call: Invocation, ref: str) -> None:
             raise Failure(
                 f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
             ) from None
-        after = file.read_bytes() if file.exists() else before
+        if file.exists():
+            after = file.read_bytes()
+        else:
+            after = before
         if ended:
             if after == before:
-                done = "nothing was changed"
+                consequence = "nothing was changed"
             else:
-                done = "nothing was written"
-            raise Failure(f"{command[0]} ended with status {ended}; {done}")
+                consequence = "nothing was written"
+            raise Failure(f"{command[0]} ended with status {ended}; {consequence}")
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
@@ -495,20 +506,20 @@ def edit(call: Invocation, ref: str) -> None:
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
-        said = str(error).rstrip(".")
+        problem = str(error).rstrip(".")
         if isinstance(error, (Conflict, NotFound)):
             if isinstance(error, Conflict):
-                what = "changed"
+                event = "changed"
             else:
-                what = "was moved or deleted"
-            said = f"{place_of(note)} {what} while you edited it; nothing was written"
-        raise Failure(f"{said}. Your text is in {file}", error.code) from None
+                event = "was moved or deleted"
+            problem = f"{place_of(note)} {event} while you edited it; nothing was written"
+        raise Failure(f"{problem}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
     call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
 
 
 def _editor() -> list[str]:
-    """The command of the person's editor. Raises Failure when there is none."""
+    """The command of the person's editor. Raises Failure if there is not one."""
     import shlex
     import shutil
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _WARNINGS = 10
 _GAP = "  "
+# Columns the last cell of a table has at least, however narrow the terminal.
 _LEAST = 12
-"""Columns the last cell of a table has at least, however narrow the terminal."""
 _STYLES = {
     "head": "1",
     "id": "33",
@@ -78,7 +78,7 @@ def text(
 ) -> None:
     """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is
     longer than that. On a terminal nothing in it acts: control characters, bidi marks and the like
-    are shown as escapes, those of JSON `as_json`; but for what is `painted`, whose cells are clean.
+    are shown as escapes, those of JSON `as_json`; except in `painted`, whose cells are clean.
     A pipe or file gets the text as it is. Raises Failure, BrokenPipeError."""
     if is_terminal():
         if painted:
@@ -96,7 +96,10 @@ def paint(text: str, style: str, stream: object = None) -> str:
     """`text` in colour where the stream [stdout] is a terminal that has colours, and NO_COLOR is
     not set.
     """
-    stream = sys.stdout if stream is None else stream
+    if stream is None:
+        stream = sys.stdout
+    else:
+        stream = stream
     is_plain = (
         os.environ.get("NO_COLOR")
         or os.environ.get("TERM") == "dumb"
@@ -119,17 +122,17 @@ def width(text: str) -> int:
 
 
 def fit(text: str, columns: int) -> str:
-    """`text` cut to so many columns, with an ellipsis when it was longer."""
+    """`text` cut to this many columns, with an ellipsis when it was longer."""
     if width(text) <= columns:
         return text
-    kept = []
-    taken = 1
+    characters = []
+    taken_columns = 1
     for char in text:
-        taken += width(char)
-        if taken > columns:
+        taken_columns += width(char)
+        if taken_columns > columns:
             break
-        kept.append(char)
-    return "".join(kept) + "…"
+        characters.append(char)
+    return "".join(characters) + "…"
 
 
 def columns() -> int:
@@ -156,8 +159,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
     lines = [paint(_GAP.join(padded(head)).rstrip(), "head")]
     for row in cells:
-        shown = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST))]
-        lines.append(_GAP.join([paint(shown[0], "id"), paint(shown[1], "kind"), *shown[2:]]))
+        shown_cells = [*padded(row)[:-1], fit(row[-1], max(room, _LEAST))]
+        lines.append(
+            _GAP.join(
+                [paint(shown_cells[0], "id"), paint(shown_cells[1], "kind"), *shown_cells[2:]]
+            )
+        )
     return lines
 
 
@@ -212,8 +219,8 @@ def notice(line: str) -> None:
 
 def warnings(texts: Sequence[str]) -> None:
     """Print the first few warnings on stderr, each on its line, and how many more there are."""
-    for each in texts[:_WARNINGS]:
-        notice(flat(f"warning: {each}"))
+    for warning in texts[:_WARNINGS]:
+        notice(flat(f"warning: {warning}"))
     more = len(texts) - _WARNINGS
     if more > 0:
         notice(f"warning: {more} more like these")
@@ -223,8 +230,11 @@ def failure(message: str, *, lines: bool = False) -> None:
     """Print an error message on stderr: one line, unless it is a reply of several `lines`."""
     if sys.stderr is not None:
         message = message.removeprefix("Error: ")
-        shown = visible(message) if lines else flat(message)
-        sys.stderr.write(f"{paint('Error:', 'error', sys.stderr)} {shown}\n")
+        if lines:
+            shown_text = visible(message)
+        else:
+            shown_text = flat(message)
+        sys.stderr.write(f"{paint('Error:', 'error', sys.stderr)} {shown_text}\n")
 
 
 def log_form(form: str) -> logging.Formatter:
@@ -289,8 +299,8 @@ def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
 
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
-        def show(done: int, total: int) -> None:
+        def show(finished: int, total: int) -> None:
             bar.length = max(total, 1)
-            bar.update(done - bar.pos)
+            bar.update(finished - bar.pos)
 
         yield show

@@ -1,4 +1,4 @@
-"""`memory mcp --as PRESET`: which tools and projects stand in for another memory server.
+"""`memory mcp --as PRESET`: which tools and projects replace another memory server.
 
 Sources: contract 000a (anthropic), contract 000b, 10 (basic-memory), contract 002, 8
 (server-memory, thoughtbox), contract 003, 1 (memory-bank), contract 004, 1 and 7 (agent-memory).
@@ -47,12 +47,14 @@ def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
-        known = os.path.expanduser("~/.claude-desktop/memory")
-        root = environ.get("MEMORY_BANK_ROOT") or (known if os.path.isdir(known) else None)
+        usual_folder = os.path.expanduser("~/.claude-desktop/memory")
+        root = environ.get("MEMORY_BANK_ROOT") or (
+            usual_folder if os.path.isdir(usual_folder) else None
+        )
         return Preset(("bank",), {"banks": root} if root else {})
     if name == "agent-memory":
-        known = os.path.expanduser("~/.agent-memory")
-        folder = json_folder(environ) or (known if os.path.lexists(known) else None)
+        usual_folder = os.path.expanduser("~/.agent-memory")
+        folder = json_folder(environ) or (usual_folder if os.path.lexists(usual_folder) else None)
         return Preset(("kv",), name="agent-memory", json_folder=folder)
     for face in FACES.values():
         if name in face.presets:
@@ -102,27 +104,27 @@ def graph_file(
     for place in (option, *map(os.environ.get, names), configured):
         if place:
             return Path(absolute_path(place))
-    own = Path(os.path.abspath(_THOUGHTBOX_FILE))
-    if like == "thoughtbox" or (like is None and own.exists()):
-        return own
+    usual_file = Path(os.path.abspath(_THOUGHTBOX_FILE))
+    if like == "thoughtbox" or (like is None and usual_file.exists()):
+        return usual_file
     return None
 
 
-def graph_project(file: Path | None, taken: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a project of its own, named by the file's stem; nothing when it is one
-    already. `taken`: the projects there are besides the built-in ones (name -> folder or file)."""
+def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
+    """A graph file in use as a separate project, named by the file's stem; nothing when it is one
+    already. `projects`: the projects there are in addition to the built-in ones (name -> folder or file)."""
     if file is None or str(file) in (
-        str(Path(os.path.expanduser(str(place)))) for place in taken.values()
+        str(Path(os.path.expanduser(str(place)))) for place in projects.values()
     ):
         return {}
     from memoranda.engine.graphs import graph_project as opened
 
-    known = {*BUILT_IN_PROJECTS, *map(str.lower, taken)}
+    used_names = {*BUILT_IN_PROJECTS, *map(str.lower, projects)}
     stem = _NOT_IN_NAMES.sub("-", file.stem)[:_NAME_LENGTH].strip() or "graph file"
     names = (
         stem,
         f"{stem} file",
-        *(f"{stem} file {number}" for number in range(2, len(known) + 3)),
+        *(f"{stem} file {number}" for number in range(2, len(used_names) + 3)),
     )
-    name = next(each for each in names if each.lower() not in known)
+    name = next(candidate for candidate in names if candidate.lower() not in used_names)
     return {name: opened(name, file)}

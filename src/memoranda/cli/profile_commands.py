@@ -42,7 +42,10 @@ def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, 
         name = entry.info.title
         if entry.info.phase is None and not text.lstrip("# ").startswith(name):
             text = f"{name}: {text}"
-        mark = "(pinned) " if entry.why == PINNED else ""
+        if entry.why == PINNED:
+            mark = "(pinned) "
+        else:
+            mark = ""
         if not entry.is_confirmed:
             mark = "(unconfirmed) "
         rows.append((entry.info.id[:8], kind(entry.info), _by(entry), mark + one_line(text)))

@@ -38,8 +38,8 @@ _CONVENTION_KEYS = (
     "warnings",
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
+# Names told of each kind of what is no note.
 _SHOWN = 8
-"""Names told of each kind of what is no note."""
 
 project = group(
     "project",
@@ -95,7 +95,10 @@ def project_add(
     access = ProjectAccess(is_read_only, tuple(split_list(agents)), write_folder or "")
     with call.memory() as memory:
         # projects/NAME, on every machine
-        place = folder if memory.settings.url is None else words[-1]
+        if memory.settings.url is None:
+            place = folder
+        else:
+            place = words[-1]
         is_new = memory.settings.url is None and not os.path.lexists(folder)
         added, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
@@ -132,7 +135,10 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
     """The name of the project to add, and its folder."""
     if not words:
         raise Usage("accepts between 1 and 2 arg(s), received 0")
-    folder = absolute_path(words[-1]) if words[-1] else ""
+    if words[-1]:
+        folder = absolute_path(words[-1])
+    else:
+        folder = ""
     if len(words) > 1:
         return words[0], folder
     if not os.path.exists(folder):
@@ -226,7 +232,10 @@ def _inventory_lines(found: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
-    notes = "1 note" if row.notes == 1 else f"{row.notes:,} notes"
+    if row.notes == 1:
+        notes = "1 note"
+    else:
+        notes = f"{row.notes:,} notes"
     return f"{row.path} ({notes}; {row.reason})"
 
 
@@ -253,7 +262,9 @@ def _access_lines(access: ProjectAccess) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w.\-]+", name) else f"'{name}'"
+    if re.fullmatch(r"[\w.\-]+", name):
+        return name
+    return f"'{name}'"
 
 
 @command(
@@ -342,7 +353,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
             for link in shown
         ]
         lines = _found_lines(memory, project)[:-1]
-        number = "one link leads" if len(links) == 1 else f"{len(links):,} links lead"
+        if len(links) == 1:
+            number = "one link leads"
+        else:
+            number = f"{len(links):,} links lead"
         lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")

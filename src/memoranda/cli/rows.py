@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.query import Query
 
+# Columns of a terminal that a category or project takes at most, so that the text has half of 80.
 _KIND_COLUMNS = 12
-"""Columns of a terminal that a category or project takes at most, so that the text has half of 80."""
 
 project_option = option(
     "--project",
@@ -58,7 +58,7 @@ def within(
 
 
 def left_out(memory: MemorySession, query: Query) -> list[str]:
-    """What `query` would list besides, were it asked for: `3 archived`, `12 traces`."""
+    """What `query` would list as well, were it asked for: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]
@@ -104,7 +104,9 @@ def kind(info: NoteInfo) -> str:
 def shown_text(info: NoteInfo, content: str) -> str:
     """The text of a note for a row: with its title in front where that does not begin it."""
     if info.project in MEMORY_PROJECTS:
-        return f"[header not read] {content}" if info.is_broken else content
+        if info.is_broken:
+            return f"[header not read] {content}"
+        return content
     text = content.strip().lstrip("# ")
     if text.startswith(info.title):
         return text
@@ -130,10 +132,16 @@ def cells(
         mark = marks.get(info.row, "")
         phase = info.phase or info.type
         if call.on_terminal:
-            lead = f"({mark}) " if mark else ""
+            if mark:
+                lead = f"({mark}) "
+            else:
+                lead = ""
             # A row has one line, of which no terminal shows more
             text = lead + one_line(text[:1000])
             yield info.id[:8], output.fit(phase, 9), output.fit(kind(info), _KIND_COLUMNS), text
         else:
-            tail = f" ({mark})" if mark else ""
+            if mark:
+                tail = f" ({mark})"
+            else:
+                tail = ""
             yield info.id[:8], phase, kind(info), preview(text, length) + tail

@@ -51,8 +51,8 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
 _PASSAGES = 10
 _QUESTION = 3
+# Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110
-"""Columns from which a terminal shows all that a list knows of a note."""
 
 
 phase_option = option(
@@ -110,8 +110,8 @@ def list_(
         elif not infos:
             call.answer("No memories found.")
         else:
-            shown = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
-            _show_list(call, memory, infos, shown)
+            text = f"Showing {len(infos)} of {total} {noun_of(memory, query, total)}"
+            _show_list(call, memory, infos, text)
         mention_left_out(memory, query)
 
 
@@ -124,7 +124,10 @@ def _show_list(
 ) -> None:
     """The table of `list`; on a narrow terminal without what leaves no room for the text."""
     zone = memory.settings.zone
-    word = "Changed" if changed else "Created"
+    if changed:
+        word = "Changed"
+    else:
+        word = "Created"
     is_narrow = call.on_terminal and output.columns() < _WIDE
     rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
@@ -237,7 +240,10 @@ def search(
         )
         query, text = narrowed(query, written, now=now, zone=zone)
         infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
-        passages = _in_transcripts(memory, written, limit) if traces else []
+        if traces:
+            passages = _in_transcripts(memory, written, limit)
+        else:
+            passages = []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
         else:
@@ -275,12 +281,15 @@ def _search_document(
     rows = documents.notes(memory, infos)
     for row, hit in zip(rows, hits, strict=False):
         row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
-    more = {"transcripts": [hit.row() for hit in passages]} if passages else {}
+    if passages:
+        more = {"transcripts": [hit.row() for hit in passages]}
+    else:
+        more = {}
     call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
 
 
 def _mention_traces(memory: MemorySession, query: Query) -> None:
-    """Say how many traces a ranked search would find besides."""
+    """Say how many traces a ranked search would find as well."""
     if any(project.name == TRACE_PROJECT for project in memory.projects):
         total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
         if total:
@@ -340,9 +349,9 @@ def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
     parts = [part for word in words(text) for part in pairs(word)]
-    for asked in (text, " OR ".join(f'"{part}"' for part in parts)):
-        if asked:
-            hits = memory.search(query.replace(text=asked), limit=_NEAREST)
+    for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
+        if asked_words:
+            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST)
             if hits.hits:
                 return [hit.note for hit in hits]
     return []
@@ -370,13 +379,13 @@ def context(
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
         most = max_tokens or DEFAULT_TOKENS
-        found = memory.context_for(
+        result = memory.context_for(
             question, max_tokens=most, projects=names or None, as_of=as_of_moment(memory, as_of)
         )
         call.answer(
-            found or f"Nothing found that fits into {most} tokens.",
+            result or f"Nothing found that fits into {most} tokens.",
             question=question,
-            context=found,
+            context=result,
         )
 
 
@@ -409,8 +418,8 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     with call.memory() as memory:
         query = within(memory, Query(), projects)
         linked = {row for source, target, _ in memory.relations() for row in (source, target)}
-        every, _ = memory.list(query, limit=0, order="created")
-        alone = [info for info in every if info.row not in linked]
+        notes, _ = memory.list(query, limit=0, order="created")
+        alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:
             rows = documents.notes(memory, infos)

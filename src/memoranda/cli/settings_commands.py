@@ -47,7 +47,7 @@ def _key(name: str) -> ConfigKey:
 
 
 def _settings(call: Invocation) -> Settings:
-    """The settings; for a file that cannot be read the defaults, so that it can be mended."""
+    """The settings; for a file that cannot be read the defaults, so that it can be corrected."""
     try:
         return call.settings
     except ConfigError:
@@ -55,12 +55,12 @@ def _settings(call: Invocation) -> Settings:
 
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
-    found = config_text.stored(rows, key.name)
+    value = config_text.stored(rows, key.name)
     if key.default.startswith("("):
         default = None
     else:
         default = _value(key.default, "")
-    row = key.name, default if found is None else found, default, found is not None, key.meaning
+    row = key.name, default if value is None else value, default, value is not None, key.meaning
     return dict(zip(_KEYS, row, strict=True))
 
 
@@ -130,7 +130,10 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
         try:
             memory.configure(key.name, value)
         except ConfigFileError as error:
-            reason = error.problem if error.key == key.name else error.reason
+            if error.key == key.name:
+                reason = error.problem
+            else:
+                reason = error.reason
             raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
     call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
@@ -141,16 +144,18 @@ def config_list(call: Invocation) -> None:
     """List all settings: value, whether it is the default, and what it means."""
     file = _settings(call).file
     rows = config_text.read(file)
-    known = [(each, _row(rows, each)) for each in keys() if "{" not in each.name]
+    known_keys = [
+        (this_key, _row(rows, this_key)) for this_key in keys() if "{" not in this_key.name
+    ]
     cells = []
-    for key, row in known:
+    for key, row in known_keys:
         if row["set"]:
             value = _shown(row["value"])
         else:
             value = f"{_shown(row['default']) or key.default.strip('()')} (default)"
         cells.append((key.name, value, key.meaning))
     if call.json:
-        return call.document(file=str(file), settings=[row for _, row in known])
+        return call.document(file=str(file), settings=[row for _, row in known_keys])
     call.table(
         ("Setting", "Value", "Meaning"),
         cells,
@@ -201,15 +206,15 @@ def _access(call: Invocation) -> Access:
     return Access(call.settings.home, call.own_clock or clock.now)
 
 
-def _token_row(each: StoredToken, access: Access) -> dict[str, Any]:
-    if each.revoked:
+def _token_row(this_token: StoredToken, access: Access) -> dict[str, Any]:
+    if this_token.revoked:
         state = "revoked"
-    elif access.by_id(each.id):
+    elif access.by_id(this_token.id):
         state = "valid"
     else:
         state = "expired"
-    row = {key: getattr(each, key, None) for key in _TOKEN_KEYS}
-    return row | {"begins": each.shown, "projects": list(each.projects), "state": state}
+    row = {key: getattr(this_token, key, None) for key in _TOKEN_KEYS}
+    return row | {"begins": this_token.shown, "projects": list(this_token.projects), "state": state}
 
 
 @command(
@@ -259,9 +264,12 @@ def token_add(
     if as_agent is not None and not is_agent(as_agent):
         raise Failure(f'invalid agent "{as_agent}"')
     access = _access(call)
-    lasts = None if expires is None else duration(expires)
-    wanted = split_list(projects)
-    if projects is not None and not wanted:
+    if expires is None:
+        lasts = None
+    else:
+        lasts = duration(expires)
+    project_names = split_list(projects)
+    if projects is not None and not project_names:
         raise Failure("--projects names no project; leave it out for all of them")
     if member is not None:
         if as_agent is not None:
@@ -269,32 +277,32 @@ def token_add(
                 "in a space everybody acts as the agent of their member name; leave --as-agent out"
             )
         check_name(member, "member")
-        if not any(member in each.members for each in access.spaces().values()):
+        if not any(member in name_or_space.members for name_or_space in access.spaces().values()):
             raise Failure(
                 f"{member} is no member of a space; make one with memory space member", "not_found"
             )
-    elif wanted:
+    elif project_names:
         with call.memory() as memory:
-            wanted = [memory.project(each).name for each in wanted]
-    made, secret = access.add(
+            project_names = [memory.project(name_or_space).name for name_or_space in project_names]
+    made_token, secret = access.add(
         name,
         scope=scope,
-        projects=wanted,
+        projects=project_names,
         agent=as_agent,
         member=member,
         lasts=lasts,
         rate=rate,
         quota=quota,
     )
-    text = f"Token {made.name} ({made.scope}). It is shown this once:\n{secret}"
-    call.answer(text, token=_token_row(made, access), secret=secret)
+    text = f"Token {made_token.name} ({made_token.scope}). It is shown this once:\n{secret}"
+    call.answer(text, token=_token_row(made_token, access), secret=secret)
 
 
 @command("list", now=True, keys={"tokens": _TOKEN_KEYS}, example="memory token list")
 def token_list(call: Invocation) -> None:
     """List the tokens, revoked and expired ones included."""
     access = _access(call)
-    rows = [_token_row(each, access) for each in access.tokens()]
+    rows = [_token_row(this_token, access) for this_token in access.tokens()]
     lines = [
         table_row(
             _TOKENS, "Id", "Name", "Begins", "Scope", "Agent", "Member", "Used", "State", "Projects"
@@ -326,12 +334,17 @@ def token_list(call: Invocation) -> None:
 def token_revoke(call: Invocation, name: str) -> None:
     """Make a token, given by name or id, invalid at once, with all OAuth gave out for it."""
     access = _access(call)
-    gone = access.revoke(name)
-    call.answer(f"Revoked token {gone.name} ({gone.id})", token=_token_row(gone, access))
+    was_revoked = access.revoke(name)
+    call.answer(
+        f"Revoked token {was_revoked.name} ({was_revoked.id})",
+        token=_token_row(was_revoked, access),
+    )
 
 
-def _space_row(each: Space) -> dict[str, Any]:
-    return dict(zip(_SPACE_KEYS, (each.name, each.place, each.members), strict=True))
+def _space_row(this_space: Space) -> dict[str, Any]:
+    return dict(
+        zip(_SPACE_KEYS, (this_space.name, this_space.place, this_space.members), strict=True)
+    )
 
 
 @command("add", "NAME", "[DIR]", keys={"space": _SPACE_KEYS}, example="memory space add team")
@@ -344,31 +357,32 @@ def space_add(call: Invocation, name: str, folder: Text = None) -> None:
         place = None
     else:
         place = Path(absolute_path(folder))
-    made = _access(call).add_space(name, place)
-    call.answer(f"Added space {made.name} ({made.place})", space=_space_row(made))
+    made_space = _access(call).add_space(name, place)
+    call.answer(f"Added space {made_space.name} ({made_space.place})", space=_space_row(made_space))
 
 
 @command("list", keys={"spaces": _SPACE_KEYS}, example="memory space list")
 def space_list(call: Invocation) -> None:
     """List the spaces with their members and folders."""
-    found = list(_access(call).spaces().values())
+    spaces = list(_access(call).spaces().values())
     lines = [table_row(_SPACE_ROW, "Name", "Members", "Folder")]
-    for each in found:
-        members = ", ".join(f"{name} ({role})" for name, role in sorted(each.members.items()))
-        lines.append(table_row(_SPACE_ROW, each.name, members or "-", each.place))
-    if found:
+    for this_space in spaces:
+        members = ", ".join(f"{name} ({role})" for name, role in sorted(this_space.members.items()))
+        lines.append(table_row(_SPACE_ROW, this_space.name, members or "-", this_space.place))
+    if spaces:
         text = "\n".join(lines)
     else:
         text = "No spaces. Make one: memory space add NAME"
-    call.answer(text, spaces=[_space_row(each) for each in found])
+    call.answer(text, spaces=[_space_row(this_space) for this_space in spaces])
 
 
 @command("remove", "NAME", keys={"space": _SPACE_KEYS}, example="memory space remove team")
 def space_remove(call: Invocation, name: str) -> None:
     """Take a space off the list. Its notes stay."""
-    gone = _access(call).remove_space(name)
+    was_removed = _access(call).remove_space(name)
     call.answer(
-        f"Removed space {gone.name}; its notes stay in {gone.place}", space=_space_row(gone)
+        f"Removed space {was_removed.name}; its notes stay in {was_removed.place}",
+        space=_space_row(was_removed),
     )
 
 

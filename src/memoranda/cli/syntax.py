@@ -31,14 +31,14 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
+# Words of commands the contract gives one argument: where none is given, its words say so (contract
+# 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
-"""Words of commands the contract gives one argument: where none is given, its words say so
-(contract 001, 1).
-"""
+# What the shell is offered for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
-"""What the shell is offered for a positional argument of this name."""
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
+# What other programs call our commands: no names of ours, but what is guessed.
 _MEANT = {
     "cat": "read",
     "create": "write",
@@ -57,9 +57,8 @@ _MEANT = {
     "store": "write",
     "update": "edit",
 }
-"""What other programs call our commands: no names of ours, but what is guessed."""
+# Options with which commands without positional arguments take a file or folder.
 _TAKES_PLACE = ("--path", "--input", "--output")
-"""Options with which commands without positional arguments take a file or folder."""
 
 
 class Usage(click.UsageError):
@@ -126,7 +125,7 @@ class Names(click.ParamType):
         )
         return [
             CompletionItem(f"{before}{comma}{value}", help=text or None)
-            for value, _, text in (each.partition("\t") for each in values)
+            for value, _, text in (line.partition("\t") for line in values)
             if value.startswith(last)
         ]
 
@@ -149,7 +148,10 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
 
 
 def _invalid(value: object, param: click.Parameter | None, why: str) -> Usage:
-    name = max(param.opts, key=len) if param else "the argument"
+    if param:
+        name = max(param.opts, key=len)
+    else:
+        name = "the argument"
     return Usage(f'invalid value "{value}" for {name}: {why}')
 
 
@@ -195,8 +197,8 @@ class PositionalWords(click.Argument):
             options = (param for param in ctx.command.params if isinstance(param, click.Option))
             error.guesses = [
                 f"{name} {words[0]}"
-                for each in options
-                for name in each.opts
+                for this_option in options
+                for name in this_option.opts
                 if name in _TAKES_PLACE
             ]
         raise error
@@ -247,11 +249,13 @@ class _Documented(click.Command):
                 error.ctx = ctx
             raise
         invocation = ctx.find_object(Invocation) or Invocation()
-        given = {name: ctx.params.pop(name) for each in self.globals if (name := each.name)}
-        for name, value in given.items():
+        global_values = {
+            name: ctx.params.pop(name) for parameter in self.globals if (name := parameter.name)
+        }
+        for name, value in global_values.items():
             if value:
                 setattr(invocation, name, value)
-        moment = given.get("now")
+        moment = global_values.get("now")
         if moment is not None:
             now = invocation.now = moment.astimezone(UTC)
             invocation.offset = moment.tzinfo
@@ -270,12 +274,14 @@ class _Documented(click.Command):
         ]
         for title, is_global in (("Options", False), ("Global options", True)):
             rows = [
-                each.get_help_record(ctx) for each in options if (each in self.globals) == is_global
+                this_option.get_help_record(ctx)
+                for this_option in options
+                if (this_option in self.globals) == is_global
             ]
-            shown = [row for row in rows if row is not None]
-            if shown:
+            records = [row for row in rows if row is not None]
+            if records:
                 with formatter.section(title):
-                    formatter.write_dl(shown)
+                    formatter.write_dl(records)
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
 
@@ -284,7 +290,7 @@ class Command(_Documented):
     """A command whose callback gets the invocation, then its positional arguments, then its
     options. `keys` are those of its JSON document after `schema`, each with the keys of the objects
     in it; empty when the command prints its output itself. `complete`: what the shell is offered
-    for the first argument. `now`: takes `--now`. `own_agent`: has an option `--agent` of its own.
+    for the first argument. `now`: takes `--now`. `own_agent`: has its own option `--agent`.
     `example`: a line of the shell, shown in the help."""
 
     def __init__(
@@ -316,8 +322,8 @@ class Command(_Documented):
             raise click.NoSuchOption("--now", ctx=ctx)
         options = dict(ctx.params)
         try:
-            given = (*options["words"], *options.values(), *options.get("tags", ()))
-            "".join([each for each in given if isinstance(each, str)]).encode()
+            values = (*options["words"], *options.values(), *options.get("tags", ()))
+            "".join([value for value in values if isinstance(value, str)]).encode()
         # Bytes that are not UTF-8 arrive as lone surrogates
         except UnicodeEncodeError:
             raise Failure("an argument is not valid UTF-8 text") from None
@@ -338,7 +344,7 @@ class Group(_Documented, click.Group):
     for. A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group
     `a` it is `a_b_c`. `now`: takes `--now`, for those of its commands that do. `titles`: the
     section of the help for each command. `alone`: the lines to print where no command is named; the
-    help where there are none."""
+    help where there are not any."""
 
     def __init__(
         self,
@@ -374,13 +380,11 @@ class Group(_Documented, click.Group):
         )
         return getattr(module, attribute, None) or getattr(module, f"{attribute}_")
 
-    def named(self, given: str) -> str:
-        """The name of the command that `given` or the alias `given` means."""
-        if given in self._modules:
-            return given
-        return next(
-            (name for name in ALIASES.get(given, "").split() if name in self._modules), given
-        )
+    def named(self, word: str) -> str:
+        """The name of the command that `word` or the alias `word` means."""
+        if word in self._modules:
+            return word
+        return next((name for name in ALIASES.get(word, "").split() if name in self._modules), word)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         if args[0] in self._modules:
@@ -398,9 +402,9 @@ class Group(_Documented, click.Group):
         """The error for a command there is not, with those it may be."""
         error = Usage(f'unknown command "{name}" for "{ctx.command_path}"', ctx)
         aliases = (alias for alias in ALIASES if self.named(alias) in self._modules)
-        meant = _MEANT.get(name, "")
-        if meant in self._modules:
-            error.guesses = [meant]
+        suggestion = _MEANT.get(name, "")
+        if suggestion in self._modules:
+            error.guesses = [suggestion]
         else:
             error.guesses = near(name, [*self._modules, *aliases])
         return error
@@ -415,11 +419,16 @@ class Group(_Documented, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self._modules:
-            found = self.get_command(ctx, name)
-            if found is not None:
-                others = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
-                shown = f"{name} ({', '.join(others)})" if others else name
-                row = shown, found.get_short_help_str(limit=200)
+            found_command = self.get_command(ctx, name)
+            if found_command is not None:
+                aliases = [
+                    alias for alias in ALIASES if self.named(alias) == name and alias != name
+                ]
+                if aliases:
+                    label = f"{name} ({', '.join(aliases)})"
+                else:
+                    label = name
+                row = label, found_command.get_short_help_str(limit=200)
                 sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
         width = max(len(name) for rows in sections.values() for name, _ in rows)
         for title, rows in sections.items():
@@ -429,8 +438,8 @@ class Group(_Documented, click.Group):
                 )
 
 
-def _show_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _show_help(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -> None:
+    if is_asked_for and not ctx.resilient_parsing:
         output.text(ctx.get_help(), paged=True)
         ctx.exit()
 
@@ -480,29 +489,34 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
     """What is wrong, in the contract's words, and where to read on: the lines under the error."""
-    params = error.ctx.command.params if error.ctx else []
+    if error.ctx:
+        params = error.ctx.command.params
+    else:
+        params = []
     options = [param for param in params if isinstance(param, click.Option)]
     guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
-    said = error.format_message()
+    message = error.format_message()
     hint = f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
     if isinstance(error, click.NoSuchOption):
-        said = f"unknown flag: {error.option_name}"
+        message = f"unknown flag: {error.option_name}"
         if any(isinstance(param, PositionalWords) and param.most is None for param in params):
             hint += "\nPut -- in front of text that begins with a dash."
         names = [
             name.removeprefix("--")
-            for each in options
-            for name in each.opts
+            for this_option in options
+            for name in this_option.opts
             if name.startswith("--")
         ]
         guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
     elif isinstance(error, click.BadOptionUsage):
-        is_flag = any(each.is_flag for each in options if error.option_name in each.opts)
+        is_flag = any(
+            this_option.is_flag for this_option in options if error.option_name in this_option.opts
+        )
         if is_flag:
-            said = f"{error.option_name} takes no value"
+            message = f"{error.option_name} takes no value"
         else:
-            said = f"flag needs an argument: {error.option_name}"
-    return said, hint + (
+            message = f"flag needs an argument: {error.option_name}"
+    return message, hint + (
         f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else ""
     )
 
@@ -539,15 +553,17 @@ def help_(call: Invocation, *path: str) -> None:
     if path == ("words",):
         text = Path(__file__).with_name("words.txt").read_text("utf-8").rstrip("\n")
         return call.answer(text, command="memory help words", text=text)
-    for given in path:
+    for word in path:
         group = context.command
         if not isinstance(group, Group):
-            raise Usage(f'unknown command "{given}" for "{context.command_path}"', context)
-        name = group.named(given)
-        found = group.get_command(context, name)
-        if found is None:
+            raise Usage(f'unknown command "{word}" for "{context.command_path}"', context)
+        name = group.named(word)
+        found_command = group.get_command(context, name)
+        if found_command is None:
             raise group.unknown(name, context)
-        context = click.Context(found, info_name=name, parent=context, **found.context_settings)
+        context = click.Context(
+            found_command, info_name=name, parent=context, **found_command.context_settings
+        )
     text = context.get_help()
     call.answer(text, command=context.command_path, text=text)
 
@@ -598,27 +614,27 @@ def manual_page(context: click.Context) -> str:
 
 def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
-        each = group.get_command(context, name)
-        assert each is not None
-        inner = click.Context(each, info_name=name, parent=context)
-        if isinstance(each, Group):
-            yield from _manual_of(each, inner)
-        elif isinstance(each, Command):
-            yield f".SS {_roff(' '.join([inner.command_path, *each.collect_usage_pieces(inner)]))}"
-            for at, part in enumerate(_paragraphs(each)):
+        this_command = group.get_command(context, name)
+        assert this_command is not None
+        inner = click.Context(this_command, info_name=name, parent=context)
+        if isinstance(this_command, Group):
+            yield from _manual_of(this_command, inner)
+        elif isinstance(this_command, Command):
+            yield f".SS {_roff(' '.join([inner.command_path, *this_command.collect_usage_pieces(inner)]))}"
+            for at, part in enumerate(_paragraphs(this_command)):
                 yield from [".PP", _roff(part)] if at else [_roff(part)]
-            own = [
+            options = [
                 opt
-                for opt in each.params
-                if isinstance(opt, click.Option) and opt not in each.globals
+                for opt in this_command.params
+                if isinstance(opt, click.Option) and opt not in this_command.globals
             ]
-            yield from _options_of(inner, own)
-            if each.example:
-                yield from (".PP", "Example:", ".PP", ".RS", _roff(each.example), ".RE")
+            yield from _options_of(inner, options)
+            if this_command.example:
+                yield from (".PP", "Example:", ".PP", ".RS", _roff(this_command.example), ".RE")
 
 
 def _options_of(context: click.Context, options: Sequence[click.Option]) -> list[str]:
-    records = (each.get_help_record(context) for each in options)
+    records = (parameter.get_help_record(context) for parameter in options)
     return _pairs(dict(record for record in records if record is not None))
 
 
@@ -628,8 +644,8 @@ def _pairs(rows: dict[str, str]) -> list[str]:
     ]
 
 
-def _paragraphs(each: click.Command) -> list[str]:
-    return [" ".join(part.split()) for part in (each.help or "").split("\n\n")]
+def _paragraphs(this_command: click.Command) -> list[str]:
+    return [" ".join(part.split()) for part in (this_command.help or "").split("\n\n")]
 
 
 def _roff(text: str) -> str:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _SHOWN = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20
+# Memories up to which the questions are counted: that compares them with each other.
 _MOST_ASKED_ABOUT = 2_000
-"""Memories up to which the questions are counted: that compares them with each other."""
+# Columns of a line in addition to the text of a note.
 _ROOM = 34
-"""Columns of a line besides the text of a note."""
 
 
 def has_notes(call: Invocation) -> bool:
@@ -89,7 +89,10 @@ def _due(memory: MemorySession, now: datetime) -> str:
         return "nothing"
     moment, info = due[0]
     (content,) = contents(memory, [info])
-    more = f" (+{len(due) - 1} more)" if len(due) > 1 else ""
+    if len(due) > 1:
+        more = f" (+{len(due) - 1} more)"
+    else:
+        more = ""
     clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
     return flat(f"{clock} {preview(content, 40)}{more}")
 

@@ -108,14 +108,14 @@ def mcp(
     if not (has_own or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
-        wanted = {
+        arguments = {
             "tools": chosen.tools,
             "like": chosen.like,
             "name": chosen.name,
             "agent": agent,
             "plain_schemas": plain_schemas,
         }
-        pass_on(settings, wanted)
+        pass_on(settings, arguments)
     from memoranda.faces.tool import Hooks
     from memoranda.serve.stdio import run_stdio
 
@@ -205,7 +205,10 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         file = presets.graph_file(settings.graph_file)
     else:
         file = None
-    folder = presets.json_folder() if found_in == ["kv"] else None
+    if found_in == ["kv"]:
+        folder = presets.json_folder()
+    else:
+        folder = None
     try:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:
@@ -214,10 +217,10 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         run.memory(presets.graph_project(file, settings.projects)) as memory,
         presets.json_entries(folder) as entries,
     ):
-        found = registry(
+        found_tools = registry(
             found_in, settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
         )
-        reply = found.call(memory, tool, arguments)
+        reply = found_tools.call(memory, tool, arguments)
     if run.json or not reply.is_error:
         run.answer(
             reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
@@ -231,11 +234,11 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
                 row = {}
         except ValueError:
             row = {}
-        said = next(
+        message = next(
             (row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text
         )
-        said = said.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
-        output.failure("\n".join(filter(None, (said, reply.hint))), lines=True)
+        message = message.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
+        output.failure("\n".join(filter(None, (message, reply.hint))), lines=True)
     return int(reply.is_error)
 
 
@@ -354,7 +357,7 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
         yield
     except NoEntry as error:
         guesses = near(
-            key, (each.key for each in entries.search("", namespace, _ALL_ENTRIES, 0)[0])
+            key, (entry.key for entry in entries.search("", namespace, _ALL_ENTRIES, 0)[0])
         )
         raise Failure(str(error), error.code, guesses=guesses) from None
 
@@ -420,16 +423,19 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
 def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:
     """Print the keys, one a line; with TEXT those that hold it in key or value."""
     with _entries(call) as entries:
-        found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
-        found = sorted(found, key=lambda each: (each.namespace, each.key))
-        names = [f"{each.namespace}/{each.key}" if every else each.key for each in found]
-        if call.on_terminal and found:
-            cells = [(name, each.value) for name, each in zip(names, found, strict=True)]
+        entries_found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
+        entries_found = sorted(entries_found, key=lambda entry: (entry.namespace, entry.key))
+        names = [
+            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in entries_found
+        ]
+        if call.on_terminal and entries_found:
+            cells = [(name, entry.value) for name, entry in zip(names, entries_found, strict=True)]
             return call.table(("Key", "Value"), cells)
         rows = [
-            {"namespace": each.namespace, "key": each.key, "value": each.value} for each in found
+            {"namespace": entry.namespace, "key": entry.key, "value": entry.value}
+            for entry in entries_found
         ]
-        # A script reads names, and there are none
-        if not found and not call.json:
+        # A script reads names, and there are not any
+        if not entries_found and not call.json:
             return output.notice("No entries.")
         call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

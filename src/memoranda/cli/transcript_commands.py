@@ -142,7 +142,7 @@ def transcripts_off(call: Invocation) -> None:
 )
 @flag("--again", "Delete the index first, and read everything.")
 def transcripts_sync(call: Invocation, *, again: bool) -> None:
-    """Read what is new in transcripts; a daemon does so by itself."""
+    """Read what is new in transcripts; a daemon does so on its own."""
     from memoranda.transcripts.tier import Transcripts
 
     with call.memory() as memory:
@@ -216,16 +216,24 @@ def transcripts_search(
 
 
 def _moment(value: Any) -> datetime | None:
-    return value if isinstance(value, datetime) else None
+    if isinstance(value, datetime):
+        return value
+    return None
 
 
 def hit_lines(memory: MemorySession, hits: Sequence[TraceHit]) -> list[str]:
     """Hits for people: where, then the passage, and below it what answers it."""
     lines = []
     for hit in hits:
-        when = hit.time.astimezone(memory.settings.reading_zone) if hit.time else None
+        if hit.time:
+            when = hit.time.astimezone(memory.settings.reading_zone)
+        else:
+            when = None
         place = [hit.agent, hit.project, f"{when:%Y-%m-%d}" if when else ""]
-        mark = _MARK if hit.is_suspicious else ""
+        if hit.is_suspicious:
+            mark = _MARK
+        else:
+            mark = ""
         lines.append(one_line(", ".join(filter(None, place))) + f"  {hit.ref}")
         lines.append(f"  {mark}{hit.who}: {one_line(visible(hit.passage))}")
         if hit.answer:
@@ -245,11 +253,17 @@ def transcripts_show(call: Invocation, ref: str) -> None:
         if call.json:
             return call.document(turns=[hit.row() for hit in hits])
         first = hits[0]
-        when = first.time.astimezone(memory.settings.reading_zone) if first.time else None
+        if first.time:
+            when = first.time.astimezone(memory.settings.reading_zone)
+        else:
+            when = None
         place = [first.agent, first.folder, f"{when:%Y-%m-%d %H:%M}" if when else "", first.source]
         lines = [one_line(", ".join(filter(None, place))), ""]
         for hit in hits:
-            mark = _MARK if hit.is_suspicious else ""
+            if hit.is_suspicious:
+                mark = _MARK
+            else:
+                mark = ""
             lines.append(f"{mark}{hit.who}: {visible(hit.passage)}")
         call.answer("\n".join(lines))
 
@@ -261,5 +275,8 @@ def transcripts_forget(call: Invocation) -> None:
 
     with call.memory() as memory:
         was_there = Transcripts(memory).forget()
-        reply = "The index of transcripts is deleted." if was_there else "There was no index."
+        if was_there:
+            reply = "The index of transcripts is deleted."
+        else:
+            reply = "There was no index."
         call.answer(reply, forgotten=was_there)

@@ -60,7 +60,7 @@ def status(call: Invocation) -> None:
             f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes"
             for agent, n in row["written_today"].items()
         )
-        shown = row | {
+        document = row | {
             "notes": _total(row["notes"]),
             "memories": f"{memories['total']} ({_counts(memories['phases'])}; {_counts(memories['categories'])})",
             "projects": _counts(row["projects"]),
@@ -75,9 +75,9 @@ def status(call: Invocation) -> None:
             else "nothing by agents",
         }
         if _is_of_the_command_alone(row):
-            del shown["notes"], shown["agents"]
+            del document["notes"], document["agents"]
         call.answer(
-            "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in shown.items()), **row
+            "\n".join(f"{key.replace('_', ' ')}: {value}" for key, value in document.items()), **row
         )
 
 
@@ -89,20 +89,23 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
     layout = Layout(memory.home)
     try:
         owner = lock_owner(layout.daemon_lock)
-        lines = layout.daemon_lock.read_text().splitlines() if owner else []
+        if owner:
+            lines = layout.daemon_lock.read_text().splitlines()
+        else:
+            lines = []
     except OSError:
         owner = None
     if owner is None:
         return {"running": False, "pid": None}
-    known = {"running": True, "pid": int(owner.pid) if owner.pid else None}
+    known_state = {"running": True, "pid": int(owner.pid) if owner.pid else None}
     if not layout.socket.exists():
-        return known
+        return known_state
     try:
         state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
     except OSError:
         state = None
     more = {"autostarted": daemon_client.AUTOSTARTED in lines, "answers": state is not None}
-    return known | more | (state or {})
+    return known_state | more | (state or {})
 
 
 def _daemon_line(daemon: dict[str, Any]) -> str:
@@ -144,8 +147,8 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     from memoranda.note.reminder import Reminder
     from memoranda.query import memory_query
 
-    found = memory.sync()
-    changed = found.added + found.modified + found.moved + found.removed
+    report = memory.sync()
+    changed = report.added + report.modified + report.moved + report.removed
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
@@ -154,11 +157,13 @@ def _status(memory: MemorySession) -> dict[str, Any]:
         for name in PHASES
     }
     phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
-    kept = [
+    kept_counts = [
         (category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED
     ]
-    every = {name: sum(n for category, n in kept if category == name) for name in CATEGORIES}
-    categories = {name: number for name, number in every.items() if number}
+    by_category = {
+        name: sum(n for category, n in kept_counts if category == name) for name in CATEGORIES
+    }
+    categories = {name: number for name, number in by_category.items() if number}
     traces = counts.projects.get(TRACE_PROJECT, 0)
     return {
         "home": memory.settings.shown_home,
@@ -287,18 +292,18 @@ def _elsewhere(memory: MemorySession) -> list[Finding]:
     from memoranda.engine.json_entries import JsonEntryFolder
     from memoranda.errors import ConfigError, MemorandaError
 
-    found = []
+    places = []
     chosen = presets.preset("agent-memory")
     if chosen.json_folder:
         try:
             damaged = JsonEntryFolder(chosen.json_folder).entries(memory).unreadable
         except MemorandaError as error:
-            found.append(Finding("error", "broken_store", chosen.json_folder, str(error)))
+            places.append(Finding("error", "broken_store", chosen.json_folder, str(error)))
             damaged = []
         text = (
             "no array of objects with a text as `key`; mend it or move it away, it is never written"
         )
-        found += [
+        places += [
             Finding("error", "unreadable", f"{chosen.json_folder}/{stem}.json", text)
             for stem in damaged
         ]
@@ -312,7 +317,7 @@ def _elsewhere(memory: MemorySession) -> list[Finding]:
                     why = error.strerror
                 else:
                     why = "not valid UTF-8 text"
-                found.append(
+                places.append(
                     Finding(
                         "error",
                         "unreadable",
@@ -323,13 +328,13 @@ def _elsewhere(memory: MemorySession) -> list[Finding]:
     try:
         presets.preset("basic-memory")
     except ConfigError as error:
-        found.append(Finding("error", "bad_config", "basic-memory", str(error)))
-    return found
+        places.append(Finding("error", "bad_config", "basic-memory", str(error)))
+    return places
 
 
 @command("reindex", keys=("notes", "projects", "seconds"), example="memory reindex")
 def reindex(call: Invocation) -> None:
-    """Throw the index away and make it anew from the notes."""
+    """Throw the index away and rebuild it from the notes."""
     start = time.perf_counter()
     with call.memory() as memory:
         with output.progress("Indexing") as progress:
@@ -356,11 +361,14 @@ def embed(call: Invocation) -> None:
         if embedding.trouble:
             raise NoModel(embedding.trouble)
         with output.progress("Embedding") as progress:
-            done = embedding.some(math.inf, progress=progress, thorough=True)
+            embedded = embedding.some(math.inf, progress=progress, thorough=True)
             # The passages are done; the daemon asks for these again
             with suppress(NoAnswer):
                 while learn(memory.settings):
                     continue
-        row = _semantic(memory) | {"done": done, "seconds": round(time.perf_counter() - start, 3)}
-        said = f"Embedded {done} passages with {row['model']} ({row['embedded']} in all{_foreign(row)})"
-        call.answer(said, **{key: row[key] for key in _EMBED_KEYS})
+        row = _semantic(memory) | {
+            "done": embedded,
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+        text = f"Embedded {embedded} passages with {row['model']} ({row['embedded']} in all{_foreign(row)})"
+        call.answer(text, **{key: row[key] for key in _EMBED_KEYS})

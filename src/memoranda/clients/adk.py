@@ -1,6 +1,6 @@
 """A memory service of Google's Agent Development Kit over a memory (extra `memoranda[adk]`).
 
-What was said in sessions lies in the traces, which default search leaves out; memories given as
+What was said in sessions is in the traces, which default search leaves out; memories given as
 such are memories like any other, which every agent finds. A search of the service sees those of its
 application and user, no others.
 """
@@ -104,10 +104,10 @@ class MemorandaMemoryService(BaseMemoryService):
     ) -> SearchMemoryResponse:
         """What of this application and user matches, best first."""
         if query.strip():
-            found = await asyncio.to_thread(self._search, app_name, user_id, query)
+            notes = await asyncio.to_thread(self._search, app_name, user_id, query)
         else:
-            found = []
-        return SearchMemoryResponse(memories=found)
+            notes = []
+        return SearchMemoryResponse(memories=notes)
 
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
@@ -119,14 +119,14 @@ class MemorandaMemoryService(BaseMemoryService):
             await asyncio.to_thread(self._delete, app_name, user_id, memory_id)
 
     def _own(self, app: str, user: str) -> list[NoteInfo]:
-        found = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
-        return [each for each in found if _is_of(each, app, user)]
+        notes = self._memory.list(Query(projects=_PROJECTS, metadata={_USER: user}), limit=0)[0]
+        return [note for note in notes if _is_of(note, app, user)]
 
     def _add(self, app: str, user: str, events: Sequence[Event], session: str | None) -> None:
-        known = {each.header.get(_ID) for each in self._own(app, user)}
+        stored_ids = {note.header.get(_ID) for note in self._own(app, user)}
         drafts: dict[str, Draft] = {}
         for event in events:
-            if event.id not in known and (text := _text(event.content)):
+            if event.id not in stored_ids and (text := _text(event.content)):
                 keys = {
                     _APP: app,
                     _USER: user,
@@ -147,9 +147,9 @@ class MemorandaMemoryService(BaseMemoryService):
             self._memory.write_many(drafts.values())
 
     def _search(self, app: str, user: str, query: str) -> list[MemoryEntry]:
-        wanted = Query(query, projects=_PROJECTS, metadata={_USER: user})
-        found = []
-        for hit in self._memory.search(wanted, limit=self._limit * 10).hits:
+        query_of_user = Query(query, projects=_PROJECTS, metadata={_USER: user})
+        results = []
+        for hit in self._memory.search(query_of_user, limit=self._limit * 10).hits:
             note = hit.note
             if _is_of(note, app, user) and _DELETED not in note.header:
                 text = self._memory.read((note.project, note.path), count=False).content
@@ -158,7 +158,7 @@ class MemorandaMemoryService(BaseMemoryService):
                     role="model" if author not in ("user", "memory") else "user",
                     parts=[Part(text=text)],
                 )
-                found.append(
+                results.append(
                     MemoryEntry(
                         id=_identity(note),
                         content=content,
@@ -166,7 +166,7 @@ class MemorandaMemoryService(BaseMemoryService):
                         timestamp=note.date or note.created,
                     )
                 )
-        return found[: self._limit]
+        return results[: self._limit]
 
     def _delete(self, app: str, user: str, identity: str) -> None:
         for note in self._own(app, user):

@@ -34,7 +34,7 @@ class Unsure(MemorandaError):
 
 
 class Hint(NamedTuple):
-    """What `put` made besides the member: `made` containers around it, and what stood where the
+    """What `put` made in addition to the member: `made` containers around it, and what was where the
     first one is now.
     """
 
@@ -47,7 +47,7 @@ class Editor(ABC):
 
     @abstractmethod
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        """The value of the member, None when there is none. Raises Unsure."""
+        """The value of the member, or None. Raises Unsure."""
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
@@ -58,7 +58,7 @@ class Editor(ABC):
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         """The text without the member, which is there; with the hint of `put`, without what that
-        made besides. Raises Unsure."""
+        made as well. Raises Unsure."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,10 @@ class Document(NamedTuple):
         """
         node = self.root
         for depth, name in enumerate(path):
-            at = None if node is None else self.position(node, name)
+            if node is None:
+                at = None
+            else:
+                at = self.position(node, name)
             if node is None or at is None:
                 return node, path[depth:]
             node = node.items[at].node
@@ -109,23 +112,26 @@ class Document(NamedTuple):
         """
         if node.kind == "null":
             return None
-        wanted = "{" if isinstance(name, str) else "["
-        if node.kind != wanted:
+        if isinstance(name, str):
+            sign = "{"
+        else:
+            sign = "["
+        if node.kind != sign:
             raise Unsure(
-                f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {wanted}"
+                f"line {self.text.count(chr(10), 0, node.start) + 1} has something else than {sign}"
             )
         if isinstance(name, str):
-            found = [at for at, item in enumerate(node.items) if item.key == name]
-            if len(found) > 1:
+            positions = [at for at, item in enumerate(node.items) if item.key == name]
+            if len(positions) > 1:
                 raise Unsure(f'"{name}" stands there twice')
         else:
-            found = [at for at, item in enumerate(node.items) if name(self.value(item.node))]
-        if found:
-            return found[0]
+            positions = [at for at, item in enumerate(node.items) if name(self.value(item.node))]
+        if positions:
+            return positions[0]
         return None
 
     def place(self, path: Sequence[str], name: Name) -> tuple[Node, int] | None:
-        """The container at `path` and where in it the member is; None when there is none."""
+        """The container at `path` and where in it the member is, or None."""
         node, missing = self.container(path)
         if node is None or missing:
             at = None
@@ -136,11 +142,11 @@ class Document(NamedTuple):
         return (node, at)
 
     def find(self, path: Sequence[str], name: Name) -> Any:
-        """The value of a member, None when there is none."""
-        found = self.place(path, name)
-        if found is None:
+        """The value of a member, or None."""
+        position = self.place(path, name)
+        if position is None:
             return None
-        return self.value(found[0].items[found[1]].node)
+        return self.value(position[0].items[position[1]].node)
 
 
 def newline(text: str) -> str:
@@ -167,10 +173,10 @@ def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree 
     return type(tree)(items)
 
 
-def check(made: Tree, wanted: Tree) -> None:
+def check(result: Tree, expected: Tree) -> None:
     """Raise Unsure when the text that was made does not say what it should."""
     try:
-        is_right = made == wanted
+        is_right = result == expected
     except RecursionError:
         raise Unsure("it is nested too deeply") from None
     if not is_right:
@@ -181,17 +187,17 @@ class MarkdownEditor(Editor):
     """Puts a paragraph between marks, which hold its name."""
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
-        found = _block(name).search(text)
-        if found:
-            return found[1].replace("\r\n", "\n")
+        block = _block(name).search(text)
+        if block:
+            return block[1].replace("\r\n", "\n")
         return None
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         end = newline(text)
         block = end.join([f"<!-- {name} -->", *value.split("\n"), f"<!-- /{name} -->", ""])
-        found = _block(name).search(text)
-        if found:
-            return text[: found.start()] + block + text[found.end() :], Hint()
+        found_block = _block(name).search(text)
+        if found_block:
+            return text[: found_block.start()] + block + text[found_block.end() :], Hint()
         if not text:
             gap = ""
         elif text.endswith("\n"):
@@ -201,9 +207,9 @@ class MarkdownEditor(Editor):
         return text + gap + block, Hint(inner=gap)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        found = _block(name).search(text)
-        assert found is not None
-        return text[: found.start()].removesuffix((hint and hint.inner) or "") + text[found.end() :]
+        block = _block(name).search(text)
+        assert block is not None
+        return text[: block.start()].removesuffix((hint and hint.inner) or "") + text[block.end() :]
 
 
 def _block(name: Name) -> re.Pattern[str]:
@@ -225,15 +231,24 @@ class JsonEditor(Editor):
         if read.root is None:
             if text.strip(BOM + _SPACE):
                 raise Unsure("it holds nothing but comments")
-            start = BOM if text.startswith(BOM) else ""
-            made = _dump(_nested([*path, name], value), "", "  ", end)
-            return start + made + end, Hint(len(path) + 1, text[len(start) :])
+            if text.startswith(BOM):
+                start = BOM
+            else:
+                start = ""
+            new_text = _dump(_nested([*path, name], value), "", "  ", end)
+            return start + new_text + end, Hint(len(path) + 1, text[len(start) :])
         node, missing = read.container(path)
         assert node is not None
         indent = _INDENT.search(text)
-        unit = indent[1] if indent else "  "
+        if indent:
+            unit = indent[1]
+        else:
+            unit = "  "
         blank = None
-        at = None if missing else read.position(node, name)
+        if missing:
+            at = None
+        else:
+            at = read.position(node, name)
         if missing:
             key = missing[0]
         elif isinstance(name, str):
@@ -249,42 +264,48 @@ class JsonEditor(Editor):
         else:
             item = node.items[at]
             inline = "\n" not in text[node.start : node.end]
-            shown = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
-            new = text[: item.node.start] + shown + text[item.node.end :]
+            value_text = _dump(value, _line_indent(text, item.start), unit, end, inline=inline)
+            new = text[: item.node.start] + value_text + text[item.node.end :]
         fresh = _read(json.dumps(value)).tree
-        member = fresh if key is None else (key, fresh)
+        if key is None:
+            member = fresh
+        else:
+            member = (key, fresh)
         check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], at, member))
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         read = _read(text)
-        found = read.place(path, name)
-        assert found is not None
-        made, inner = hint or Hint()
-        while made and path and _is_alone(text, found[0]):
+        position = read.place(path, name)
+        assert position is not None
+        containers, inner = hint or Hint()
+        while containers and path and _is_alone(text, position[0]):
             *path, name = path
-            made -= 1
-            found = read.place(path, name)
-            assert found is not None
-        text = _without(text, *found, changed(read.tree, path, found[1], None))
-        left, _ = _read(text).container(path)
-        assert left is not None
-        if inner is None or text[left.start + 1 : left.end - 1].strip(_SPACE):
+            containers -= 1
+            position = read.place(path, name)
+            assert position is not None
+        text = _without(text, *position, changed(read.tree, path, position[1], None))
+        container, _ = _read(text).container(path)
+        assert container is not None
+        if inner is None or text[container.start + 1 : container.end - 1].strip(_SPACE):
             return text
-        if made:
+        if containers:
             return (BOM if text.startswith(BOM) else "") + inner
-        return text[: left.start + 1] + inner + text[left.end - 1 :]
+        return text[: container.start + 1] + inner + text[container.end - 1 :]
 
 
 def _nested(names: Sequence[Name], value: Any) -> Any:
     for name in reversed(names):
-        value = {name: value} if isinstance(name, str) else [value]
+        if isinstance(name, str):
+            value = {name: value}
+        else:
+            value = [value]
     return value
 
 
 def _dump(value: Any, indent: str, unit: str, end: str, *, inline: bool = False) -> str:
-    shown = json.dumps(value, ensure_ascii=False, indent=None if inline else unit)
-    return shown.replace("\n", end + indent)
+    value_text = json.dumps(value, ensure_ascii=False, indent=None if inline else unit)
+    return value_text.replace("\n", end + indent)
 
 
 def _line_indent(text: str, at: int) -> str:
@@ -298,32 +319,38 @@ def _add(
 ) -> tuple[str, str | None]:
     """The text with one more member, and the blanks between the brackets if there was nothing else."""
     inner = text[node.start + 1 : node.end - 1]
-    last = node.items[-1] if node.items else None
+    if node.items:
+        last = node.items[-1]
+    else:
+        last = None
     empty = not inner.strip(_SPACE)
     is_root = not text[: node.start].strip(BOM + _SPACE)
     inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
     outer = _line_indent(text, node.start)
     if last:
-        own = text[text.rfind("\n", 0, last.start) + 1 : last.start]
+        indent = text[text.rfind("\n", 0, last.start) + 1 : last.start]
     else:
-        own = outer + unit
+        indent = outer + unit
     # It does not begin its line
-    if own.strip(" \t"):
-        own = outer + unit
+    if indent.strip(" \t"):
+        indent = outer + unit
     if key is None:
         label = ""
     else:
         label = json.dumps(key, ensure_ascii=False) + ": "
-    member = label + _dump(value, own, unit, end, inline=inline)
+    member = label + _dump(value, indent, unit, end, inline=inline)
     if inline:
         if empty:
             gap = ""
         else:
             gap = " "
     else:
-        gap = end + own
+        gap = end + indent
     if empty:
-        closing = "" if inline else end + outer
+        if inline:
+            closing = ""
+        else:
+            closing = end + outer
         return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
     point = len(text[: node.end - 1].rstrip(_SPACE))
     if last is None or last.comma >= 0:
@@ -334,13 +361,13 @@ def _add(
 
 def _is_alone(text: str, node: Node) -> bool:
     """Whether a container has one member and nothing else, no comment either."""
-    (first, *others) = node.items
+    (first, *rest) = node.items
     around = text[node.start + 1 : first.start] + text[first.node.end : node.end - 1]
-    return not others and not around.strip(_SPACE + ",")
+    return not rest and not around.strip(_SPACE + ",")
 
 
-def _without(text: str, node: Node, at: int, wanted: Any) -> str:
-    """The text without a member of a container, which leaves the tree `wanted`. Raises Unsure."""
+def _without(text: str, node: Node, at: int, expected: Any) -> str:
+    """The text without a member of a container, which leaves the tree `expected`. Raises Unsure."""
     item = node.items[at]
     before = len(text[: item.start].rstrip(_SPACE))
     if at + 1 < len(node.items):
@@ -351,7 +378,10 @@ def _without(text: str, node: Node, at: int, wanted: Any) -> str:
             comma = item.comma
         else:
             comma = node.items[at - 1].comma
-        commas = [(comma, comma + 1)] if comma >= 0 else []
+        if comma >= 0:
+            commas = [(comma, comma + 1)]
+        else:
+            commas = []
         tries = [
             sorted([(start, item.node.end), *commas], reverse=True)
             for start in (before, item.start)
@@ -363,7 +393,7 @@ def _without(text: str, node: Node, at: int, wanted: Any) -> str:
         for start, end in spans:
             new = new[:start] + new[end:]
         try:
-            check(_read(new).tree, wanted)
+            check(_read(new).tree, expected)
         except Unsure:
             continue
         return new
@@ -413,10 +443,13 @@ def _parsed(bare: str) -> Node:
         elif node.kind == "{" and label is None:
             label = token
         elif sign != ":":
-            made = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
-            key = None if label is None else json.loads(label[0])
-            node.items.append(Member(key, (label or token).start(), made))
+            new_node = Node(token.start(), token.end(), sign if sign in ("{", "[") else "")
+            if label is None:
+                key = None
+            else:
+                key = json.loads(label[0])
+            node.items.append(Member(key, (label or token).start(), new_node))
             label = None
-            if made.kind:
-                inside.append(made)
+            if new_node.kind:
+                inside.append(new_node)
     return top.items[0].node

@@ -50,7 +50,7 @@ _BACKUPS = 5
 
 
 class Target(NamedTuple):
-    """A file of a client with what shall stand in it, or shall no longer."""
+    """A file of a client with what should be in it, or no longer."""
 
     client: Client
     file: Path
@@ -103,30 +103,32 @@ class Installer:
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
             text = old or ""
             for edit in target.edits:
-                there = editor.find(text, edit.path, edit.name)
+                there_present = editor.find(text, edit.path, edit.name)
                 value = edit.value
-                known = {}
-                if there is not None:
-                    if edit.kept or there == value:
+                marks = {}
+                if there_present is not None:
+                    if edit.kept or there_present == value:
                         continue
-                    is_ours = _is_ours(edit, there, notes)
+                    is_ours = _is_ours(edit, there_present, notes)
                     if not replace and not is_ours:
-                        taken = f'it has an entry "{_name(edit)}" already that is not ours'
-                        raise Unsure(f"{taken} (--replace takes its place)")
-                    if table.shares_hooks(there, target.client.id):
+                        problem = f'it has an entry "{_name(edit)}" already that is not ours'
+                        raise Unsure(f"{problem} (--replace takes its place)")
+                    if table.shares_hooks(there_present, target.client.id):
                         continue
-                    same_kind = bool(table.command_of(there)) == bool(table.command_of(value))
-                    if is_ours and isinstance(there, dict) and same_kind:
-                        value = {**there, **value}
-                    if value == there:
+                    same_kind = bool(table.command_of(there_present)) == bool(
+                        table.command_of(value)
+                    )
+                    if is_ours and isinstance(there_present, dict) and same_kind:
+                        value = {**there_present, **value}
+                    if value == there_present:
                         continue
-                    known = notes.get(edit.label, {})
+                    marks = notes.get(edit.label, {})
                 text, hint = editor.put(text, edit.path, edit.name, value)
                 notes[edit.label] = {
-                    "hint": known.get("hint", [*(hint if there is None else Hint())]),
+                    "hint": marks.get("hint", [*(hint if there_present is None else Hint())]),
                     "value": value,
-                    "created": known.get("created", old is None),
-                    "folders": known.get("folders", _made_folders(target.file, self._load())),
+                    "created": marks.get("created", old is None),
+                    "folders": marks.get("folders", _made_folders(target.file, self._load())),
                 }
                 if edit.kept:
                     notes[edit.label]["beside"] = (
@@ -150,17 +152,17 @@ class Installer:
             for edit in reversed(target.edits):
                 note = notes.pop(edit.label, {})
                 created = created or bool(note.get("created"))
-                there = editor.find(text, edit.path, edit.name)
-                if there is None:
+                there_present = editor.find(text, edit.path, edit.name)
+                if there_present is None:
                     continue
                 if edit.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
                     # Hooks that came since may need it
                     continue
-                if not replace and not _is_ours(edit, there, {edit.label: note}):
+                if not replace and not _is_ours(edit, there_present, {edit.label: note}):
                     raise Unsure(
                         f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)'
                     )
-                if table.shares_hooks(there, target.client.id):
+                if table.shares_hooks(there_present, target.client.id):
                     raise Unsure(f"our hook for {edit.label} stands in one group with another")
                 text = editor.drop(
                     text, edit.path, edit.name, Hint(*note["hint"]) if note else None
@@ -204,7 +206,7 @@ class Installer:
                 file = _read(target.file)
                 notes = records.setdefault(str(target.file), {})
                 old = _text(file)
-                made = _made(target.file, notes)
+                created = _made(target.file, notes)
                 new = change(old, notes)
                 backup = None
                 if new != old:
@@ -215,7 +217,7 @@ class Installer:
                         continue
                     # There is something else in it
                     with suppress(OSError):
-                        for folder in made if new is None else ():
+                        for folder in created if new is None else ():
                             folder.rmdir()
                 put_derived(
                     self._records,
@@ -282,7 +284,13 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     """How many of the folders above `file` are not there, or were made for other files of these
     records: which of them goes last takes the folder with it."""
     ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
-    return len([*takewhile(lambda each: each in ours or not each.exists(), _parents(file))])
+    return len(
+        [
+            *takewhile(
+                lambda this_folder: this_folder in ours or not this_folder.exists(), _parents(file)
+            )
+        ]
+    )
 
 
 def _name(edit: Edit) -> str:

@@ -106,47 +106,47 @@ class MemorandaStore(BaseStore):
         )
 
     def _peek(self, namespace: tuple[str, ...], key: str) -> Entry | None:
-        found = self._entries.peek(".".join(namespace), key)
-        return found and found[0]
+        entry = self._entries.peek(".".join(namespace), key)
+        return entry and entry[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        found = list[tuple[Entry, float | None]]()
+        matches = list[tuple[Entry, float | None]]()
         depth = len(op.namespace_prefix)
         if op.query and op.query.strip():
             hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=1000).hits
-            named = [
+            by_words = [
                 (_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits
             ]
-            found = [
+            matches = [
                 (entry, hit.score)
-                for space, hit in named
+                for space, hit in by_words
                 if space[:depth] == op.namespace_prefix
                 and (entry := self._peek(space, hit.note.title))
             ]
         else:
-            every = self._entries.search("", None, 1_000_000, 0)[0]
-            found = [
-                (each, None)
-                for each in every
-                if _split(each.namespace)[:depth] == op.namespace_prefix
+            all_entries = self._entries.search("", None, 1_000_000, 0)[0]
+            matches = [
+                (match, None)
+                for match in all_entries
+                if _split(match.namespace)[:depth] == op.namespace_prefix
             ]
         if op.filter:
-            found = [each for each in found if _passes(_value(each[0].value), op.filter)]
-        page = found[op.offset : op.offset + op.limit]
+            matches = [match for match in matches if _passes(_value(match[0].value), op.filter)]
+        page = matches[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
             self._refresh(
-                filter(None, (self._peek(_split(each.namespace), each.key) for each, _ in page))
+                filter(None, (self._peek(_split(match.namespace), match.key) for match, _ in page))
             )
         return [
             SearchItem(
-                namespace=_split(each.namespace),
-                key=each.key,
-                value=_value(each.value),
-                created_at=each.created,
-                updated_at=each.created,
+                namespace=_split(match.namespace),
+                key=match.key,
+                value=_value(match.value),
+                created_at=match.created,
+                updated_at=match.created,
                 score=score,
             )
-            for each, score in page
+            for match, score in page
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
@@ -166,7 +166,7 @@ class MemorandaStore(BaseStore):
                 space
                 for space, part in zip(spaces, parts, strict=True)
                 if len(part) == len(path)
-                and all(label in ("*", own) for label, own in zip(path, part, strict=True))
+                and all(label in ("*", segment) for label, segment in zip(path, part, strict=True))
             ]
         return sorted({space[: op.max_depth] for space in spaces})[op.offset : op.offset + op.limit]
 
@@ -193,7 +193,7 @@ class MemorandaStore(BaseStore):
                 self._entries.remove(".".join(namespace), key)
 
     def _refresh(self, entries: Iterable[Entry]) -> None:
-        """Let items with a time to live begin it anew, as one change."""
+        """Restart the time to live of items, as one change."""
         now = self._memory.clock()
         later = list[Any]()
         for entry in entries:
@@ -201,7 +201,7 @@ class MemorandaStore(BaseStore):
                 minutes = self._memory.read(entry.id, project=KV_PROJECT, count=False).header.get(
                     _TTL
                 )
-                # Else the key-value tools wrote it: theirs do not begin anew
+                # The key-value tools wrote it: their time to live does not restart
                 if minutes is not None:
                     later.append(
                         (replace(entry, accessed=now, expires=_end(now, float(minutes))), {})
@@ -211,7 +211,7 @@ class MemorandaStore(BaseStore):
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """When so many minutes are over; None for never, which is also an end no calendar has."""
+    """When this many minutes are over; None for never, as for an end that no calendar has."""
     try:
         if minutes is None:
             return None
@@ -231,30 +231,30 @@ def _value(text: str) -> dict[str, Any]:
     return {"value": text}
 
 
-def _passes(value: Any, wanted: Any) -> bool:
+def _passes(value: Any, condition: Any) -> bool:
     """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same
     value.
     """
-    if isinstance(wanted, dict):
-        if not any(key.startswith("$") for key in wanted):
+    if isinstance(condition, dict):
+        if not any(key.startswith("$") for key in condition):
             return isinstance(value, dict) and all(
-                _passes(value.get(key), other) for key, other in wanted.items()
+                _passes(value.get(key), operand) for key, operand in condition.items()
             )
-        for sign, other in wanted.items():
+        for sign, operand in condition.items():
             if sign in ("$eq", "$ne"):
-                is_so = bool(value == other) == (sign == "$eq")
+                is_so = bool(value == operand) == (sign == "$eq")
             elif sign in _ORDER:
-                is_so = value is not None and bool(_ORDER[sign](float(value), float(other)))
+                is_so = value is not None and bool(_ORDER[sign](float(value), float(operand)))
             else:
-                known = "$eq, $ne, $gt, $gte, $lt and $lte are known"
-                raise InvalidInput(f'unknown operator "{sign}" in a filter: {known}')
+                operators = "$eq, $ne, $gt, $gte, $lt and $lte are known"
+                raise InvalidInput(f'unknown operator "{sign}" in a filter: {operators}')
             if not is_so:
                 return False
         return True
-    if isinstance(wanted, list | tuple):
+    if isinstance(condition, list | tuple):
         return (
             isinstance(value, list | tuple)
-            and len(value) == len(wanted)
-            and all(map(_passes, value, wanted))
+            and len(value) == len(condition)
+            and all(map(_passes, value, condition))
         )
-    return bool(value == wanted)
+    return bool(value == condition)

@@ -1,4 +1,4 @@
-"""A session of the OpenAI Agents SDK whose transcript lies in the traces of a memory (extra
+"""A session of the OpenAI Agents SDK whose transcript is in the traces of a memory (extra
 `memoranda[openai-agents]`).
 
 Traces are no memory: default search leaves them out. What the agent is to remember it stores with
@@ -68,7 +68,7 @@ class MemorandaSession(SessionABC):
             await asyncio.to_thread(self._add, items)
 
     async def pop_item(self) -> Any | None:
-        """Remove the last item and return it; None when there is none."""
+        """Remove the last item and return it, or None."""
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
@@ -78,10 +78,10 @@ class MemorandaSession(SessionABC):
 
     def _notes(self) -> list[NoteInfo]:
         """The notes of this session, in their order."""
-        found = self._memory.list(
+        notes = self._memory.list(
             Query(projects=(TRACE_PROJECT,), types=("transcript",)), limit=0, order="path"
         )[0]
-        return [each for each in found if each.path.startswith(f"{self._folder}/")]
+        return [note for note in notes if note.path.startswith(f"{self._folder}/")]
 
     def _read(self, info: NoteInfo) -> list[Any]:
         text = self._memory.read((info.project, info.path), count=False).content
@@ -103,9 +103,9 @@ class MemorandaSession(SessionABC):
 
     def _add(self, items: list[Any]) -> None:
         for _ in range(_TRIES):
-            there = self._notes()
-            if there:
-                number = int(PurePath(there[-1].path).stem) + 1
+            notes = self._notes()
+            if notes:
+                number = int(PurePath(notes[-1].path).stem) + 1
             else:
                 number = 1
             try:
@@ -139,12 +139,15 @@ class MemorandaSession(SessionABC):
         )
 
     def _pop(self) -> Any | None:
-        there = self._notes()
-        if not there:
+        notes = self._notes()
+        if not notes:
             return None
-        last = there[-1]
+        last = notes[-1]
         items = self._read(last)
-        item = items.pop() if items else None
+        if items:
+            item = items.pop()
+        else:
+            item = None
         if items:
             draft = self._draft(PurePath(last.path).stem, items)
             self._memory.store(draft, overwrite=True, checksum=last.checksum)

@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = "macos" if sys.platform == "darwin" else "linux"
+# Of each client its name, the variable and the folder of its files, and the folders below that hold
+# its memories.
 _PLACES = (
     ("claude", "CLAUDE_CONFIG_DIR", "~/.claude", "projects/*/memory"),
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
-"""Of each client its name, the variable and the folder of its files, and the folders below that
-hold its memories.
-"""
 _NAME = 64
+# What the command and the module that clients start are called, or were.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
-"""What the command and the module that clients start are called, or were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """The configuration file, in `project` if given; None when there is none for that."""
+        """The configuration file, in `project` if given; or None if it is not one."""
         if project is None:
             return _first(self.file, environ, system)
         if self.project is None:
@@ -71,12 +70,14 @@ class Client:
     def is_here(self, environ: Mapping[str, str], system: str = _SYSTEM) -> bool:
         """Whether the client is installed: its folder, its file or its program is there."""
         if isinstance(self.here, dict):
-            here = self.here[system]
+            places = self.here[system]
         else:
-            here = self.here
-        folders = [expand(each, environ) for each in here]
-        found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
-        return found or bool(self.program and shutil.which(self.program, path=environ.get("PATH")))
+            places = self.here
+        folders = [expand(place, environ) for place in places]
+        is_found = any(folder.exists() for folder in [*folders, _first(self.file, environ, system)])
+        return is_found or bool(
+            self.program and shutil.which(self.program, path=environ.get("PATH"))
+        )
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
         """The file with the client's hooks; None for a client without."""
@@ -144,11 +145,13 @@ def launcher() -> list[str]:
     """
     program = sys.argv[0]
     if os.path.dirname(program):
-        found = os.path.abspath(program)
+        program_path = os.path.abspath(program)
     else:
-        found = shutil.which(program) or ""
-    if os.path.basename(found) in ("memory", "memoranda") and os.access(found, os.X_OK):
-        return [found]
+        program_path = shutil.which(program) or ""
+    if os.path.basename(program_path) in ("memory", "memoranda") and os.access(
+        program_path, os.X_OK
+    ):
+        return [program_path]
     return [sys.executable, "-m", "memoranda"]
 
 
@@ -202,8 +205,8 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
     alone = [
-        Edit(key, (), key, each, lambda _: True, True)
-        for key, each in client.hooks.get("alone", {}).items()
+        Edit(key, (), key, shape, lambda _: True, True)
+        for key, shape in client.hooks.get("alone", {}).items()
     ]
     events = CLIENTS[client.id].events
     entries = [
@@ -222,22 +225,24 @@ def _hook_entry(client: Client, kind: str) -> Any:
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
     """What an earlier checkout, or its plugin, put where no entry of ours replaces it: files, their
-    formats and what is to be taken out."""
-    left: list[tuple[Path, str, list[Edit]]] = []
+    formats and what should be taken out."""
+    former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
         at = key.index(former_name.PLUGIN)
         edit = Edit("former plugin", tuple(key[:at]), key[at], True, lambda _: True)
-        left.append((expand(client.plugin["file"], os.environ), client.plugin["format"], [edit]))
+        former_entries.append(
+            (expand(client.plugin["file"], os.environ), client.plugin["format"], [edit])
+        )
     file = client.hook_file(os.environ)
     if file is not None and file.stem == "memoranda":
         edits = hooks(client, ["memory"])
-        left.append((file.with_name(f"{former_name.NAME}{file.suffix}"), "json", edits))
-    return left
+        former_entries.append((file.with_name(f"{former_name.NAME}{file.suffix}"), "json", edits))
+    return former_entries
 
 
 def shares_hooks(value: Any, client: str) -> bool:
-    """Whether the commands of others stand in one group of hooks with ours."""
+    """Whether the commands of others are in one group of hooks with ours."""
     if not isinstance(value, dict) or not isinstance(value.get("hooks"), list):
         return False
     return not all(
@@ -271,8 +276,13 @@ def _is_our_hook(command: str, client: str) -> bool:
 
 
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
-    value = value[system] if isinstance(value, dict) else value
-    places = [expand(each, environ) for each in ([value] if isinstance(value, str) else value)]
+    if isinstance(value, dict):
+        value = value[system]
+    else:
+        value = value
+    places = [
+        expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
+    ]
     return next((place for place in places if (folder / place).exists()), places[0])
 
 
@@ -280,15 +290,15 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for each in inner for text in _strings(each)]
+    return [text for item in inner for text in _strings(item)]
 
 
 def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
     """The shape with its placeholders filled in."""
     if isinstance(shape, Mapping):
-        return {key: _filled(each, words) for key, each in shape.items()}
+        return {key: _filled(part, words) for key, part in shape.items()}
     if isinstance(shape, list):
-        return [_filled(each, words) for each in shape]
+        return [_filled(part, words) for part in shape]
     if isinstance(shape, str):
         for key, word in words.items():
             if shape == f"{{{key}}}":
@@ -301,13 +311,13 @@ def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
 
 
 def auto_memory_folder(home: Path) -> Path:
-    """The folder of project `claude memory`, for the memories Claude Code writes by itself."""
+    """The folder of project `claude memory`, for the memories Claude Code writes on its own."""
     return home / "projects" / "claude-memory"
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
     """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
-    their own that is none yet. Returns them, and the folders left out with the reason. Raises
+    their own that is not a project yet. Returns them, and the folders left out with the reason. Raises
     InvalidInput for an agent."""
     if memory.agent is not None:
         raise InvalidInput(
@@ -315,29 +325,33 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
         )
     added: list[Project] = []
     refused: list[tuple[Path, str]] = []
-    known = {os.path.realpath(each.root) for each in memory.projects}
-    names = {each.name.lower() for each in memory.projects}
+    roots = {os.path.realpath(this_project.root) for this_project in memory.projects}
+    names = {this_project.name.lower() for this_project in memory.projects}
     for client, variable, usual, below in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
             if (
                 not folder.is_dir()
                 or not any(folder.rglob("*.md"))
-                or os.path.realpath(folder) in known
+                or os.path.realpath(folder) in roots
             ):
                 continue
             # Its name: the end of the path of the project they are about, which is written with `-`
             # for `/`.
-            told = "-".join(folder.relative_to(root).parts[1:-1])
-            told = re.sub(
+            name_part = "-".join(folder.relative_to(root).parts[1:-1])
+            name_part = re.sub(
                 r"[^\w .\-]+",
                 "-",
-                told.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))),
+                name_part.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))),
             )
-            told = told.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
-            name = f"{client} {told}".strip()
+            name_part = name_part.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
+            name = f"{client} {name_part}".strip()
             numbered = (f"{name} {number}" for number in range(2, 100))
-            free = next(each for each in (name, *numbered) if each.lower() not in names)
+            free = next(
+                this_project
+                for this_project in (name, *numbered)
+                if this_project.lower() not in names
+            )
             try:
                 project, _ = memory.add_project(free, str(folder), make=False, hidden=True)
             except MemorandaError as error:

@@ -1,4 +1,4 @@
-"""Changes one table of a TOML text, which is a block of its own under a header, one member of a
+"""Changes one table of a TOML text, which is a separate block under a header, one member of a
 block mapping of a YAML text, or one item of a block list there, and not another byte."""
 
 from __future__ import annotations
@@ -135,10 +135,16 @@ def _without_block(text: str, at: int, stop: int) -> str:
     before = text[:start]
     gap = ""
     if stop == len(text) and not text.endswith("\n"):
-        gap = 2 * end if before.endswith(2 * end) else ""
+        if before.endswith(2 * end):
+            gap = 2 * end
+        else:
+            gap = ""
     elif stop == len(text) or text[stop:].startswith(end):
         is_after_blank = before.endswith("\n" + end) or before.removeprefix(BOM) == end
-        gap = end if is_after_blank else ""
+        if is_after_blank:
+            gap = end
+        else:
+            gap = ""
     return before.removesuffix(gap) + text[stop:]
 
 
@@ -154,27 +160,30 @@ def _at(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 def _table(
     text: str, statements: Iterable[_TomlStatement], path: Sequence[str]
 ) -> list[_TomlStatement]:
-    """The header of a table and its pairs. Raises Unsure when it stands in another form."""
-    found: list[_TomlStatement] = []
+    """The header of a table and its pairs. Raises Unsure when it is in another form."""
+    found_statements: list[_TomlStatement] = []
     for statement in statements:
-        if statement.is_header and found:
+        if statement.is_header and found_statements:
             break
         is_it = (
             statement.is_header
             and statement.keys == tuple(path)
             and text[statement.start : statement.start + 2] != "[["
         )
-        found += [statement] if is_it or found else []
-    if not found:
+        found_statements += [statement] if is_it or found_statements else []
+    if not found_statements:
         raise Unsure(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
-    return found
+    return found_statements
 
 
 def _statements(text: str) -> Iterator[_TomlStatement]:
     """The statements of `text`: each line that is not blank, with those that follow until they are
     TOML together.
     """
-    at = len(BOM) if text.startswith(BOM) else 0
+    if text.startswith(BOM):
+        at = len(BOM)
+    else:
+        at = 0
     raw = ""
     start = at
     for line in re.findall(r"[^\n]*\n|[^\n]+", text[at:]):
@@ -211,16 +220,16 @@ def _keys(raw: str) -> tuple[str, ...] | None:
         value: Any = tomllib.loads(raw)
     except (ValueError, RecursionError):
         return None
-    found: list[str] = []
+    parts: list[str] = []
     while isinstance(value, (dict, list)) and value:
         if isinstance(value, list):
             value = value[0]
             continue
         key, value = next(iter(value.items()))
-        found.append(key)
+        parts.append(key)
         if not raw.lstrip().startswith("["):
             break
-    return tuple(found)
+    return tuple(parts)
 
 
 def _load(text: str) -> dict[str, Any]:
@@ -241,16 +250,16 @@ def _key(name: str) -> str:
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
         return (
-            "{ " + ", ".join(f"{_key(key)} = {_inline(each)}" for key, each in value.items()) + " }"
+            "{ " + ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items()) + " }"
         )
     if isinstance(value, list):
-        return "[" + ", ".join(_inline(each) for each in value) + "]"
+        return "[" + ", ".join(_inline(item) for item in value) + "]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _check_toml(text: str, wanted: dict[str, Any]) -> None:
+def _check_toml(text: str, expected: dict[str, Any]) -> None:
     """As `check`, also when a number is NaN."""
-    check(*(json.dumps(each, sort_keys=True, default=repr) for each in (_load(text), wanted)))
+    check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
 
 
 class YamlEditor(Editor):
@@ -262,11 +271,20 @@ class YamlEditor(Editor):
 
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
         (key,) = path
-        start = BOM if text.startswith(BOM) else ""
+        if text.startswith(BOM):
+            start = BOM
+        else:
+            start = ""
         body = text.removeprefix(BOM)
         read = _yaml(body)
-        at = None if read.root is None else read.position(read.root, key)
-        node = None if read.root is None or at is None else read.root.items[at].node
+        if read.root is None:
+            at = None
+        else:
+            at = read.position(read.root, key)
+        if read.root is None or at is None:
+            node = None
+        else:
+            node = read.root.items[at].node
         member = _NewMember(name, value, newline(text))
         container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
@@ -287,7 +305,10 @@ class YamlEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         (key,) = path
-        start = BOM if text.startswith(BOM) else ""
+        if text.startswith(BOM):
+            start = BOM
+        else:
+            start = ""
         body = text.removeprefix(BOM)
         end = newline(text)
         read = _yaml(body)
@@ -341,12 +362,18 @@ class _NewMember:
         """In a container of one line, behind its last member. Raises Unsure."""
         if not is_new:
             raise Unsure(f"{key} is written in brackets")
-        last = node.items[-1].node.end if node.items else node.start + 1
+        if node.items:
+            last = node.items[-1].node.end
+        else:
+            last = node.start + 1
         if body[last : node.end - 1].strip():
             raise Unsure(f"{key} is written in brackets and ends in a comma or a comment")
         whole = {self._name: self._value} if isinstance(self._name, str) else [self._value]
         inner = json.dumps(whole, ensure_ascii=False)[1:-1]
-        comma = ", " if node.items else ""
+        if node.items:
+            comma = ", "
+        else:
+            comma = ""
         return body[:last] + comma + inner + body[last:]
 
     def in_block(self, body: str, node: Node, position: int | None) -> str:
@@ -356,7 +383,10 @@ class _NewMember:
         if position is None:
             return _insert(body, _line_end(body, node.end), lines, self._end)
         first, last = _lines(body, node.items[position])
-        final_break = self._end if body[first:last].endswith("\n") else ""
+        if body[first:last].endswith("\n"):
+            final_break = self._end
+        else:
+            final_break = ""
         return body[:first] + self._end.join(lines) + final_break + body[last:]
 
     def _indented(self) -> list[str]:
@@ -396,7 +426,10 @@ def _yaml(text: str) -> Document:
 
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-        node = None if root is None else _yaml_node(root)
+        if root is None:
+            node = None
+        else:
+            node = _yaml_node(root)
         if node is None or (node.kind == "null" and not node.raw.value):
             return Document(text, None, None, value)
         if node.kind == "null":
@@ -465,7 +498,7 @@ def _insert(text: str, at: int, lines: Sequence[str], end: str) -> str:
 
 def _yaml_block(name: Name, value: dict[str, Any]) -> list[str]:
     """The lines of a member."""
-    pairs = [f"{key}: {json.dumps(each, ensure_ascii=False)}" for key, each in value.items()]
+    pairs = [f"{key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     if isinstance(name, str):
         return [f"{name}:", *("  " + pair for pair in pairs)]
     return ["- " + pairs[0], *("  " + pair for pair in pairs[1:])]

@@ -54,11 +54,11 @@ MEMORY_KEYS = (
 )
 """The keys of a whole note, in order; those of FURTHER that are set follow (contract 001, 3)."""
 NAMES = ("project", "title", "type", "permalink")
-"""Further keys of a note that is no memory, and of one that is shown by itself."""
+"""Further keys of a note that is no memory, and of one that is shown on its own."""
 PROJECT_KEYS = ("name", "path", "notes", "default", "built_in")
 CHANGE_KEYS = ("change", "time", "verb", "project", "path", "old_hash", "new_hash", "agent", "face")
+# Further keys of a change, of those that have them.
 _OF_SOME_CHANGES = ("details", "root", "run", "by", "undoes")
-"""Further keys of a change, of those that have them."""
 _LISTS = ("aliases", "merged", "unlinked", "kept_from", "supersedes")
 _TIMES = ("due_at", "fired_at", "acked_at", "last_used_at", "archived_at")
 TITLE = 1000
@@ -143,7 +143,9 @@ def _further(memory: ReadVerbs, shown: Note | NoteInfo) -> Document:
 def _header_value(key: str, value: Any) -> Any:
     """The value of a header key in the form all notes have: a list, a stamp, or as written."""
     if key in _LISTS:
-        return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+        if isinstance(value, list):
+            return [str(item) for item in value]
+        return [str(value)]
     if key in _TIMES:
         with suppress(ValueError, OverflowError):
             return stamp(parse_stamp(str(value)))
@@ -152,7 +154,7 @@ def _header_value(key: str, value: Any) -> Any:
 
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
-    """Several whole notes as the index has them, with what is to be said of their validity."""
+    """Several whole notes as the index has them, with what should be said of their validity."""
     every = list(infos)
     marks = memory.validity_marks(every)
     documents = []
@@ -165,7 +167,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
-    """A whole note as it is on disk now, counted as read, with what is to be said of its validity."""
+    """A whole note as it is on disk now, counted as read, with what should be said of its validity."""
     shown = memory.read(info)
     marks = memory.validity_marks([info])
     document = note(memory, shown, shown.content)
@@ -173,7 +175,7 @@ def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
 
 
 def page_of_note(memory: MemorySession, shown: Note, info: NoteInfo) -> Document:
-    """A note by itself: the whole note, its file's text, what it says, its links both ways."""
+    """A note on its own: the whole note, its file's text, what it says, its links both ways."""
     return {
         **note(memory, shown, shown.content),
         **names(shown),
@@ -248,7 +250,10 @@ def change(done: Change) -> Document:
     """A change of the history. The hashes are those of the file it is about."""
     place = done.project, done.path
     texts = sorted(done.texts(), key=lambda text: (text.project, text.path) != place)
-    about = texts[0] if texts else None
+    if texts:
+        about = texts[0]
+    else:
+        about = None
     document: Document = {
         "change": done.number,
         "time": done.time,
@@ -292,4 +297,6 @@ def projects(memory: MemorySession, shown: Sequence[Project]) -> list[Document]:
 
 
 def _stamped(moment: datetime | str) -> str:
-    return moment if isinstance(moment, str) else stamp(moment)
+    if isinstance(moment, str):
+        return moment
+    return stamp(moment)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
+# Keys of an object that a document keeps when it is cut.
 _KEYS = 50
-"""Keys of an object that a document keeps when it is cut."""
+# How long texts may be, tried in turn.
 _TEXTS = (2000, 500, 200, 80)
-"""How long texts may be, tried in turn."""
+# How long lists may be, when shorter texts are not enough; then half of that, and so on.
 _ENTRIES = 256
-"""How long lists may be, when shorter texts are not enough; then half of that, and so on."""
 
 
 def compact(data: Any) -> str:
@@ -55,7 +55,9 @@ def cut(document: Any, room: int) -> str:
 def _shortened(value: Any, most: int, entries: int | None = None) -> Any:
     """`value` with texts of at most `most` characters, and lists of at most `entries` rows."""
     if isinstance(value, str):
-        return value if len(value) <= most else value[: most - 1] + "…"
+        if len(value) <= most:
+            return value
+        return value[: most - 1] + "…"
     if isinstance(value, list):
         return [_shortened(element, most, entries) for element in value[:entries]]
     if isinstance(value, dict):

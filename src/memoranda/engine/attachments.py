@@ -104,7 +104,10 @@ class AttachmentVerbs(ReadVerbs):
         if store is None:
             return []
         attachments = inventory_of(store, folder, is_deep=depth > 1).attachments
-        level = len(folder.split("/")) if folder else 0
+        if folder:
+            level = len(folder.split("/"))
+        else:
+            level = 0
         return [
             attachment
             for attachment in attachments

@@ -18,8 +18,8 @@ from memoranda.store.layout import Layout
 from memoranda.text.unicode import one_line
 
 MOST = 100
+# Changes looked at for those whose numbers begin in a certain way.
 _LATEST = 1000
-"""Changes looked at for those whose numbers begin in a certain way."""
 _PREVIEW = 50
 
 

@@ -28,10 +28,10 @@ core, which the model does not share among threads."""
 THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
+# Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
-"""Notes cut into passages under the lock."""
+# How many of the nearest passages are weighed with the notes that hold words of the question.
 _NEAREST = 60
-"""So many of the nearest passages are weighed besides the notes that hold words of the question."""
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
@@ -64,7 +64,7 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors by the configured model, or by the one installed; None when there is none."""
+        """The vectors by the configured model, or by the one installed, or None."""
         engine = self.engine
         with engine.guard:
             if engine.vectors is None and not engine.no_vectors:
@@ -142,7 +142,7 @@ class Embedding:
         from memoranda.index.vectors.store import locked
 
         folder = self.engine.layout.vectors
-        done = 0
+        embedded = 0
         total = 0
         anew = thorough
         try:
@@ -153,20 +153,20 @@ class Embedding:
                     while self._part(vectors, anew) and not stop() and time.monotonic() < end:
                         anew = False
                     anew = False
-                    if progress is not None and not done:
+                    if progress is not None and not embedded:
                         total = vectors.counts().waiting
                     texts = self._waiting(vectors, thorough)
                     if not texts:
-                        if done or thorough or not self.engine.vectors_collected:
+                        if embedded or thorough or not self.engine.vectors_collected:
                             self._collect(vectors, thorough)
                         break
                     vectors.embed(texts)
-                    done += len(texts)
+                    embedded += len(texts)
                     if progress is not None:
-                        progress(min(done, total), total)
+                        progress(min(embedded, total), total)
                     if time.monotonic() >= end:
                         break
-            return done
+            return embedded
         except OSError as error:
             raise StorageError("the vectors", reason(error)) from None
         except NoModel as error:
@@ -206,8 +206,8 @@ class Embedding:
         vectors = self.vectors
         folder = engine.layout.vectors
         if vectors is None:
-            for each in folder.glob("*") if folder.exists() else ():
-                each.unlink(missing_ok=True)
+            for vector_file in folder.glob("*") if folder.exists() else ():
+                vector_file.unlink(missing_ok=True)
             return
         while self._part(vectors, False):
             continue

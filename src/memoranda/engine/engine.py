@@ -68,10 +68,10 @@ ONLY_SHARED = (
 )
 _CONFLICT_RETRIES = 4
 _PIECE = 0.004
+# Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004
-"""Seconds of work behind the calls before the guard is given back, and until it is taken again."""
+# Seconds a call that only reads waits for the lock, to bring the index up to date.
 _READ_WAITS = 1.0
-"""Seconds a call that only reads waits for the lock, to bring the index up to date."""
 
 
 class Engine:
@@ -95,7 +95,8 @@ class Engine:
         if settings.url is not None and extra:
             raise ProjectRefused(
                 ", ".join(
-                    each.root if isinstance(each, Store) else str(each) for each in extra.values()
+                    store.root if isinstance(store, Store) else str(store)
+                    for store in extra.values()
                 ),
                 ONLY_SHARED,
             )
@@ -117,7 +118,7 @@ class Engine:
         self.only = only
         self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {
-            name: each for name, each in extra.items() if isinstance(each, Store)
+            name: store for name, store in extra.items() if isinstance(store, Store)
         }
         self._open_stores()
         self.freshness = Freshness(
@@ -183,11 +184,11 @@ class Engine:
             stores[name] = FolderStore(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
-        for name, given in {**self.settings.projects, **self.extra}.items():
+        for name, given_place in {**self.settings.projects, **self.extra}.items():
             if name in stores:
                 continue
             before = self.stores.get(name)
-            place = absolute(given)
+            place = absolute(given_place)
             if self.settings.url is not None:
                 stores[name] = FolderStore(name, place, optional=True)
             elif before is not None and before.holds_entities and before.root == str(place):
@@ -217,7 +218,10 @@ class Engine:
                 self.settings = config.again(before)
                 self.config_trouble = ""
             except ConfigError as error:
-                why = error.reason if isinstance(error, ConfigFileError) else str(error)
+                if isinstance(error, ConfigFileError):
+                    why = error.reason
+                else:
+                    why = str(error)
                 self.config_trouble = (
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
@@ -350,7 +354,7 @@ class Engine:
                 self.freshness.is_current = False
 
     def rebuild_index(self) -> None:
-        """Throw the index away; the next call that needs it makes it anew from the notes."""
+        """Throw the index away; the next call that needs it rebuilds it from the notes."""
         with self.guard, self.home.lock:
             self.index.rebuild()
             self.freshness.forget()
@@ -365,14 +369,17 @@ class Engine:
         except NotFound:
             # The index keeps the notes of a project that went away
             if not os.path.lexists(store.root):
-                place = "file" if store.holds_entities else "folder"
+                if store.holds_entities:
+                    place = "file"
+                else:
+                    place = "folder"
                 why = f"the {place} of project {store.name} is missing"
                 remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
                 raise CannotRead(info.path, why, remedy) from None
             raise NotFound(info.path, info.project) from None
 
     def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
-        """The note at `path` for the index, None when it is none (not text, gone, left out,
+        """The note at `path` for the index, or None (not text, gone, left out,
         unreadable)."""
         if not store.is_note(path):
             return None
@@ -435,12 +442,12 @@ class Engine:
                 warnings.append(NOT_UTF8)
         changed = None
         if file.changed_ns is not None:
-            known = self.index.notes.get(project, path)
+            indexed = self.index.notes.get(project, path)
         else:
-            known = None
-        if known and known.inode == file.stamp.inode:
+            indexed = None
+        if indexed and indexed.inode == file.stamp.inode:
             # Other lines of the file changed since
-            changed = datetime.fromisoformat(known.changed)
+            changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
         store = self.stores.get(project)
         if isinstance(store, FolderStore):
@@ -500,7 +507,7 @@ class Engine:
             raise StorageError("the memory", reason(error)) from None
         except sqlite3.Error as error:
             if self.index.is_corrupt(error):
-                # The verb makes the index anew and starts again
+                # The verb rebuilds the index and starts again
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
@@ -597,7 +604,7 @@ class Engine:
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
     """Make a method of a class with an `engine` attribute a verb: one caller inside at a time.
 
-    A damaged index is made anew and the call repeated; a Conflict (a file changed between its
+    A damaged index is rebuilt and the call repeated; a Conflict (a file changed between its
     reading and its writing) is retried unless the caller passed a checksum; an OSError becomes
     StorageError.
     """

@@ -1,7 +1,7 @@
 """Key-value entries: what face `kv` needs of a place that keeps them, and the notes of project `kv`
 (contract 004).
 
-One call is one critical section. Cost does not depend on the number of entries, but for `search`,
+One call is one critical section. Cost does not depend on the number of entries, except for `search`,
 `namespaces`, `clear` and `stats`, which look at the index of all of them.
 """
 
@@ -104,7 +104,7 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Make a method remove some expired entries too, as a change of its own: they go even if no
+    """Make a method remove some expired entries too, as a separate change: they go even if no
     daemon runs.
     """
 
@@ -165,7 +165,7 @@ class Entries(Protocol):
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
         """A page of the entries with `text` in key or value, without case, and how many there are.
-        By recalls, newest first, then by namespace and key. None = in all namespaces, but for the
+        By recalls, newest first, then by namespace and key. None = in all namespaces, except the
         `unreadable` ones."""
 
     @verb
@@ -205,7 +205,7 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each. The index tells of those that lie
+    """Entries as notes of the project `kv`, one file each. The index tells of those that are
     elsewhere, and of all.
     """
 
@@ -220,7 +220,10 @@ class NoteEntries(Entries):
         entry = Entry(namespace, key, value, now, now, expiry(now, ttl))
         with self._session.change("write", fresh=False) as change:
             path, is_new, data = self._put(change, entry, {})
-            change.verb = "write" if is_new else "overwrite"
+            if is_new:
+                change.verb = "write"
+            else:
+                change.verb = "overwrite"
         written = notes.read_entry(data.decode(), path, now)[0]
         self.engine.reads.restart(written.id)
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
@@ -240,7 +243,9 @@ class NoteEntries(Entries):
             self._check(entry.namespace)
             paths = list(notes.places(entry.namespace, entry.key))
             store = self.engine.store(PROJECT)
-            free = next((each for each in paths if store.place(each).kind == "missing"), None)
+            free = next(
+                (candidate for candidate in paths if store.place(candidate).kind == "missing"), None
+            )
             if free is None:
                 raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
             path = free
@@ -250,42 +255,42 @@ class NoteEntries(Entries):
         return path, old is None, data
 
     def _find(self, namespace: str, key: str) -> Entry:
-        found = next(self._claims(namespace, key), None)
-        if found is None:
+        claim = next(self._claims(namespace, key), None)
+        if claim is None:
             self._check(namespace)
             raise NoEntry(key, namespace)
-        return found.entry
+        return claim.entry
 
     def _expire(self, entry: Entry) -> None:
-        found = next(self._claims(entry.namespace, entry.key), None)
-        if found is not None and self._is_over(found.entry):
-            self._remove(EXPIRE, [found], found.path)
+        claim = next(self._claims(entry.namespace, entry.key), None)
+        if claim is not None and self._is_over(claim.entry):
+            self._remove(EXPIRE, [claim], claim.path)
 
     @purging
     @verb
     def remove(self, namespace: str, key: str) -> None:
         with self.engine.writing():
             self._find(namespace, key)
-            found = list(self._claims(namespace, key))
-            self._remove("delete", found, found[0].path)
+            claims = list(self._claims(namespace, key))
+            self._remove("delete", claims, claims[0].path)
 
     @verb
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        wanted = text.lower()
+        lowered = text.lower()
         matches = []
         if namespace is not None:
             self._check(namespace)
         self.engine.fresh()
         counts = self.engine.reads.counts()
-        for each in self._kept(bodies=True):
-            if namespace not in (None, each.namespace):
+        for entry in self._kept(bodies=True):
+            if namespace not in (None, entry.namespace):
                 continue
-            if wanted in each.key.lower() or wanted in notes.value_of(each.body).lower():
-                recalls = each.access_count + counts.get(each.id, 0)
+            if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
+                recalls = entry.access_count + counts.get(entry.id, 0)
                 matches.append(
-                    (-recalls, -(each.created // 1_000_000), each.namespace, each.key, each.row)
+                    (-recalls, -(entry.created // 1_000_000), entry.namespace, entry.key, entry.row)
                 )
         page = sorted(matches)[offset : offset + limit]
         entries = []
@@ -300,49 +305,60 @@ class NoteEntries(Entries):
     def _kept(self, *, bodies: bool = False) -> list[Kept]:
         """What the index has of the entries the caller sees; `_expired` of those past their time."""
         return [
-            each
-            for each in self.engine.index.entries.kept(bodies=bodies)
-            if self._session.sees(each.scope)
+            entry
+            for entry in self.engine.index.entries.kept(bodies=bodies)
+            if self._session.sees(entry.scope)
         ]
 
     def _expired(self) -> list[Expired]:
         return [
-            each for each in self.engine.index.entries.expired() if self._session.sees(each.scope)
+            entry
+            for entry in self.engine.index.entries.expired()
+            if self._session.sees(entry.scope)
         ]
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        return Counter(each.namespace for each in self._kept()), Counter(
-            each.namespace for each in self._expired()
+        return Counter(entry.namespace for entry in self._kept()), Counter(
+            entry.namespace for entry in self._expired()
         )
 
     @purging
     @verb
     def clear(self, namespace: str) -> int:
-        """One change, which an undo takes back but for entries with a time to live."""
+        """One change, which an undo takes back except entries with a time to live."""
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
-            every: list[Kept | Expired] = [*self._kept(), *self._expired()]
-            paths = [each.path for each in every if each.namespace == namespace]
-            found = [one for path in sorted(paths) if (one := self._read(path, namespace))]
-            if found:
-                self._remove("delete", found, f"{found[0].path.rpartition('/')[0]}/")
-            return len(found)
+            all_entries: list[Kept | Expired] = [*self._kept(), *self._expired()]
+            paths = [entry.path for entry in all_entries if entry.namespace == namespace]
+            entry_files = [
+                entry_file for path in sorted(paths) if (entry_file := self._read(path, namespace))
+            ]
+            if entry_files:
+                self._remove("delete", entry_files, f"{entry_files[0].path.rpartition('/')[0]}/")
+            return len(entry_files)
 
     @verb
     def stats(self) -> Totals:
         self.engine.fresh()
-        found = self._kept()
+        kept_entries = self._kept()
         totals = Totals(
-            self.engine.store(PROJECT).root, len(found), sum(each.size for each in found)
+            self.engine.store(PROJECT).root,
+            len(kept_entries),
+            sum(entry.size for entry in kept_entries),
         )
         totals.namespaces = len(
-            {each.namespace for each in found} | {each.namespace for each in self._expired()}
+            {entry.namespace for entry in kept_entries}
+            | {entry.namespace for entry in self._expired()}
         )
-        if found:
-            totals.oldest = EPOCH + timedelta(microseconds=min(each.created for each in found))
-            totals.newest = EPOCH + timedelta(microseconds=max(each.created for each in found))
+        if kept_entries:
+            totals.oldest = EPOCH + timedelta(
+                microseconds=min(entry.created for entry in kept_entries)
+            )
+            totals.newest = EPOCH + timedelta(
+                microseconds=max(entry.created for entry in kept_entries)
+            )
         return totals
 
     @verb
@@ -355,25 +371,27 @@ class NoteEntries(Entries):
         if not index.expired(1):
             return 0
         with self.engine.writing():
-            found = []
+            entry_files = []
             for over in index.expired(most):
                 with suppress(Unreadable):
-                    one = self._read(over.path, over.namespace)
-                    if one is not None and self._is_over(one.entry):
-                        found.append(one)
-            if found:
-                self._remove(EXPIRE, found, found[0].path if len(found) == 1 else "")
-            return len(found)
+                    entry_file = self._read(over.path, over.namespace)
+                    if entry_file is not None and self._is_over(entry_file.entry):
+                        entry_files.append(entry_file)
+            if entry_files:
+                self._remove(
+                    EXPIRE, entry_files, entry_files[0].path if len(entry_files) == 1 else ""
+                )
+            return len(entry_files)
 
     @verb
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
         """The entry and whether it is locked; None for none and for one whose time is over. Changes
         nothing.
         """
-        found = next(self._claims(namespace, key), None)
-        if found is None or self._is_over(found.entry):
+        claim = next(self._claims(namespace, key), None)
+        if claim is None or self._is_over(claim.entry):
             return None
-        return (found.entry, found.locked)
+        return (claim.entry, claim.locked)
 
     @verb
     def import_entries(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]], verb: str) -> None:
@@ -385,17 +403,19 @@ class NoteEntries(Entries):
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Note entries that are older than those with their keys in the history, but for those with
+        """Note entries that are older than those with their keys in the history, except those with
         a time to live.
         """
         from memoranda.engine.exchange import keep_lost
 
         lost = []
         for entry, further in entries:
-            found = next(self._claims(entry.namespace, entry.key), None)
-            if found is not None and entry.expires is None and found.entry.expires is None:
-                here = Touched("put", PROJECT, found.path, new=found.file.etag, scope=found.scope)
-                lost.append((here, _compose(entry, further)))
+            claim = next(self._claims(entry.namespace, entry.key), None)
+            if claim is not None and entry.expires is None and claim.entry.expires is None:
+                touched = Touched(
+                    "put", PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
+                )
+                lost.append((touched, _compose(entry, further)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
@@ -403,25 +423,26 @@ class NoteEntries(Entries):
         the index.
         """
         usual = next(notes.places(namespace, key))
-        found = self._read(usual, namespace)
-        if found and self._is_claim(found, namespace, key):
-            yield found
+        entry_file = self._read(usual, namespace)
+        if entry_file and self._is_claim(entry_file, namespace, key):
+            yield entry_file
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
             if path != usual:
-                found = self._read(path, namespace)
+                entry_file = self._read(path, namespace)
             else:
-                found = None
-            if found and self._is_claim(found, namespace, key):
-                yield found
+                entry_file = None
+            if entry_file and self._is_claim(entry_file, namespace, key):
+                yield entry_file
 
-    def _is_claim(self, found: _EntryFile, namespace: str, key: str) -> bool:
-        return (found.entry.namespace, found.entry.key) == (namespace, key) and self._session.sees(
-            found.scope
-        )
+    def _is_claim(self, entry_file: _EntryFile, namespace: str, key: str) -> bool:
+        return (entry_file.entry.namespace, entry_file.entry.key) == (
+            namespace,
+            key,
+        ) and self._session.sees(entry_file.scope)
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
-        """The entry in the file at `path`, None when there is none. Raises Unreadable."""
+        """The entry in the file at `path`, or None. Raises Unreadable."""
         store = self.engine.store(PROJECT)
         try:
             file = store.read(path)
@@ -442,7 +463,7 @@ class NoteEntries(Entries):
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
     def _check(self, namespace: str) -> None:
-        """Raise Unreadable when what lies where the namespace's folder belongs is none, or none we
+        """Raise Unreadable when what is in place of the namespace's folder is not a folder, or not one we
         may open.
         """
         store = self.engine.store(PROJECT)
@@ -455,20 +476,20 @@ class NoteEntries(Entries):
         if kind not in ("folder", "missing"):
             raise Unreadable(namespace)
 
-    def _remove(self, verb: str, found: Sequence[_EntryFile], about: str) -> None:
+    def _remove(self, verb: str, entry_files: Sequence[_EntryFile], about: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
         names: dict[str, set[str]] = {}
         with self._session.change(verb, (PROJECT, about), fresh=False) as change:
-            for one in found:
-                if one.locked and verb != EXPIRE:
-                    raise Locked(f"{PROJECT}/{one.path}")
-                change.remove(PROJECT, one.path, one.file, scope=one.scope)
-                folder, _, name = one.path.rpartition("/")
+            for entry_file in entry_files:
+                if entry_file.locked and verb != EXPIRE:
+                    raise Locked(f"{PROJECT}/{entry_file.path}")
+                change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)
+                folder, _, name = entry_file.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
             # What waits may come into one of these folders
             self.engine.make_waiting()
-            for folder, gone in names.items():
-                if folder and gone.issuperset(
+            for folder, removed_names in names.items():
+                if folder and removed_names.issuperset(
                     os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))
                 ):
                     change.add("rmdir", PROJECT, folder)

@@ -40,14 +40,14 @@ from memoranda.store.base import File, sha256
 from memoranda.store.files import put_derived, storing
 from memoranda.store.inplace.graph_store import GraphStore
 
+# An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
-"""An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY."""
 _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's name."
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`notes`: what was erased, as `project/path`; so many `changes` of the journal and kept
+    """`notes`: what was erased, as `project/path`; the number of `changes` of the journal and kept
     `texts` went with it.
 
     So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
@@ -86,10 +86,10 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """What goes, for people: as `memory log` shows it."""
-        found = [os.path.join(root or project, path) for project, path, root in self.places]
+        paths = [os.path.join(root or project, path) for project, path, root in self.places]
         return sorted(
             {
-                *found,
+                *paths,
                 *self.asked,
                 *(f"{folder}/{space}.json:{key}" for folder, space, key in self.rows),
             }
@@ -128,22 +128,25 @@ class Erasure:
             for ref in refs:
                 self._add_ref(plan, ref)
             for place in plan.places if observation is not None else ():
-                said = self.memory.observations(place[:2])
-                if not any(observation in (each.text, each.content) for each in said):
+                observations = self.memory.observations(place[:2])
+                if not any(observation in (item.text, item.content) for item in observations):
                     raise InvalidInput(f'{place[0]}/{place[1]} has no observation "{observation}".')
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
             # The reminders that were made from the text of a note go, too
             if observation is None and plan.ids:
-                made = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
-                made = [
-                    each
-                    for each in made
-                    if each.header.get("reminder_of") in plan.ids and each.id not in plan.ids
+                derived_notes = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
+                derived_notes = [
+                    item
+                    for item in derived_notes
+                    if item.header.get("reminder_of") in plan.ids and item.id not in plan.ids
                 ]
-                for info in made:
+                for info in derived_notes:
                     self._add_note(plan, info)
-                trail = self._follow(plan) if made else trail
+                if derived_notes:
+                    trail = self._follow(plan)
+                else:
+                    trail = trail
             unknown = next(
                 (ref for place, ref in self._gone.items() if place not in trail.met), None
             )
@@ -162,24 +165,24 @@ class Erasure:
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
-        found = search(self.engine, needles, folders)
-        if any("/index" in remain for remain in found.remains):
+        search_result = search(self.engine, needles, folders)
+        if any("/index" in remain for remain in search_result.remains):
             self.engine.rebuild_index()
-            found = search(self.engine, needles, folders)
-        for each in [*found.remains]:
-            copy = self.engine.layout.root / each
+            search_result = search(self.engine, needles, folders)
+        for item in [*search_result.remains]:
+            copy = self.engine.layout.root / item
             # Of another program's file
             if copy.parent == self.engine.layout.install and copy.suffix != ".json":
                 copy.unlink(missing_ok=True)
-                found.remains.remove(each)
-        mentions += [mention for mention in found.mentions if mention not in mentions]
+                search_result.remains.remove(item)
+        mentions += [mention for mention in search_result.mentions if mention not in mentions]
         return Erased(
             names,
             changes,
             texts,
-            found.files,
-            found.bytes,
-            tuple(found.remains),
+            search_result.files,
+            search_result.bytes,
+            tuple(search_result.remains),
             tuple(mentions),
             out_of_reach,
         )
@@ -218,13 +221,13 @@ class Erasure:
 
             folder, stem, key = row.groups()
             root = str(absolute(folder))
-            found, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
+            entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
             rows = [
-                each
-                for each in found
-                if each.key == key and stem in (each.namespace, entry.DEFAULT_NAMESPACE)
+                item
+                for item in entries
+                if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
             ]
-            rows = [each for each in rows if each.namespace == stem] or rows
+            rows = [item for item in rows if item.namespace == stem] or rows
             if not rows:
                 raise NotFound(ref, "the JSON files")
             plan.rows.append((root, rows[0].namespace, key))
@@ -238,9 +241,9 @@ class Erasure:
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
         info = next(
             (
-                there
-                for each in places
-                if name and (there := self.engine.index.notes.get(name, each))
+                location
+                for item in places
+                if name and (location := self.engine.index.notes.get(name, item))
             ),
             None,
         )
@@ -258,7 +261,9 @@ class Erasure:
         if info.locked:
             raise Locked(info.permalink)
         plan.ids += [
-            each for each in (info.id, *id_list(info.header.get("merged"))) if each not in plan.ids
+            note_id
+            for note_id in (info.id, *id_list(info.header.get("merged")))
+            if note_id not in plan.ids
         ]
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
@@ -271,14 +276,14 @@ class Erasure:
             plan.places.append(place)
             store = self.engine.stores.get(project)
             if isinstance(store, GraphStore):
-                known = store.entity(path)
+                entity = store.entity(path)
                 names = plan.entities.setdefault(os.path.realpath(store.root), [])
-                names.append(known.name if known else path.removesuffix(".md"))
+                names.append(entity.name if entity else path.removesuffix(".md"))
             file = _read(self.engine, place)
             if file is not None:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
-        return any(each[:3] == place for each in plan.files)
+        return any(planned[:3] == place for planned in plan.files)
 
     def _add_selected(
         self, plan: Plan, agent: str | None, project: str | None, source: str | None
@@ -286,12 +291,12 @@ class Erasure:
         """Add all notes of an agent, a project, a source; then the reminders that were made from a
         note's text.
         """
-        every: list[NoteInfo] = []
+        selected: list[NoteInfo] = []
         if source is not None:
-            every += self.memory.list(Query(source=source), limit=0)[0]
+            selected += self.memory.list(Query(source=source), limit=0)[0]
         if project is not None:
             name = self.engine.store(project).name
-            every += self.memory.list(Query(projects=(name,)), limit=0)[0]
+            selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # Every place the journal names a file at
             for change in self.engine.home.history.changes():
                 for text in change.texts():
@@ -300,7 +305,7 @@ class Erasure:
                             self._add_file(plan, (name, path, text.root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
-            every += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
+            selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
             for place in written_by(self.engine, agent):
                 if not place[2]:
                     info = self.engine.index.notes.get(place[0], place[1])
@@ -310,7 +315,7 @@ class Erasure:
                     self._add_note(plan, info)
                 else:
                     self._add_file(plan, place)
-        for info in every:
+        for info in selected:
             self._add_note(plan, info)
 
     def _follow(self, plan: Plan) -> Trail:
@@ -323,15 +328,17 @@ class Erasure:
     def _linking(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
         if plan.observation is None:
-            gone = {file[:2] for file in plan.files}
+            erased_places = {file[:2] for file in plan.files}
         else:
-            gone = set()
-        for info in filter(None, (self.engine.index.notes.get(*place) for place in sorted(gone))):
+            erased_places = set()
+        for info in filter(
+            None, (self.engine.index.notes.get(*place) for place in sorted(erased_places))
+        ):
             source = info.header.get("source_ref")
             if source:
                 yield f"the source {source}, from which ingest would take it again"
             for backlink in self.memory.backlinks(info):
-                if (backlink.project, backlink.path) not in gone:
+                if (backlink.project, backlink.path) not in erased_places:
                     yield f"{backlink.project}/{backlink.path}"
 
 
@@ -398,15 +405,17 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     """
     engine = memory.engine
     keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
-    there = [
-        each
-        for each in plan.files
-        if (file := _read(engine, each[:3])) is not None and file.etag == each[3]
+    files_there = [
+        place
+        for place in plan.files
+        if (file := _read(engine, place[:3])) is not None and file.etag == place[3]
     ]
-    in_lines = [each for each in there if isinstance(engine.stores.get(each[0]), GraphStore)]
+    in_lines = [
+        place for place in files_there if isinstance(engine.stores.get(place[0]), GraphStore)
+    ]
     with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
-        for each in (each for each in there if each not in in_lines):
-            project, path, root, _ = each
+        for place in (place for place in files_there if place not in in_lines):
+            project, path, root, _ = place
             info = memory.index.notes.get(project, path)
             if plan.observation is None or info is None:
                 store = store_at(engine, project, root)
@@ -414,12 +423,18 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             # Only the lines of an observation in it; no text is kept
             else:
                 file, text = editable(memory, info)
-                said = memory.parse(project, path, file).observations
-                gone = {one.line for one in said if plan.observation in (one.text, one.content)}
-                left = "\n".join(
-                    line for number, line in enumerate(text.split("\n"), 1) if number not in gone
+                observations = memory.parse(project, path, file).observations
+                erased_lines = {
+                    observation.line
+                    for observation in observations
+                    if plan.observation in (observation.text, observation.content)
+                }
+                remaining_text = "\n".join(
+                    line
+                    for number, line in enumerate(text.split("\n"), 1)
+                    if number not in erased_lines
                 )
-                data = follow_content(memory, info, text, left).encode()
+                data = follow_content(memory, info, text, remaining_text).encode()
                 change.put(project, path, data, old=file, scope=info.scope, kept=False)
         _remove_folders(memory, change)
         rows = engine.home.review_rows
@@ -435,8 +450,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         from memoranda.engine.graph import FileGraph
 
         graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
-        found = [graph.store.entity(in_line[1]) for in_line in in_lines if in_line[0] == project]
-        names = [entity.name for entity in found if entity is not None]
+        entities = [graph.store.entity(in_line[1]) for in_line in in_lines if in_line[0] == project]
+        names = [entity.name for entity in entities if entity is not None]
         if plan.observation is None:
             graph.delete_entities(names)
         else:
@@ -458,35 +473,44 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    every = (file for done in memory.engine.home.history.changes() for file in done.files)
-    made = {(each.project, each.to or each.path) for each in every if each.do in ("mkdir", "move")}
+    touched_files = (
+        file for done_change in memory.engine.home.history.changes() for file in done_change.files
+    )
+    made_folders = {
+        (touched.project, touched.to or touched.path)
+        for touched in touched_files
+        if touched.do in ("mkdir", "move")
+    }
     stores = memory.engine.stores
-    gone = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
+    removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {
         (step.project, step.root, step.path[:at])
-        for step in gone.values()
+        for step in removed_steps.values()
         for at, sign in enumerate(step.path)
         if sign == "/"
     }
-    for project, root, path in sorted(above, key=lambda each: -len(each[2])):
+    for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
-        is_ours = project in memory.engine.layout.built_in or (project, path) in made
-        if is_here and is_ours and inside <= gone.keys():
-            gone[root, path] = change.add("rmdir", project, path)
+        is_ours = project in memory.engine.layout.built_in or (project, path) in made_folders
+        if is_here and is_ours and inside <= removed_steps.keys():
+            removed_steps[root, path] = change.add("rmdir", project, path)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
-    """Make what is derived from the notes anew without them: lists, the report of a dream, the
+    """Derive again, without them, what is derived from the notes: lists, the report of a dream, the
     index, the vectors.
     """
     engine = memory.engine
     Overview(memory).refresh(create=False)
     Pending(memory).refresh(create=False)
     report = engine.layout.dream_report
-    data = report.read_bytes() if report.exists() else b""
+    if report.exists():
+        data = report.read_bytes()
+    else:
+        data = b""
     # It quotes what it was about; when it was counts on
-    if any(each.encode() in data for each in plan.ids):
+    if any(note_id.encode() in data for note_id in plan.ids):
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())
     engine.freshness.rebuild_others()
@@ -499,7 +523,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
 
 def _read(engine: Engine, place: Location) -> File | None:
-    """The file at a place; None when there is none."""
+    """The file at a place, or None."""
     try:
         return store_at(engine, place[0], place[2]).read(place[1])
     except MemorandaError:

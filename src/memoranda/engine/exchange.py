@@ -60,7 +60,7 @@ _BYTES = 8 << 20
 def batches(
     items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int
 ) -> Iterator[list[T]]:
-    """The items in order, in batches of at most so many, and about so large together."""
+    """The items in order, in batches of at most this many, and about so large together."""
     batch: list[T] = []
     size = 0
     for item in items:
@@ -88,14 +88,14 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`:
         oldest first, then by id. Eight bytes each."""
         self.engine.fresh()
-        found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
+        rows_found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
-        return found
+        return rows_found
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
         """These memories with their contents as indexed; those gone since `rows` are left out.
-        Raises Conflict when the index was made anew meanwhile, as its handles are others then."""
+        Raises Conflict when the index was rebuilt meanwhile, as its handles are others then."""
         # Opens it again if it was replaced
         self._index.pin()
         if self._index_identity != self._index.identity:
@@ -118,11 +118,13 @@ class Exchange:
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        found = self._index.notes.survivors(ids)
-        contents = {info.row: content for info, content in self._with_contents([*found.values()])}
+        survivors_found = self._index.notes.survivors(ids)
+        contents = {
+            info.row: content for info, content in self._with_contents([*survivors_found.values()])
+        }
         return {
             identity: contents[info.row]
-            for identity, info in found.items()
+            for identity, info in survivors_found.items()
             if self.memory.sees(info.scope)
         }
 
@@ -153,8 +155,13 @@ class Exchange:
         just before.
         """
         lost = [
-            (Touched("put", each.project, each.path, new=each.etag, scope=each.scope), data)
-            for each, data in older
+            (
+                Touched(
+                    "put", touched.project, touched.path, new=touched.etag, scope=touched.scope
+                ),
+                data,
+            )
+            for touched, data in older
         ]
         keep_lost(self.memory, lost)
 
@@ -163,7 +170,9 @@ class Exchange:
         ProjectNotFound.
         """
         store = self.engine.store(project)
-        return None if store.holds_entities else store.name
+        if store.holds_entities:
+            return None
+        return store.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
         """Give a file the time of its note: of a note without a header it is all there is."""
@@ -191,11 +200,11 @@ class Exchange:
         """The note of a project that has this permalink, or this id."""
         self.engine.fresh()
         if permalink:
-            found = [self._index.notes.by_permalink(project, permalink)]
+            holders = [self._index.notes.by_permalink(project, permalink)]
         else:
-            found = []
-        found += self._index.notes.with_ids([identity], (project,)) if identity else []
-        return next(filter(None, found), None)
+            holders = []
+        holders += self._index.notes.with_ids([identity], (project,)) if identity else []
+        return next(filter(None, holders), None)
 
     @verb
     def is_taken(self, project: str, path: str) -> bool:
@@ -228,11 +237,11 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
     history = session.engine.home.history
     files = list[Touched]()
     with session.engine.writing():
-        for each, data in lost:
-            each.old = sha256(data)
-            if not history.has_text(each.old):
+        for touched, data in lost:
+            touched.old = sha256(data)
+            if not history.has_text(touched.old):
                 history.keep_bytes(data)
-                files.append(each)
+                files.append(touched)
         if files:
             about = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
@@ -250,7 +259,7 @@ def digest(scope: str, content: str) -> bytes:
 
 @dataclass(slots=True)
 class Listed:
-    """Every file: its name in a copy → (project, path, stamp). What lies below a name of
+    """Every file: its name in a copy → (project, path, stamp). What is below a name of
     `unreadable` is unknown.
     """
 
@@ -290,45 +299,50 @@ class Contents:
         elsewhere.
         """
         self.engine.fresh()
-        found = Listed()
+        found_listing = Listed()
         for name, store in self.engine.stores.items():
             if name in self.engine.extra:
                 continue
             if store.trouble():
-                found.unreadable.append(f"{self.folder(name)}/")
+                found_listing.unreadable.append(f"{self.folder(name)}/")
             elif store.holds_entities:
                 if os.path.exists(store.root):
-                    found.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+                    found_listing.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
             elif name in self.engine.layout.built_in:
-                self._walk(name, store.root, found)
+                self._walk(name, store.root, found_listing)
             else:
                 listing = store.list()
-                found.files |= {
+                found_listing.files |= {
                     f"{self.folder(name)}/{path}": (name, path, at)
                     for path, at in listing.stamps.items()
                 }
-                found.unreadable += [f"{self.folder(name)}/{path}" for path in listing.unreadable]
-        return found
+                found_listing.unreadable += [
+                    f"{self.folder(name)}/{path}" for path in listing.unreadable
+                ]
+        return found_listing
 
-    def _walk(self, project: str, root: str, found: Listed) -> None:
+    def _walk(self, project: str, root: str, listing: Listed) -> None:
         waiting = [""]
         while waiting:
             folder = waiting.pop()
             try:
                 with os.scandir(os.path.join(root, folder)) as entries:
                     for entry in entries:
-                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if folder:
+                            path = f"{folder}/{entry.name}"
+                        else:
+                            path = entry.name
                         if not is_kept_name(project, entry.name):
                             continue
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(path)
                         elif entry.is_file(follow_symlinks=False):
                             stamp = stamp_of(entry.stat(follow_symlinks=False))
-                            found.files[f"{self.folder(project)}/{path}"] = project, path, stamp
+                            listing.files[f"{self.folder(project)}/{path}"] = project, path, stamp
             except FileNotFoundError:
                 continue
             except OSError:
-                found.unreadable.append(f"{self.folder(project)}/{folder}")
+                listing.unreadable.append(f"{self.folder(project)}/{folder}")
 
     def folder(self, project: str) -> str:
         """The name of a project's folder, or graph file, in a copy."""
@@ -342,30 +356,34 @@ class Contents:
             return f"{OWN}/{name}.jsonl"
         return f"{OWN}/{name}"
 
-    def name(self, each: Touched, path: str) -> str | None:
+    def name(self, touched: Touched, path: str) -> str | None:
         """What the file (or folder) at `path` that a change touched is called in a copy; None for
         what is not in it: the home's own records, projects of another process or gone since, hidden
         files."""
-        known = each.project in self.engine.stores and each.project not in self.engine.extra
-        if not known or each.project == PRIVATE or each.root or each.do == "lines":
+        is_known = (
+            touched.project in self.engine.stores and touched.project not in self.engine.extra
+        )
+        if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
             for name, store in self.engine.stores.items():
                 if (
                     store.holds_entities
-                    and each.file
-                    and os.path.realpath(each.file) == os.path.realpath(store.root)
+                    and touched.file
+                    and os.path.realpath(touched.file) == os.path.realpath(store.root)
                 ):
                     if name in self.engine.extra:
                         return None
                     return self.folder(name)
             return None
         parts = path.split("/")
-        if each.project in self.engine.layout.built_in:
-            is_kept = all(is_kept_name(each.project, part) for part in parts)
+        if touched.project in self.engine.layout.built_in:
+            is_kept = all(is_kept_name(touched.project, part) for part in parts)
         else:
-            is_folder = each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
-            is_kept = is_folder or self.engine.stores[each.project].is_note(path)
+            is_folder = touched.do in ("mkdir", "rmdir") or (
+                touched.do == "move" and touched.old is None
+            )
+            is_kept = is_folder or self.engine.stores[touched.project].is_note(path)
         if is_kept and not climbs(path):
-            return f"{self.folder(each.project)}/{path}"
+            return f"{self.folder(touched.project)}/{path}"
         return None
 
     @verb
@@ -396,15 +414,17 @@ class Contents:
         """The changes with a higher number than `after`, the oldest first, as far back as the
         history goes.
         """
-        every = self.engine.home.history.changes()
-        return [*takewhile(lambda each: each.number > after, every)][::-1]
+        all_changes = self.engine.home.history.changes()
+        return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
 
     @verb
     def have_texts(self) -> None:
         """Have every text of the history in the home's folder, which for notes in a database holds
         those used here.
         """
-        for digest in sorted(each for each in self.engine.home.history.referenced() if each):
+        for digest in sorted(
+            digest_found for digest_found in self.engine.home.history.referenced() if digest_found
+        ):
             self.text(digest)
 
     @verb
@@ -431,8 +451,8 @@ class IntoDatabase:
     """Moves `session`'s home, the owner's, to the database at `address`.
 
     After `run`: `digests` are the SHA-256 of the files by their name in a copy, as the server has
-    them too, `size` their bytes together; so many `texts` of the history, and `changes`. `left` is
-    what a database does not take, `outside` projects whose notes do not lie in the home.
+    them too, `size` their bytes together; the number of `texts` of the history, and of `changes`. `left` is
+    what a database does not take, `outside` projects whose notes are not in the home.
     """
 
     session: HomeSession
@@ -469,7 +489,7 @@ class IntoDatabase:
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
                 # What the server makes of its bytes must be what was read here.
-                there = space.read_again()
+                stored = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
                 read = {
                     key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
@@ -477,11 +497,11 @@ class IntoDatabase:
                 answers = self._answers()
                 read |= {key: row.sha256 or "" for key, row in answers.items()}
                 lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-                if there != read or space.lines() != lines or len(space.texts()) != self.texts:
+                if stored != read or space.lines() != lines or len(space.texts()) != self.texts:
                     why = "what it holds is not what was read; run the move again"
                     raise StorageError(self.address.rpartition("@")[2], why)
                 self.digests = {
-                    names[key]: digest for key, digest in there.items() if key not in answers
+                    names[key]: digest for key, digest in stored.items() if key not in answers
                 }
                 self.size = sum(
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
@@ -493,18 +513,21 @@ class IntoDatabase:
             space.close()
 
     def _places(self) -> dict[Key, tuple[str, str]]:
-        """(project, path) of every file, folder and link → its name in a copy, and where it lies."""
+        """(project, path) of every file, folder and link → its name in a copy, and where it is."""
         engine = self.session.engine
         contents = Contents(self.session)
-        self.left, self.outside, found = [], [], dict[Key, tuple[str, str]]()
+        self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
         inside = f"{os.path.realpath(engine.layout.root)}/"
         for name, store in engine.stores.items():
             if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
                 self.outside.append(name)
                 continue
             for path in self._below(name, store.root):
-                found[name, path] = f"{contents.folder(name)}/{path}", f"{store.root}/{path}"
-        return found
+                places_by_key[name, path] = (
+                    f"{contents.folder(name)}/{path}",
+                    f"{store.root}/{path}",
+                )
+        return places_by_key
 
     def _answers(self) -> dict[Key, FileRow]:
         """The rows of what the owner answered and agents ask for."""
@@ -521,17 +544,24 @@ class IntoDatabase:
         while waiting:
             folder = waiting.pop()
             try:
-                entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda each: each.name)
+                entries = sorted(
+                    os.scandir(os.path.join(root, folder)), key=lambda dir_entry: dir_entry.name
+                )
             except FileNotFoundError:
                 continue
-            for each in entries:
-                path = f"{folder}/{each.name}" if folder else each.name
-                is_kept = is_kept_name(project, each.name)
+            for dir_entry in entries:
+                if folder:
+                    path = f"{folder}/{dir_entry.name}"
+                else:
+                    path = dir_entry.name
+                is_kept = is_kept_name(project, dir_entry.name)
                 with suppress(MemorandaError):
                     is_kept = is_kept and clean(path, project, hidden=True) == path
-                    if is_kept and (each.is_symlink() or each.is_file() or each.is_dir()):
+                    if is_kept and (
+                        dir_entry.is_symlink() or dir_entry.is_file() or dir_entry.is_dir()
+                    ):
                         yield path
-                        waiting += [path] if each.is_dir(follow_symlinks=False) else []
+                        waiting += [path] if dir_entry.is_dir(follow_symlinks=False) else []
                         continue
                 self.left.append(f"{project}/{path}")
 
@@ -542,36 +572,38 @@ class IntoDatabase:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         """Make the database hold what is here: files and answers, then the history."""
-        there = space.files()
+        stored_files = space.files()
         answers = self._answers()
-        space.remove_files([key for key in there if key not in places and key not in answers])
+        space.remove_files(
+            [key for key in stored_files if key not in places and key not in answers]
+        )
         space.put_files(answers.values())
-        self._seen = {key: seen for key, seen in self._seen.items() if key in places}
-        done = 0
+        self._seen = {key: seen_row for key, seen_row in self._seen.items() if key in places}
+        copied = 0
         for batch in batches(
-            self._rows(places, there), _ROWS, lambda row: len(row.body or b""), _BYTES
+            self._rows(places, stored_files), _ROWS, lambda row: len(row.body or b""), _BYTES
         ):
             space.put_files([row for row in batch if row.kind])
-            done += len(batch)
+            copied += len(batch)
             if progress is not None:
-                progress(done, len(places))
+                progress(copied, len(places))
         lines, known_lines = self._lines(), space.lines()
         space.remove_lines([number for number in known_lines if number not in lines])
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
         history = self.session.engine.home.history
-        here = set(history.texts())
-        known = space.texts()
-        space.remove_texts(known - here)
-        for digests in batches(sorted(here - known), _ROWS, lambda _: 0, 1):
+        own_texts = set(history.texts())
+        stored_texts = space.texts()
+        space.remove_texts(stored_texts - own_texts)
+        for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
-        self.texts, self.changes = len(here), len(lines)
+        self.texts, self.changes = len(own_texts), len(lines)
 
     def _rows(
         self,
         places: dict[Key, tuple[str, str]],
-        there: dict[Key, tuple[str, str | None, int | None]],
+        stored_files: dict[Key, tuple[str, str | None, int | None]],
     ) -> Iterator[FileRow]:
         """A row for each place; of kind "" for one that is in the database already."""
         for (project, path), (_, place) in places.items():
@@ -580,8 +612,8 @@ class IntoDatabase:
                 status = os.lstat(place)
                 stamp = stamp_of(status)
                 mode = stat.S_IMODE(status.st_mode)
-                known = self._seen.get((project, path))
-                if known is not None and known[0] == stamp:
+                seen_row = self._seen.get((project, path))
+                if seen_row is not None and seen_row[0] == stamp:
                     continue
                 if stat.S_ISLNK(status.st_mode):
                     row = FileRow(
@@ -595,7 +627,7 @@ class IntoDatabase:
                         project, path, "file", file.data, file.etag, None, mode, file.stamp.mtime_ns
                     )
                 self._seen[project, path] = stamp, row.kind, row.sha256 or ""
-                is_there = there.get((project, path)) == (
+                is_there = stored_files.get((project, path)) == (
                     row.kind,
                     row.sha256 or row.link,
                     row.mode,
@@ -616,7 +648,7 @@ class IntoDatabase:
         return {change.number: (change, change.dump()) for change in changes}
 
     def _shared(self) -> dict[str, bytes]:
-        """The files all replicas share, as they are to be there."""
+        """The files all replicas share, as they should be there."""
         layout = self.session.engine.layout
         settings = self.session.engine.settings
         changes = {
@@ -628,12 +660,12 @@ class IntoDatabase:
             if config_text.stored(config_text.read(layout.config), "storage.root")
             else {}
         )
-        found = {}
+        shared_files = {}
         if layout.config.exists():
-            found[layout.config.name] = config_text.change(layout.config, changes).encode()
+            shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
         tokens = AccessRows(self.session.engine.home.database).dump()
         if tokens is not None:
-            found[layout.access.name] = tokens
+            shared_files[layout.access.name] = tokens
         if layout.dream_report.exists():
-            found[layout.dream_report.name] = layout.dream_report.read_bytes()
-        return found
+            shared_files[layout.dream_report.name] = layout.dream_report.read_bytes()
+        return shared_files

@@ -50,18 +50,16 @@ LARGE = 50_000
 behind its calls.
 """
 _LISTED = 200
+# Files compared with the index, and changes applied to it, in one piece of that: a few
+# milliseconds.
 _APPLIED = 4
-"""Files compared with the index, and changes applied to it, in one piece of that: a few
-milliseconds.
-"""
+# Files with other names in a project from which on all its files are compared, which is faster than
+# one by one.
 _MANY_SHARED = 200
-"""Files with other names in a project from which on all its files are compared, which is faster
-than one by one.
-"""
+# How long that waits for the home's lock, the guard held.
 _LOCK_SECONDS = 0.01
-"""How long that waits for the home's lock, the guard held."""
+# Projects whose verbs take what the index has for all there is.
 _NEVER_LATE = frozenset((*MEMORY_PROJECTS, GRAPH_PROJECT, KV_PROJECT))
-"""Projects whose verbs take what the index has for all there is."""
 _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
     "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
@@ -74,7 +72,7 @@ class Freshness:
     """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
     the engine's guard.
 
-    `stores` are those of all projects, set anew when there are others; `load` gives the note at a
+    `stores` are those of all projects, set again when there are others; `load` gives the note at a
     path of a store, `files` what other processes need to read very many. With `watch` the system
     tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
     names projects. A process that would have to look at all files asks the daemon first, which
@@ -206,7 +204,7 @@ class Freshness:
     ) -> None:
         stores = self.stores
         index = self._index
-        # One verb sees one index, even if another process makes it anew meanwhile
+        # One verb sees one index, even if another process rebuilds it meanwhile
         index.pin()
         if index.openings != self._openings:
             self._openings = index.openings
@@ -222,7 +220,10 @@ class Freshness:
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
-        changes = self._watch.drain() if self._watch else None
+        if self._watch:
+            changes = self._watch.drain()
+        else:
+            changes = None
         if changes is not None and changes.lost:
             self.close()
             changes = None
@@ -238,17 +239,17 @@ class Freshness:
             sweeps = (self._pending | troubled | many_shared) & stores.keys()
             sweeps |= stores.keys() - self._roots.keys()
             sweeps -= self.late.keys()
-            told = stores.keys() - sweeps
+            uncovered = stores.keys() - sweeps
             for project, folder in sorted(changes.folders):
-                if project in told:
+                if project in uncovered:
                     self._sweep(stores[project], result, None, folder)
-            for project in sorted(told & {project for project, _ in changes.files}):
+            for project in sorted(uncovered & {project for project, _ in changes.files}):
                 paths = [path for name, path in changes.files if name == project]
                 self._look_at_files(stores[project], paths, result)
-            for project in sorted(told & self._shared.keys()):
+            for project in sorted(uncovered & self._shared.keys()):
                 self._look_at_files(stores[project], sorted(self._shared[project]), result)
-        shown = self._shown_by_daemon(sweeps, patience)
-        for project in sorted(sweeps - shown):
+        covered = self._shown_by_daemon(sweeps, patience)
+        for project in sorted(sweeps - covered):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
             # What could be read again was not watched
@@ -312,20 +313,20 @@ class Freshness:
         if all(self.stores[name].holds_entities for name in sweeps):
             return set()
         try:
-            told = daemon_client.ask(self._socket, METHOD, {}, patience)
+            answer = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
             # It is busy
             return set()
-        if not told or told["index"] != list(self._index.identity[:2]) or self._index.is_copy:
+        if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
             return set()
         self._load_skipped()
-        return {name for name in sweeps if told["projects"].get(name) == self.stores[name].root}
+        return {name for name in sweeps if answer["projects"].get(name) == self.stores[name].root}
 
     def _load_skipped(self) -> None:
         """Take up what the index says of files that are no notes."""
-        known = self._index.notes.skipped()
-        self._skipped = {key: stamp for key, (stamp, _) in known.items()}
-        self.unreadable = {key: why for key, (_, why) in known.items() if why}
+        skipped = self._index.notes.skipped()
+        self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
+        self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
 
     def retire_expired(self) -> None:
         """Take entries past their time to live out of every face, from that moment on (contract
@@ -347,10 +348,10 @@ class Freshness:
         notes = self._index.notes
         folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
         self._roots = {name: _identity(root) for name, root in folders.items()}
-        there = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
+        present_stores = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
         late = {
             store.name: store
-            for store in there
+            for store in present_stores
             if may_be_late
             and isinstance(store, FolderStore)
             and not self._index.is_copy
@@ -360,15 +361,22 @@ class Freshness:
         }
         roots = [
             (store.name, store.root, folder)
-            for store in there
+            for store in present_stores
             if store.name not in late
             for folder in store.folders()
         ]
         for name, store in late.items():
-            known = [each for each in notes.folders_in(name) if not has_link(store.root, each)]
+            known_folders = [
+                folder_name
+                for folder_name in notes.folders_in(name)
+                if not has_link(store.root, folder_name)
+            ]
             roots += [
-                (name, store.root, each)
-                for each in [store.root, *(f"{store.root}/{one}" for one in known)]
+                (name, store.root, folder_name)
+                for folder_name in [
+                    store.root,
+                    *(f"{store.root}/{subfolder}" for subfolder in known_folders),
+                ]
             ]
         self._watch = Watch.open(roots)
         self._wants_watch = self._watch is not None
@@ -393,7 +401,7 @@ class Freshness:
                 if self.late.pop(name, None) is not None:
                     self._pending.discard(name)
         except BaseException:
-            # The next call begins anew
+            # The next call starts again
             self.close()
             raise
         finally:
@@ -419,12 +427,12 @@ class Freshness:
         notes = self._index.notes
         name = store.name
         comparison = sync.Comparison()
-        gone: dict[str, bytes] = {}
+        removed: dict[str, bytes] = {}
         waiting = [""]
         unreadable = list[str]()
         while waiting:
             folder = waiting.pop()
-            seen = set[str]()
+            seen_paths = set[str]()
             folders = list[str]()
             try:
                 watch.add(name, store.root, folder)
@@ -435,22 +443,22 @@ class Freshness:
                 return
             listing = Listing()
             for _ in store.portions(folder, listing, folders, _LISTED):
-                known = notes.stamps_of(name, listing.stamps)
-                seen.update(known)
-                comparison.look(known, listing.stamps)
+                known_stamps = notes.stamps_of(name, listing.stamps)
+                seen_paths.update(known_stamps)
+                comparison.look(known_stamps, listing.stamps)
                 listing.stamps.clear()
                 yield
             waiting += folders
             unreadable += listing.unreadable
             self._shared.setdefault(name, set()).update(listing.shared)
             for part in (
-                notes.not_among(name, folder, seen, folders, _LISTED)
+                notes.not_among(name, folder, seen_paths, folders, _LISTED)
                 if not listing.unreadable
                 else ()
             ):
-                gone |= part
+                removed |= part
                 yield
-        changes = comparison.end(gone, ())
+        changes = comparison.end(removed, ())
         yield
         for at in range(0, len(changes), _APPLIED):
             while not self._applied(store, changes[at : at + _APPLIED]):
@@ -544,7 +552,10 @@ class Freshness:
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""
-        stamp = store.stamp(path) if store.is_note(path) else None
+        if store.is_note(path):
+            stamp = store.stamp(path)
+        else:
+            stamp = None
         if stamp is not None and self._skipped.get((store.name, path)) == stamp:
             return []
         return self._index.plan_file(store.name, path, stamp)
@@ -574,23 +585,23 @@ class Freshness:
         """
         name = store.name
         skipped = self._skipped
-        gone = {
+        removed = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
             if project == name and (not folder or path.startswith(f"{folder}/"))
         }
         for _ in store.parts(folder, listing):
-            for path in gone & listing.stamps.keys():
-                gone.remove(path)
+            for path in removed & listing.stamps.keys():
+                removed.remove(path)
                 if skipped.get((name, path)) == bounded(listing.stamps[path]):
                     del listing.stamps[path]
             yield listing.stamps
             listing.stamps.clear()
-        if gone and not listing.unreadable:
-            self._notice_all([(name, path) for path in gone])
+        if removed and not listing.unreadable:
+            self._notice_all([(name, path) for path in removed])
 
     def drop_derived(self) -> None:
-        """What was derived from notes that were erased on another machine goes; it is made anew."""
+        """What was derived from notes that were erased on another machine goes; it is derived again."""
         layout = self._home.layout
         with self._home.lock:
             self.rebuild_others()
@@ -602,7 +613,7 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """The indexes of this home with other projects go; their processes make them anew."""
+        """The indexes of this home with other projects go; their processes rebuild them."""
         for path in self._home.layout.indexes():
             if path != self._index.path:
                 Index(path, self._home.lock).rebuild()
@@ -638,7 +649,7 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """What tells a folder or file from another one in its place; None when there is none."""
+    """What tells a folder or file from another one in its place, or None."""
     try:
         status = os.stat(path)
     except OSError:

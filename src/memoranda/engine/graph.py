@@ -126,32 +126,40 @@ class Graph(Protocol):
         """Store those whose name is new, equal observations once; of twins the first counts.
         Returns them.
         """
-        wanted: dict[str, Entity] = {}
+        entities_by_name: dict[str, Entity] = {}
         for entity in entities:
-            wanted.setdefault(
+            entities_by_name.setdefault(
                 entity.name,
                 Entity(entity.name, entity.type, tuple(dict.fromkeys(entity.observations))),
             )
 
         def plan(edits: GraphEdits) -> list[Entity]:
-            new = [each for each in wanted.values() if each.name not in edits.known]
-            for each in new:
-                edits.create(each, {})
+            new = [
+                this_entity
+                for this_entity in entities_by_name.values()
+                if this_entity.name not in edits.known
+            ]
+            for this_entity in new:
+                edits.create(this_entity, {})
             return new
 
-        return self._change("write", wanted, plan)
+        return self._change("write", entities_by_name, plan)
 
     @verb
     def create_relations(self, relations: Sequence[GraphRelation]) -> list[GraphRelation]:
         """Store those that are new; their ends need not exist. Returns them."""
-        wanted = {relation.triple: relation for relation in relations}.values()
+        unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
-            new = [each for each in wanted if not edits.has(each)]
+            new = [
+                this_relation for this_relation in unique_relations if not edits.has(this_relation)
+            ]
             edits.add_relations(new)
             return new
 
-        return self._change("edit", {each.source for each in wanted}, plan)
+        return self._change(
+            "edit", {this_relation.source for this_relation in unique_relations}, plan
+        )
 
     @verb
     def add_observations(
@@ -164,15 +172,17 @@ class Graph(Protocol):
             if missing:
                 raise NoEntity(missing[0])
             names = dict.fromkeys(name for name, _ in additions)
-            known = {name: dict.fromkeys(edits.observations(name), False) for name in names}
+            present_by_name = {
+                name: dict.fromkeys(edits.observations(name), False) for name in names
+            }
             results = []
             for name, texts in additions:
-                added = [text for text in dict.fromkeys(texts) if text not in known[name]]
-                known[name] |= dict.fromkeys(added, True)
+                added = [text for text in dict.fromkeys(texts) if text not in present_by_name[name]]
+                present_by_name[name] |= dict.fromkeys(added, True)
                 results.append((name, added))
             # Each note is read and written once
-            for name, there in known.items():
-                new = [text for text, is_new in there.items() if is_new]
+            for name, present in present_by_name.items():
+                new = [text for text, is_new in present.items() if is_new]
                 if new:
                     edits.add_observations(name, new)
             return results
@@ -186,26 +196,26 @@ class Graph(Protocol):
         """Take in another graph as one change: entities that exist get the observations they lack,
         twins become one. The keys that come with an entity go with it, where it has none of that
         name."""
-        wanted: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
-        for each, more in entities:
-            _, texts, keys = wanted.setdefault(each.name, (each.type, {}, {}))
-            texts |= dict.fromkeys(each.observations)
+        merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
+        for item, more in entities:
+            _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
+            texts |= dict.fromkeys(item.observations)
             keys |= {key: value for key, value in more.items() if key not in keys}
         new = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
-            for name, (kind, texts, keys) in wanted.items():
+            for name, (kind, texts, keys) in merged.items():
                 if name in edits.known:
-                    there = set(edits.observations(name))
-                    lacking = [text for text in texts if text not in there]
+                    present = set(edits.observations(name))
+                    lacking = [text for text in texts if text not in present]
                     if lacking:
                         edits.add_observations(name, lacking)
                     edits.add_keys(name, keys)
                 else:
                     edits.create(Entity(name, kind, tuple(texts)), keys)
-            edits.add_relations([each for each in new if not edits.has(each)])
+            edits.add_relations([item for item in new if not edits.has(item)])
 
-        self._change("import", {*wanted, *(each.source for each in new)}, plan)
+        self._change("import", {*merged, *(item.source for item in new)}, plan)
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
@@ -217,16 +227,16 @@ class Graph(Protocol):
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Remove all copies of observations; what is not there is no error."""
-        gone: dict[str, set[str]] = {}
+        gone_deletions: dict[str, set[str]] = {}
         for name, texts in deletions:
-            gone.setdefault(name, set()).update(texts)
+            gone_deletions.setdefault(name, set()).update(texts)
 
         def plan(edits: GraphEdits) -> None:
-            for name, texts in gone.items():
+            for name, texts in gone_deletions.items():
                 if name in edits.known:
                     edits.drop_observations(name, texts)
 
-        self._change("edit", gone, plan)
+        self._change("edit", gone_deletions, plan)
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
@@ -240,10 +250,9 @@ def graph_lines(graph: Graph) -> list[str]:
 
     def read() -> list[str]:
         keys = graph.keys()
-        found = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
+        rows = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
         entities = [
-            entity_line(Entity(key.name, key.type, tuple(texts)), more)
-            for key, texts, more in found
+            entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in rows
         ]
         return [*entities, *map(relation_line, graph.relations())]
 
@@ -272,8 +281,10 @@ class FileGraph(Graph):
     @verb
     def matching(self, text: str) -> list[EntityKey]:
         self._fresh()
-        wanted = text.lower()
-        return [_key(entity) for entity in self.store.entities.values() if wanted in entity.lowered]
+        lowered = text.lower()
+        return [
+            _key(entity) for entity in self.store.entities.values() if lowered in entity.lowered
+        ]
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
@@ -286,22 +297,32 @@ class FileGraph(Graph):
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
         holding = [
-            each
-            for each in self.store.entities.values()
-            if all(word in each.lowered for word in words)
+            this_entity_line
+            for this_entity_line in self.store.entities.values()
+            if all(word in this_entity_line.lowered for word in words)
         ]
-        found: dict[int, EntityLine] = {}
+        ranked_lines: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
             hits = self.session.search(
                 Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED
             )
             entities = [self.store.entity(hit.note.path) for hit in hits]
-            found = {each.number: each for each in entities if each is not None}
+            ranked_lines = {
+                this_entity_line.number: this_entity_line
+                for this_entity_line in entities
+                if this_entity_line is not None
+            }
         # No project of this process: nothing of the file is in the index
         else:
-            holding.sort(key=lambda each: (-weight(each), each.number))
-        found |= {each.number: each for each in holding if words and each.number not in found}
-        return [_key(each) for each in found.values()]
+            holding.sort(
+                key=lambda this_entity_line: (-weight(this_entity_line), this_entity_line.number)
+            )
+        ranked_lines |= {
+            this_entity_line.number: this_entity_line
+            for this_entity_line in holding
+            if words and this_entity_line.number not in ranked_lines
+        }
+        return [_key(this_entity_line) for this_entity_line in ranked_lines.values()]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -367,7 +388,7 @@ class FileGraph(Graph):
         Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
         engine = self.engine
         check_access(self.session, self.store.name, undoes=undoes)
-        made = list[Change]()
+        changes_made = list[Change]()
 
         def announce(lines: LineChange) -> None:
             number = engine.home.history.last + 1
@@ -380,7 +401,7 @@ class FileGraph(Graph):
                 "put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b"")
             )
             check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
-            made[:] = [
+            changes_made[:] = [
                 Change(
                     number,
                     stamp(engine.clock()),
@@ -393,7 +414,7 @@ class FileGraph(Graph):
                     by=by,
                 )
             ]
-            engine.home.lines.begin(made[0], lines)
+            engine.home.lines.begin(changes_made[0], lines)
 
         def admitted() -> LineEdit:
             edit = plan()
@@ -407,9 +428,9 @@ class FileGraph(Graph):
         with engine.writing(), engine.home.lines.changing():
             engine.guard.keep()
             self.store.change(admitted, announce)
-            engine.commits += bool(made)
-        if made:
-            return made[0]
+            engine.commits += bool(changes_made)
+        if changes_made:
+            return changes_made[0]
         return None
 
 
@@ -421,23 +442,23 @@ def undo_lines(
     engine = session.engine
     touched = next(file for file in change.files if file.do == LINES and file.new is not None)
     try:
-        kept = engine.home.lines.kept(touched)
+        kept_lines = engine.home.lines.kept(touched)
     except (NotFound, StorageError):
         raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
-    known = engine.stores.get(touched.project)
-    store = known if isinstance(known, GraphStore) else store_of(session, touched.file)
+    known_store = engine.stores.get(touched.project)
+    store = known_store if isinstance(known_store, GraphStore) else store_of(session, touched.file)
     graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
 
     def plan() -> LineEdit:
-        edit = _inverse(graph.store, kept)
+        edit = _inverse(graph.store, kept_lines)
         if edit is None:
             raise blocked(change.project, change.path)
         return edit
 
-    made = graph.change(plan, undoes=change.number)
-    if made is None:
+    undo_change = graph.change(plan, undoes=change.number)
+    if undo_change is None:
         raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
-    return made
+    return undo_change
 
 
 def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
@@ -448,7 +469,7 @@ def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
     )
 
 
-def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
+def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
     """The edit that takes it back; None when a line of it is not there as it was left, or what went
     is there again.
     """
@@ -457,37 +478,41 @@ def _inverse(store: GraphStore, kept: KeptLines) -> LineEdit | None:
         if line:
             slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
     edit = LineEdit(store, verb="undo")
-    for line in reversed(kept.added):
-        found = slots.get(line.rstrip(b"\r\n"))
-        if not found:
+    for line in reversed(kept_lines.added):
+        found_slot = slots.get(line.rstrip(b"\r\n"))
+        if not found_slot:
             return None
-        edit.lines[found.pop()] = b""
+        edit.lines[found_slot.pop()] = b""
     returning: list[tuple[int, bytes]] = []
-    for number, old, new in kept.replaced:
+    for number, old, new in kept_lines.replaced:
         if not new:
             returning.append((number, old))
-        elif found := slots.get(new.rstrip(b"\r\n")):
-            edit.lines[found.pop(0)] = old
+        elif found_slot := slots.get(new.rstrip(b"\r\n")):
+            edit.lines[found_slot.pop(0)] = old
         else:
             return None
-    # Whether its entity or relation stands in the file again
+    # Whether its entity or relation is in the file again
     for _, old in returning:
-        said = said_by(old)
+        observations = said_by(old)
         again = list[int]()
-        if isinstance(said, GraphRelation):
+        if isinstance(observations, GraphRelation):
             again = [
                 slot
-                for slot in store.ends.get(said.source, ())
-                if store.relations[slot].triple == said.triple
+                for slot in store.ends.get(observations.source, ())
+                if store.relations[slot].triple == observations.triple
             ]
-        elif said is not None:
-            again = store.named.get(said.name, [])
+        elif observations is not None:
+            again = store.named.get(observations.name, [])
         if any(slot not in edit.lines for slot in again):
             return None
-    left = [slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""]
+    deleted_slots = [
+        slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""
+    ]
     for before, (number, old) in enumerate(returning):
         at = number - before
-        edit.inserted.setdefault(left[at] if at < len(left) else len(store.lines), []).append(old)
+        edit.inserted.setdefault(
+            deleted_slots[at] if at < len(deleted_slots) else len(store.lines), []
+        ).append(old)
     return edit
 
 

@@ -83,41 +83,41 @@ class NoteGraph(Graph):
         entities = self._index.entities
         viewer = self.session.agent
         keys = {key.handle: key for key in entities.all(viewer)}
-        found = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
+        ranked_keys = {hit.note.row: keys[hit.note.row] for hit in hits if hit.note.row in keys}
         words = text.lower().split()
         if words:
             holding = set.intersection(*(set(entities.matching(word, viewer)) for word in words))
-            found |= {
+            ranked_keys |= {
                 key.handle: key
                 for key in keys.values()
-                if key in holding and key.handle not in found
+                if key in holding and key.handle not in ranked_keys
             }
-        return list(found.values())
+        return list(ranked_keys.values())
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        found = self._index.entities.observations([key.handle for key in keys])
-        return [found.get(key.handle, []) for key in keys]
+        observations_by_row = self._index.entities.observations([key.handle for key in keys])
+        return [observations_by_row.get(key.handle, []) for key in keys]
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
         # Those below `fields` by their own names; numbers are numbers.
         infos = self._index.notes.infos([key.handle for key in keys])
-        every = list[dict[str, Any]]()
+        all_fields = list[dict[str, Any]]()
         for key in keys:
             info = infos.get(key.handle)
             if info is not None:
-                found = _unknown_keys(info.header)
+                unknown_fields = _unknown_keys(info.header)
             else:
-                found = {}
-            if info is not None and found:
+                unknown_fields = {}
+            if info is not None and unknown_fields:
                 # The index knows all plain values but true, false and null as texts.
                 with suppress(ValueError, MemorandaError):
-                    found = _unknown_keys(
+                    unknown_fields = _unknown_keys(
                         parse_typed(split(self.session.file(info).data.decode()).yaml or "")
                     )
-            every.append(found)
-        return every
+            all_fields.append(unknown_fields)
+        return all_fields
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
@@ -248,9 +248,9 @@ class NoteEdits:
         # A placeholder becomes an entity; its relations stay
         with self._changing(entity.name) as text:
             text.make_entity(entity.type, self._created_at())
-            there = set(text.observations)
+            present = set(text.observations)
             text.add_observations(
-                [observation for observation in entity.observations if observation not in there]
+                [observation for observation in entity.observations if observation not in present]
             )
         self.add_keys(entity.name, more)
 
@@ -305,18 +305,24 @@ class NoteEdits:
             self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
 
     def remove_entities(self, names: Sequence[str]) -> None:
-        gone = set(names)
+        removed_names = set(names)
         paths = set()
         for name, rows in self._rows.items():
             self._row(name)
             for row in rows:
                 self._removed[row.path] = (row, read_unlocked(self._session, self._info(row)))
                 paths.add(row.path)
-        touching = self._index.entities.relations_at(gone, self._session.agent)
-        linking = [each for each in touching if each.target in gone and each.order[1] not in paths]
-        sources = {row.path: row for row in self._graph.notes({each.source for each in linking})}
-        for path in dict.fromkeys(each.order[1] for each in linking):
-            self._drop(sources[path], lambda triple: triple[1] in gone)
+        touching = self._index.entities.relations_at(removed_names, self._session.agent)
+        linking = [
+            relation
+            for relation in touching
+            if relation.target in removed_names and relation.order[1] not in paths
+        ]
+        sources = {
+            row.path: row for row in self._graph.notes({relation.source for relation in linking})
+        }
+        for path in dict.fromkeys(relation.order[1] for relation in linking):
+            self._drop(sources[path], lambda triple: triple[1] in removed_names)
 
     def add_steps(self) -> None:
         """Add the steps to the change: texts that differ, new notes, removals."""
@@ -364,10 +370,10 @@ def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
     """What `_header_keys` made keys of a header, back again."""
     below = header.get("fields")
-    others = {
+    other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
     }
-    return others | (below if isinstance(below, dict) else {})
+    return other_keys | (below if isinstance(below, dict) else {})
 
 
 class ProjectGraph(NoteGraph):
@@ -387,12 +393,12 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
-        wanted = text.lower()
+        lowered = text.lower()
         keys = self.keys()
         return [
             key
             for key, texts in zip(keys, self.observations(keys), strict=True)
-            if any(wanted in each.lower() for each in (key.name, key.type, *texts))
+            if any(lowered in text_part.lower() for text_part in (key.name, key.type, *texts))
         ]
 
     @verb
@@ -411,10 +417,10 @@ class ProjectGraph(NoteGraph):
         """Observations of the note grammar, and items under `Observations`, each once, in the order
         of the text.
         """
-        found = {
-            each.line: each.text for each in scan(text.text, text.body_at)[0]
+        observed_lines = {
+            observation.line: observation.text for observation in scan(text.text, text.body_at)[0]
         } | text.observed_lines()
-        return [found[line] for line in sorted(found)]
+        return [observed_lines[line] for line in sorted(observed_lines)]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
@@ -425,16 +431,18 @@ class ProjectGraph(NoteGraph):
             rows = [key.handle for key in self.keys()]
         else:
             rows = [row.note for row in self.notes(names)]
-        found: set[GraphRelation] = set()
+        relations_found: set[GraphRelation] = set()
         for info in index.notes.in_order(rows):
-            found.update(self._leaving(info))
+            relations_found.update(self._leaving(info))
             if names is not None:
                 for edge in index.links.incoming(info, viewer):
                     if edge.note is not None and edge.note.project == self.project:
-                        found.add(_relation(edge.note, edge, info.title))
+                        relations_found.add(_relation(edge.note, edge, info.title))
         for info in index.notes.in_order(index.entities.linking(self.project, names or (), viewer)):
-            found.update(each for each in self._leaving(info) if names and each.target in names)
-        return sorted(found, key=lambda each: (each.order, each.triple))
+            relations_found.update(
+                relation for relation in self._leaving(info) if names and relation.target in names
+            )
+        return sorted(relations_found, key=lambda relation: (relation.order, relation.triple))
 
     def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
         edges = self._index.links.outgoing(info, self.session.agent)
@@ -482,18 +490,18 @@ class EveryGraph(Graph):
         return self._each(lambda graph: graph.keys())
 
     def named(self, names: Iterable[str]) -> list[EntityKey]:
-        wanted = list(names)
-        return self._each(lambda graph: graph.named(wanted))
+        wanted_names = list(names)
+        return self._each(lambda graph: graph.named(wanted_names))
 
     def matching(self, text: str) -> list[EntityKey]:
         return self._each(lambda graph: graph.matching(text))
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The best of each project in turn."""
-        found = [
+        ranked_keys = [
             [_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()
         ]
-        return [key for keys in zip_longest(*found) for key in keys if key is not None]
+        return [key for keys in zip_longest(*ranked_keys) for key in keys if key is not None]
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
@@ -502,8 +510,10 @@ class EveryGraph(Graph):
         return [self._graphs[key.project or ""].further([key])[0] for key in keys]
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        found = [relation for graph in self._graphs.values() for relation in graph.relations(names)]
-        return sorted(found, key=lambda each: each.order)
+        relations_found = [
+            relation for graph in self._graphs.values() for relation in graph.relations(names)
+        ]
+        return sorted(relations_found, key=lambda this_relation: this_relation.order)
 
     def version(self) -> Any:
         return [graph.version() for graph in self._graphs.values()]
@@ -517,8 +527,8 @@ class EveryGraph(Graph):
         return read()
 
     def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
-        found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
-        return sorted(found, key=lambda key: key.order)
+        keys_found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
+        return sorted(keys_found, key=lambda key: key.order)
 
     def _change(self, *_: Any) -> Any:
         raise InvalidInput("Name one project to write to")
@@ -553,11 +563,11 @@ def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
     alone = GraphStore(file.stem, file)
 
     def open_here(session: ReadVerbs, project: str) -> Graph:
-        own = FileGraph(session, store_of(session, alone.root) or alone)
+        own_graph = FileGraph(session, store_of(session, alone.root) or alone)
         if project.lower() == GRAPH_PROJECT:
-            return own
+            return own_graph
         if project == EVERY:
-            return _every(session, own)
+            return _every(session, own_graph)
         return open_graph(session, project)
 
     return open_here
@@ -570,14 +580,14 @@ def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
     return FileGraph(session, GraphStore(file.stem, file))
 
 
-def _every(session: ReadVerbs, own: FileGraph | None = None) -> Graph:
-    """All projects together; `own` where a file is kept in place of the notes of project `graph`,
+def _every(session: ReadVerbs, own_graph: FileGraph | None = None) -> Graph:
+    """All projects together; `own_graph` where a file is kept in place of the notes of project `graph`,
     which then show in no graph."""
     graphs = {name: open_graph(session, name) for name in session.engine.stores}
-    if own is not None:
+    if own_graph is not None:
         del graphs[GRAPH_PROJECT]
-        if own.store not in session.engine.stores.values():
-            graphs = {GRAPH_PROJECT: own, **graphs}
+        if own_graph.store not in session.engine.stores.values():
+            graphs = {GRAPH_PROJECT: own_graph, **graphs}
     return EveryGraph(session, graphs)
 
 

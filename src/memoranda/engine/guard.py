@@ -20,8 +20,8 @@ from memoranda.store.files import ThreadLock
 
 T = TypeVar("T")
 
+# Seconds after which a call whose change nobody made makes it: who was to come in gave up.
 _LOOK_AGAIN = 0.25
-"""Seconds after which a call whose change nobody made makes it: who was to come in gave up."""
 
 
 class Again(BaseException):

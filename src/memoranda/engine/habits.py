@@ -17,8 +17,8 @@ from memoranda.store.conventions import Conventions, daily_path
 from memoranda.store.folder import FolderStore
 
 _SAMPLE = 200
+# How many notes are looked at, and the part of them that has a key which is a habit.
 _SHARE = 0.25
-"""How many notes are looked at, and the part of them that has a key which is a habit."""
 _DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _INLINE_TAG = re.compile(r"[^\s#,.;:!?()\[\]{}'\"]+")
 _LOGSEQ = "Logseq"

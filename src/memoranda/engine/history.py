@@ -112,7 +112,10 @@ class HistoryVerbs(NoteVerbs):
         for change in self._seen_changes(ref, agent, since):
             if before and change.number >= before:
                 continue
-            run = change.run if change.undoes is None else None
+            if change.undoes is None:
+                run = change.run
+            else:
+                run = None
             if (
                 limit
                 and len(groups) >= limit
@@ -128,7 +131,10 @@ class HistoryVerbs(NoteVerbs):
     def _seen_changes(
         self, ref: str | None, agent: str | None, since: datetime | None
     ) -> Iterator[Change]:
-        place = None if ref is None else self.locate(ref)
+        if ref is None:
+            place = None
+        else:
+            place = self.locate(ref)
         agent = agent and agent.lower()
         history = self.engine.home.history
         if place is not None:
@@ -147,11 +153,11 @@ class HistoryVerbs(NoteVerbs):
                 or (agent is not None and change.agent != agent)
             ):
                 continue
-            seen = self._seen_part(change, past)
-            if place is not None and not concerns(seen, place):
+            visible_change = self._seen_part(change, past)
+            if place is not None and not concerns(visible_change, place):
                 continue
             if self._is_visible(change, past):
-                yield seen
+                yield visible_change
 
     def _past(self) -> PastPrivacy | None:
         """What this caller may see of the past; None for the owner, who sees all."""
@@ -210,26 +216,28 @@ class HistoryVerbs(NoteVerbs):
             name = None
         if name is not None or (path and not is_address and project not in (".", "..")):
             if not ref.startswith("/"):
-                wanted = path_guard.clean(path, name or project, hidden=True)
+                wanted_path = path_guard.clean(path, name or project, hidden=True)
             else:
-                wanted = ref
+                wanted_path = ref
             if name:
-                own = (name, wanted, root_of(engine, name))
+                own_location = (name, wanted_path, root_of(engine, name))
             else:
-                own = None
-            if own is not None and os.path.lexists(os.path.join(engine.store(own[0]).root, wanted)):
-                return own
-            found: dict[Location, None] = {}
-            for touched in self._seen_steps(engine.home.history.steps_at(wanted, ref)):
+                own_location = None
+            if own_location is not None and os.path.lexists(
+                os.path.join(engine.store(own_location[0]).root, wanted_path)
+            ):
+                return own_location
+            locations: dict[Location, None] = {}
+            for touched in self._seen_steps(engine.home.history.steps_at(wanted_path, ref)):
                 for at in filter(None, (touched.path, touched.to)):
-                    if own == (touched.project, at, touched.root):
-                        return own
-                    is_it = (touched.project.lower(), at) == (project.lower(), wanted)
+                    if own_location == (touched.project, at, touched.root):
+                        return own_location
+                    is_it = (touched.project.lower(), at) == (project.lower(), wanted_path)
                     if touched.root and (is_it or os.path.join(touched.root, at) == ref):
-                        found[touched.project, at, touched.root] = None
-            if len(found) > 1:
-                raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in found])
-            place = next(iter(found), own)
+                        locations[touched.project, at, touched.root] = None
+            if len(locations) > 1:
+                raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in locations])
+            place = next(iter(locations), own_location)
             if place:
                 return place
         try:
@@ -250,7 +258,7 @@ class HistoryVerbs(NoteVerbs):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """When something the caller may see last changed by anything but the face `besides`, as far
+        """When something the caller may see last changed by anything except the face `besides`, as far
         as the history goes back; None: never. A change made by hand in a file is not in the
         history."""
         past = self._past()
@@ -282,8 +290,17 @@ class HistoryVerbs(NoteVerbs):
                         raise CannotUndo(f"There is no run #{run}.")
                     # What the run itself did later is taken back with it
                     if undone_by is None:
-                        own = {each.number for each, _ in of_run}
-                        of_run.append((change, [each for each in later if each.number not in own]))
+                        run_numbers = {change_of_run.number for change_of_run, _ in of_run}
+                        of_run.append(
+                            (
+                                change,
+                                [
+                                    change_of_run
+                                    for change_of_run in later
+                                    if change_of_run.number not in run_numbers
+                                ],
+                            )
+                        )
             if not of_run:
                 raise CannotUndo(
                     f"cannot undo run #{run}: it was undone"
@@ -301,11 +318,14 @@ class HistoryVerbs(NoteVerbs):
         since: only changes made since then.
         project: only changes of this project.
         Returns the new change, and those it took back, the latest first. Raises CannotUndo where
-        there is none, or somebody else changed the same notes after it.
+        it does not exist, or somebody else changed the same notes after it.
         """
         with self.engine.writing():
             past = self._past()
-            place = None if project is None else self.engine.store(project).name
+            if project is None:
+                place = None
+            else:
+                place = self.engine.store(project).name
             changes: list[tuple[Change, list[Change]]] = []
             for change, later, undone_by in self.changes_to_undo():
                 moment = parse_stamp(change.time)
@@ -409,47 +429,47 @@ class HistoryVerbs(NoteVerbs):
         """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
             past = self._past()
-            for done, later, undone_by in self.changes_to_undo():
+            for done_change, later, undone_by in self.changes_to_undo():
                 # That an entry expired is upkeep, which only its number names.
                 stands = (
-                    done.undoes is None
+                    done_change.undoes is None
                     and undone_by is None
-                    and not (is_upkeep(done) or is_blank(done))
+                    and not (is_upkeep(done_change) or is_blank(done_change))
                 )
                 if not (
-                    (stands if change is None else done.number == change)
-                    and self._is_visible(done, past)
+                    (stands if change is None else done_change.number == change)
+                    and self._is_visible(done_change, past)
                 ):
                     continue
-                if done.verb == ERASE:
-                    if is_blank(done):
-                        what = "what it changed was erased"
+                if done_change.verb == ERASE:
+                    if is_blank(done_change):
+                        reason = "what it changed was erased"
                     else:
-                        what = "what was erased is gone for good"
+                        reason = "what was erased is gone for good"
                     raise CannotUndo(
-                        f"cannot undo #{done.number}: {what}; memory undo N takes back another change"
+                        f"cannot undo #{done_change.number}: {reason}; memory undo N takes back another change"
                     )
-                if done.undoes is None and undone_by is not None:
+                if done_change.undoes is None and undone_by is not None:
                     raise CannotUndo(
-                        f"cannot undo #{done.number}: it was undone already (#{undone_by})"
+                        f"cannot undo #{done_change.number}: it was undone already (#{undone_by})"
                     )
-                texts = list(done.texts())
+                texts = list(done_change.texts())
                 if texts and not any(text.kept for text in texts):
-                    raise CannotUndo(f"cannot undo #{done.number}: {PASSING}")
-                if any(file.do == LINES for file in done.files):
+                    raise CannotUndo(f"cannot undo #{done_change.number}: {PASSING}")
+                if any(file.do == LINES for file in done_change.files):
                     from memoranda.engine.graph import undo_lines
 
                     return undo_lines(
                         self,
-                        done,
+                        done_change,
                         partial(
                             blocked,
-                            done,
+                            done_change,
                             later,
                             is_visible=lambda change: self._is_visible(change, past),
                         ),
                     )
-                return self._take_back([(done, later)], f"#{done.number}")
+                return self._take_back([(done_change, later)], f"#{done_change.number}")
             raise CannotUndo(
                 "There is nothing to undo." if change is None else f"There is no change #{change}."
             )
@@ -476,21 +496,30 @@ class HistoryVerbs(NoteVerbs):
                 # The change that put it there; the latest of all when the history holds that no
                 # more.
                 older = (
-                    each
-                    for each in history.changes()
-                    if each.undoes is None and each.number < history.last
+                    this_change
+                    for this_change in history.changes()
+                    if this_change.undoes is None and this_change.number < history.last
                 )
-                put = next((each.number for each in older if concerns(each, was_at)), history.last)
+                put = next(
+                    (this_change.number for this_change in older if concerns(this_change, was_at)),
+                    history.last,
+                )
                 return f"{back.project}/{back.path}", put
         with self.change("restore", fresh=False) as transaction:
             project, path, root = place = self.locate(ref, looseness=Looseness.CASE)
             store = store_at(self.engine, project, root)
-            source, each = self._older(place, read_or_none(store, path), at, change)
-            data = self.engine.home.history.text(each.old or each.new or "", f"{project}/{path}")
+            source, this_change = self._older(place, read_or_none(store, path), at, change)
+            data = self.engine.home.history.text(
+                this_change.old or this_change.new or "", f"{project}/{path}"
+            )
             if to is not None:
                 name, _, rest = to.partition("/")
                 known = next(
-                    (each for each in self.engine.stores if rest and each.lower() == name.lower()),
+                    (
+                        this_change
+                        for this_change in self.engine.stores
+                        if rest and this_change.lower() == name.lower()
+                    ),
                     None,
                 )
                 if known is not None:
@@ -507,20 +536,27 @@ class HistoryVerbs(NoteVerbs):
                         raise InvalidInput(
                             f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
                         )
-            here = read_or_none(store, path)
-            before = scope_of(here.data) if here is not None else GLOBAL
+            current = read_or_none(store, path)
+            if current is not None:
+                before = scope_of(current.data)
+            else:
+                before = GLOBAL
             if not self.sees(before):
                 # What is there now is not theirs to replace
                 raise Unusable(f"{project}/{path}")
-            if to is not None and here is not None:
+            if to is not None and current is not None:
                 raise Exists(f"{project}/{path}")
             last = None
-            if here is not None and not is_named:
+            if current is not None and not is_named:
                 of_it = (
-                    each for each in self.engine.home.history.changes() if concerns(each, place)
+                    this_change
+                    for this_change in self.engine.home.history.changes()
+                    if concerns(this_change, place)
                 )
-                last = next((each for each in of_it if not is_upkeep(each)), None)
-                if last is not None and here.etag not in {text.new for text in last.texts()}:
+                last = next(
+                    (this_change for this_change in of_it if not is_upkeep(this_change)), None
+                )
+                if last is not None and current.etag not in {text.new for text in last.texts()}:
                     # Somebody changed it by hand since
                     last = None
             if last is not None and last.verb == "restore":
@@ -532,8 +568,13 @@ class HistoryVerbs(NoteVerbs):
             if root == "":
                 self.engine.store(project).check_writable()
                 data = self._with_own_id(project, path, data)
-            scope = each.scope if before == GLOBAL else before
-            transaction.put(project, path, data, store=store, old=here, mode=each.mode, scope=scope)
+            if before == GLOBAL:
+                scope = this_change.scope
+            else:
+                scope = before
+            transaction.put(
+                project, path, data, store=store, old=current, mode=this_change.mode, scope=scope
+            )
         self._keep_reads(transaction.steps)
         return os.path.join(root or project, path), source.number
 
@@ -628,7 +669,7 @@ class HistoryVerbs(NoteVerbs):
         return change
 
     def last_number_before(self, moment: datetime) -> int:
-        """The number of the last change before a moment; 0: there is none."""
+        """The number of the last change before a moment; 0 for none."""
         return self.engine.home.history.last_before(stamp(moment))
 
     def _folds_after(self, number: int) -> dict[str, str]:
@@ -648,17 +689,17 @@ class HistoryVerbs(NoteVerbs):
             after = self._text_of(text, text.new or text.old, folds)
         return Revision(change, text, self._text_of(text, text.old, folds), after)
 
-    def _text_of(self, each: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
+    def _text_of(self, touched: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
         """The text with this SHA-256: kept, or still the file's."""
-        name = f"{each.project}/{each.path}"
+        name = f"{touched.project}/{touched.path}"
         for _ in range(len(folds) + 1):
             if digest is None:
                 return None
             with suppress(MemorandaError):
                 return self.engine.home.history.text(digest, name).decode("utf-8", "replace")
-            for path in (each.to, each.path):
+            for path in (touched.to, touched.path):
                 with suppress(MemorandaError):
-                    store = store_at(self.engine, each.project, each.root)
+                    store = store_at(self.engine, touched.project, touched.root)
                     if path and (file := store.read(path)).etag == digest:
                         return file.data.decode("utf-8", "replace")
             digest = folds.get(digest)

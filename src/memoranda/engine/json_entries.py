@@ -94,7 +94,7 @@ class JsonEntryFolder:
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
     def name(self, row: Row, stem: str) -> str:
-        """What the ledger calls an entry; another one when it was written anew."""
+        """What the ledger calls an entry; another one once it was written again."""
         parts = (
             str(self.files.root),
             namespace_of(row, stem),
@@ -116,7 +116,7 @@ class JsonEntries(Entries):
     @purging
     @verb
     def put(self, namespace: str, key: str, value: str, ttl: int = 0) -> Entry:
-        """The file written anew, the entry at its end; fields of it that are not ours stay."""
+        """The file written again, the entry at its end; fields of it that are not ours stay."""
         value = self._session.admitted(value, f"{namespace}/{key}")
         now = self.engine.clock()
         stem = stem_of(namespace)
@@ -131,19 +131,36 @@ class JsonEntries(Entries):
         if namespace != stem:
             row["namespace"] = namespace
         with self._changing(namespace, make=True) as (content, replace_rows):
-            old = [each for each in content.rows if _is(each, stem, namespace, key)]
-            for each in old:
-                row |= {name: kept for name, kept in each.items() if name not in _KNOWN}
+            old = [
+                row_before for row_before in content.rows if _is(row_before, stem, namespace, key)
+            ]
+            for row_before in old:
+                row |= {
+                    name: kept_value
+                    for name, kept_value in row_before.items()
+                    if name not in _KNOWN
+                }
             replace_rows(
-                [*(each for each in content.rows if not _is(each, stem, namespace, key)), row]
+                [
+                    *(
+                        row_before
+                        for row_before in content.rows
+                        if not _is(row_before, stem, namespace, key)
+                    ),
+                    row,
+                ]
             )
-            self.engine.reads.restart(*(self._folder.name(each, stem) for each in (*old, row)))
+            self.engine.reads.restart(
+                *(self._folder.name(row_before, stem) for row_before in (*old, row))
+            )
             return self._entry(row, stem, content)
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
         content = self._read(stem, namespace)
-        row = next((each for each in content.rows if _is(each, stem, namespace, key)), None)
+        row = next(
+            (candidate for candidate in content.rows if _is(candidate, stem, namespace, key)), None
+        )
         if row is None:
             raise NoEntry(key, namespace)
         return self._entry(row, stem, content)
@@ -175,30 +192,33 @@ class JsonEntries(Entries):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        wanted = text.lower()
+        lowered = text.lower()
         counts = self.engine.reads.counts()
         matches = []
-        stem = None if namespace is None else stem_of(namespace)
-        found = (
+        if namespace is None:
+            stem = None
+        else:
+            stem = stem_of(namespace)
+        found_matches = (
             self._readable()
             if stem is None or namespace is None
             else [(stem, self._read(stem, namespace))]
         )
-        for stem, content in found:
+        for stem, content in found_matches:
             for row in content.rows:
                 if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
                     continue
-                if wanted in row["key"].lower() or wanted in _value(row).lower():
+                if lowered in row["key"].lower() or lowered in _value(row).lower():
                     entry = self._entry(row, stem, content)
                     matches.append(
                         replace(entry, access_count=entry.access_count + counts.get(entry.id, 0))
                     )
         matches.sort(
-            key=lambda each: (
-                -each.access_count,
-                -int(each.created.timestamp()),
-                each.namespace,
-                each.key,
+            key=lambda match: (
+                -match.access_count,
+                -int(match.created.timestamp()),
+                match.namespace,
+                match.key,
             )
         )
         return matches[offset : offset + limit], len(matches)
@@ -305,16 +325,16 @@ class JsonEntries(Entries):
     def _drop(
         self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None
     ) -> int:
-        """Remove the rows meant, at most so many, from the file of the namespace. Returns how many."""
+        """Remove the rows meant, at most this many, from the file of the namespace. Returns how many."""
         stem = stem_of(namespace)
         with self._changing(namespace) as (content, replace_rows):
             rows = content.rows
-            meant = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
-            if meant:
-                replace_rows([row for n, row in enumerate(rows) if n not in meant])
+            dropped = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
+            if dropped:
+                replace_rows([row for n, row in enumerate(rows) if n not in dropped])
                 # A new row with the key starts at zero.
-                self.engine.reads.restart(*(self._folder.name(rows[n], stem) for n in meant))
-        return len(meant)
+                self.engine.reads.restart(*(self._folder.name(rows[n], stem) for n in dropped))
+        return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
         expires = _moment(row.get("expires_at"))
@@ -353,9 +373,9 @@ def namespace_of(row: Row, stem: str) -> str:
     """The namespace of a row in the file `stem`; a field of that name that means another file is
     not ours.
     """
-    said = row.get("namespace")
-    if isinstance(said, str) and said and stem_of(said) == stem:
-        return said
+    namespace = row.get("namespace")
+    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
+        return namespace
     return stem
 
 

@@ -21,11 +21,11 @@ from memoranda.query import Query
 from memoranda.text.tokens import stop_words, words
 
 PAGE = 10
+# Characters of a note from which words are drawn.
 _READ = 4_000
-"""Characters of a note from which words are drawn."""
 _PHRASE = 8
+# Notes that say less are not asked for: many others may say the same.
 _LEAST_WORDS = 6
-"""Notes that say less are not asked for: many others may say the same."""
 
 
 class KnownItem(NamedTuple):
@@ -66,7 +66,10 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
         )
         took = (time.perf_counter() - begin) * 1000
         rows = [hit.note.row for hit in hits]
-        place = rows.index(item.row) if item.row in rows else None
+        if item.row in rows:
+            place = rows.index(item.row)
+        else:
+            place = None
         figures.setdefault(item.kind, []).append((place, took))
     return [_figure(kind, found) for kind, found in figures.items()]
 

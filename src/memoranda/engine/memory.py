@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class MemorySession(ReviewVerbs, ProjectVerbs):
     """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
     `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
-    address; a (project, path) pair; or a note already read. The verbs stand in reading.py,
+    address; a (project, path) pair; or a note already read. The verbs are in reading.py,
     notes.py, history.py, review.py and projects.py."""
 
     def erase(
@@ -130,7 +130,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             settings = config
         else:
             settings = load_settings(home, config)
-        few = frozenset(each.lower() for each in only)
+        few = frozenset(project_name.lower() for project_name in only)
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS

@@ -99,7 +99,7 @@ class LinkVerbs(AttachmentVerbs):
         reached = self.index.links.neighbours(
             infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
         )
-        notes = [*infos[:limit], *(each.note for each in reached)]
+        notes = [*infos[:limit], *(step.note for step in reached)]
         return notes, self.index.links.pairs({note.row for note in notes}, self.agent)
 
     @verb
@@ -124,12 +124,14 @@ class LinkVerbs(AttachmentVerbs):
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """See `Memory.backlinks`."""
         info = self.find_ref(ref)
-        found = {
+        linking_notes = {
             edge.note.row: edge.note
             for edge in self.incoming(info)
             if edge.note and edge.note.row != info.row
         }
-        return sorted(found.values(), key=lambda each: (each.created, each.id), reverse=True)
+        return sorted(
+            linking_notes.values(), key=lambda note: (note.created, note.id), reverse=True
+        )
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
@@ -137,9 +139,9 @@ class LinkVerbs(AttachmentVerbs):
         with self.change("link") as change:
             first, second = self._pair(a, b)
             if {first.project, second.project} <= {*MEMORY_PROJECTS}:
-                for info, other in ((first, second), (second, first)):
-                    if other.id not in info.links:
-                        set_keys(self, change, info, linked_keys(info, other))
+                for info, partner in ((first, second), (second, first)):
+                    if partner.id not in info.links:
+                        set_keys(self, change, info, linked_keys(info, partner))
             # `- type [[Target]]` in the source's Relations, unless it is there
             else:
                 edges = self.index.links.outgoing(first, self.agent)
@@ -153,7 +155,7 @@ class LinkVerbs(AttachmentVerbs):
                         project = None
                     else:
                         project = second.project
-                    found = self.index.links.resolve(
+                    target = self.index.links.resolve(
                         second.title,
                         project=first.project,
                         folder="",
@@ -163,13 +165,16 @@ class LinkVerbs(AttachmentVerbs):
                     name = second.permalink
                     if project is None and self.vault(second.project) is not None:
                         name = stem(second.path)
-                    if found is not None and found.row == second.row:
+                    if target is not None and target.row == second.row:
                         if project is None:
                             name = second.title
                         else:
                             name = f"{project}::{second.title}"
                     file, text = editable(self, first)
-                    kind = type if " " not in type else f'"{type}"'
+                    if " " not in type:
+                        kind = type
+                    else:
+                        kind = f'"{type}"'
                     edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
                     change.put(
                         first.project, first.path, edited.encode(), old=file, scope=first.scope
@@ -195,13 +200,15 @@ class LinkVerbs(AttachmentVerbs):
                 )
             if second.id not in first.links and first.id not in second.links:
                 return False
-            for info, other in ((first, second), (second, first)):
+            for info, partner in ((first, second), (second, first)):
                 unlinked = id_list(info.header.get("unlinked"))
-                if other.id in unlinked:
+                if partner.id in unlinked:
                     unwanted = unlinked
                 else:
-                    unwanted = [*unlinked, other.id]
-                set_keys(self, change, info, links_without(info, other.id) | {"unlinked": unwanted})
+                    unwanted = [*unlinked, partner.id]
+                set_keys(
+                    self, change, info, links_without(info, partner.id) | {"unlinked": unwanted}
+                )
         return True
 
     @verb
@@ -212,12 +219,12 @@ class LinkVerbs(AttachmentVerbs):
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
             by_row = {info.row: info for info in infos}
-            wanted = {info.row: list(info.links) for info in infos}
+            links_by_row = {info.row: list(info.links) for info in infos}
             plan = ResolvedLinks([], 0, 0, [])
             gained = set[int]()
             place = {info.row: number for number, info in enumerate(infos)}
             leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
-            for row, name, reached in sorted(leading, key=lambda each: place[each[0]]):
+            for row, name, reached in sorted(leading, key=lambda link: place[link[0]]):
                 info = by_row[row]
                 if reached is None:
                     # An id in the header is no wikilink, and may be another agent's
@@ -227,15 +234,15 @@ class LinkVerbs(AttachmentVerbs):
                 target = by_row.get(reached)
                 if target is None or target.row == info.row or info.locked or target.locked:
                     continue
-                if target.id not in wanted[info.row]:
+                if target.id not in links_by_row[info.row]:
                     plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
                     gained.add(info.row)
-                for one, other in ((info, target), (target, info)):
-                    if other.id not in wanted[one.row]:
-                        wanted[one.row].append(other.id)
+                for info_from, info_to in ((info, target), (target, info)):
+                    if info_to.id not in links_by_row[info_from.row]:
+                        links_by_row[info_from.row].append(info_to.id)
                         plan.added += 1
             plan.resolved = len(gained)
-            for row, ids in wanted.items() if not dry_run else ():
+            for row, ids in links_by_row.items() if not dry_run else ():
                 if ids != list(by_row[row].links):
                     set_keys(self, change, by_row[row], {"links": ids})
         return plan
@@ -276,26 +283,26 @@ def header_time(session: ReadVerbs, text: str) -> str:
         from memoranda.note import timephrase
 
         try:
-            found = timephrase.read(
+            reading = timephrase.read(
                 text, now, session.settings.reading_zone, session.settings.day_hour
             )
         except InvalidInput:
             raise TimeframeError(text) from None
-        if found.phrase.strip() != text.strip() or found.repeat:
+        if reading.phrase.strip() != text.strip() or reading.repeat:
             raise TimeframeError(text) from None
-        local = found.due.astimezone(zone)
-        is_day = found.all_day
+        local = reading.due.astimezone(zone)
+        is_day = reading.all_day
     if is_day:
         return f"{local:%Y-%m-%d}"
     return stamp(local.replace(microsecond=0))
 
 
-def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
+def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is
     superseded already.
     """
-    found = {(info.project, info.path): info for info in map(session.find_to_change, named)}
-    for info in found.values():
+    notes_found = {(info.project, info.path): info for info in map(session.find_to_change, refs)}
+    for info in notes_found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info.id):
@@ -308,7 +315,7 @@ def supersedable(session: ReadVerbs, named: Iterable[Ref]) -> list[NoteInfo]:
                     f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
-    return [*found.values()]
+    return [*notes_found.values()]
 
 
 def supersede(
@@ -348,7 +355,7 @@ def end_validity(
     explicit: bool = True,
 ) -> None:
     """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended
-    before stays so. Unless it is `explicit`, a beginning that lies before an old one's becomes the
+    before stays so. Unless it is `explicit`, a beginning that is before an old one's becomes the
     present. Raises Locked, InvalidInput where some who see the old note would not see the new
     one."""
     for info in old:
@@ -378,10 +385,10 @@ def end_superseded(
     if replaced is not None:
         for info in old:
             _check_circle(session, info, replaced)
-    given = draft.metadata.get("valid_from")
+    valid_from = draft.metadata.get("valid_from")
     now = stamp(session.clock())
-    begins = given or (draft.date[:10] if draft.date and draft.date < now else now)
-    end_validity(session, change, old, begins, step.scope, explicit=bool(given))
+    begins = valid_from or (draft.date[:10] if draft.date and draft.date < now else now)
+    end_validity(session, change, old, begins, step.scope, explicit=bool(valid_from))
 
 
 def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None:
@@ -390,10 +397,12 @@ def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None
     """
     if after.row in chain(session, before):
         if after.row == before.row:
-            which = "itself"
+            circle = "itself"
         else:
-            which = f"{before.permalink}, which supersedes it"
-        raise InvalidInput(f"{after.permalink} cannot supersede {which}. Write a new note instead.")
+            circle = f"{before.permalink}, which supersedes it"
+        raise InvalidInput(
+            f"{after.permalink} cannot supersede {circle}. Write a new note instead."
+        )
 
 
 def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
@@ -401,19 +410,21 @@ def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
     however many steps."""
     notes = session.index.notes
     projects = list(session.engine.stores)
-    found = {info.row: info}
-    left = [info]
-    while left:
-        one = left.pop()
+    notes_by_row = {info.row: info}
+    pending = [info]
+    while pending:
+        current = pending.pop()
         ids = (
-            id_list(one.header.get("supersedes"), single=True)
-            if one.may_say(("supersedes",))
+            id_list(current.header.get("supersedes"), single=True)
+            if current.may_say(("supersedes",))
             else ()
         )
-        near = [*notes.successors(one.id), *(notes.with_ids(ids, projects) if ids else ())]
+        near = [*notes.successors(current.id), *(notes.with_ids(ids, projects) if ids else ())]
         new = {
-            each.row: each for each in near if each.row not in found and session.sees(each.scope)
+            neighbour.row: neighbour
+            for neighbour in near
+            if neighbour.row not in notes_by_row and session.sees(neighbour.scope)
         }
-        found |= new
-        left += new.values()
-    return found
+        notes_by_row |= new
+        pending += new.values()
+    return notes_by_row

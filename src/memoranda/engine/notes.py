@@ -1,7 +1,7 @@
 """Verbs that store, edit, tag and supersede notes, and bring archived ones back. Each is one
 change, all or nothing.
 
-Here, too: in which file a new note lies (its name: note/links.py), and when a memory expires.
+Here, too: in which file a new note is (its name: note/links.py), and when a memory expires.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
         """See `Memory.write_many`."""
-        return [each.note for each in self._store(list(drafts), False, None)]
+        return [outcome.note for outcome in self._store(list(drafts), False, None)]
 
     @verb
     def store(
@@ -176,7 +176,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """Write the drafts as one change. Every one is checked before the first byte is written."""
         needs_index = any(draft.project != CATEGORY_PROJECT for draft in drafts)
         with self.change("write", fresh=needs_index) as change:
-            taken: set[tuple[str, str]] = set()
+            taken_places: set[tuple[str, str]] = set()
             permalinks: set[str] = set()
             steps: list[Step] = []
             for draft in drafts:
@@ -190,9 +190,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     step = self._put_memory(change, draft)
                 else:
                     step = self._put_note(change, draft, overwrite, checksum, permalinks)
-                if (step.project, file_key(step.path)) in taken:
+                if (step.project, file_key(step.path)) in taken_places:
                     raise Exists(step.path)
-                taken.add((step.project, file_key(step.path)))
+                taken_places.add((step.project, file_key(step.path)))
                 steps.append(step)
                 if old:
                     change.verb = "supersede"
@@ -229,14 +229,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
         info = self.find_ref(ref)
         chain = memory_links.chain(self, info)
-        projects = tuple({each.project for each in chain.values()})
-        found, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
-        valid = [each for each in found if each.row in chain]
+        projects = tuple({version.project for version in chain.values()})
+        valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
+        valid = [version for version in valid_notes if version.row in chain]
         if not valid:
             raise InvalidInput(
                 f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
             )
-        return max(valid, key=lambda each: (each.row == info.row, each.created))
+        return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
@@ -254,7 +254,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         identity = str(uuid4())
         expires = draft.expires
         if category == INBOX and expires is None:
-            # An end no calendar has is none
+            # An end that no calendar has is no end
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         extra: dict[str, object] = {"title": draft.title} if draft.title else {}
@@ -297,9 +297,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         draft: Draft,
         overwrite: bool,
         checksum: str | None,
-        taken: set[str],
+        taken_places: set[str],
     ) -> Step:
-        """A note of contract 000b, 7 (write_note), new or in place of an existing one. `taken` are
+        """A note of contract 000b, 7 (write_note), new or in place of an existing one. `taken_places` are
         the permalinks this change has given."""
         from memoranda.note import markdown
 
@@ -309,7 +309,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 "Leave the project out, or the category.",
             )
         project, path, title = self._place_of(draft)
-        namesake = None if draft.file_name else title
+        if draft.file_name:
+            namesake = None
+        else:
+            namesake = title
         path, info, file = self._existing(project, path, namesake)
         if checksum is not None:
             if info is None or file is None:
@@ -323,25 +326,34 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise Locked(info.permalink)
             path, note = info.path, self.parse(info.project, info.path, file)
             # Whatever the draft says
-            keep = {"id": note.id} if note.own_id else {}
+            if note.own_id:
+                keep = {"id": note.id}
+            else:
+                keep = {}
             keep["permalink"] = info.permalink
             keep["created_at"] = (
                 note.header.get("created_at") or note.header.get("created") or note.created
             )
         metadata = dict(draft.metadata)
-        scope = draft.scope if draft.scope != GLOBAL else None
-        given = {
+        if draft.scope != GLOBAL:
+            scope = draft.scope
+        else:
+            scope = None
+        given_keys = {
             "scope": scope,
             "source": draft.source,
             "date": draft.date,
             "expires_at": draft.expires,
         }
-        for key, value in given.items():
+        for key, value in given_keys.items():
             if value is not None:
                 metadata.setdefault(key, value)
-        old = file.data.decode("utf-8", "replace") if file else ""
-        permalink = self.free_permalink(project, path, taken)
-        taken.add(permalink)
+        if file:
+            old = file.data.decode("utf-8", "replace")
+        else:
+            old = ""
+        permalink = self.free_permalink(project, path, taken_places)
+        taken_places.add(permalink)
         content = draft.text
         tags: Sequence[str] = draft.tags
         keys: set[str] | None = None
@@ -389,7 +401,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
-        folder = "" if draft.folder == "/" else draft.folder
+        if draft.folder == "/":
+            folder = ""
+        else:
+            folder = draft.folder
         name = links.file_name(draft.file_name or title)
         if not draft.folder and store.name not in self.engine.layout.built_in:
             folder = usual_folder(self, store.name)
@@ -401,23 +416,29 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder = self.engine.spelled(store.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
-        path = f"{folder}/{name}" if folder else name
+        if folder:
+            path = f"{folder}/{name}"
+        else:
+            path = name
         self._check_place(store.name, path)
         return store.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput when the note at `path` would take the address of another one."""
-        other = self.permalink_holder(project, path, permalink) if permalink else None
-        if other is not None:
+        if permalink:
+            holder = self.permalink_holder(project, path, permalink)
+        else:
+            holder = None
+        if holder is not None:
             raise InvalidInput(
-                f'The permalink "{permalink}" is the address of {other.path}. '
+                f'The permalink "{permalink}" is the address of {holder.path}. '
                 "Leave it out, or choose another."
             )
 
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where a note lies that is not the caller's to know of, or whose
+        """The path, with a number where there is a note that the caller must not know of, or whose
         other title makes the same file name; the note already there, in any case and Unicode form;
         and its bytes."""
         notes = self.index.notes
@@ -493,9 +514,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             name = self.default_project
         path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
-        known = {each.lower(): each for each in self.engine.stores}
-        if slash and first.lower() in known and (project is None or known[first.lower()] == name):
-            name = known[first.lower()]
+        projects_by_name = {
+            project_name.lower(): project_name for project_name in self.engine.stores
+        }
+        if (
+            slash
+            and first.lower() in projects_by_name
+            and (project is None or projects_by_name[first.lower()] == name)
+        ):
+            name = projects_by_name[first.lower()]
             path = rest
         elif (
             slash
@@ -535,26 +562,26 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
-        gone = {each.lower() for each in remove}
+        removed_tags = {item.lower() for item in remove}
         with self.change("tag") as change:
-            infos = {each.row: each for each in map(self.find_to_change, refs)}
-            done: list[Note | Step] = []
+            infos = {item.row: item for item in map(self.find_to_change, refs)}
+            results: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)
                 note = self.parse(info.project, info.path, file)
-                tags = [tag for tag in note.tags if tag.lower() not in gone]
-                for each in add:
+                tags = [tag for tag in note.tags if tag.lower() not in removed_tags]
+                for item in add:
                     if (
-                        each.lower() not in {tag.lower() for tag in tags}
-                        and each.lower() not in gone
+                        item.lower() not in {tag.lower() for tag in tags}
+                        and item.lower() not in removed_tags
                     ):
-                        tags.append(each)
+                        tags.append(item)
                 is_same = tags == list(note.tags)
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
-                done.append(note if is_same else set_keys(self, change, info, keys, file, text))
+                results.append(note if is_same else set_keys(self, change, info, keys, file, text))
         return [
-            self.as_indexed(each) if isinstance(each, Note) else change.written(each)
-            for each in done
+            self.as_indexed(item) if isinstance(item, Note) else change.written(item)
+            for item in results
         ]
 
 

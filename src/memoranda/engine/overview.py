@@ -65,9 +65,9 @@ def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
     return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
 
 
-def home_path(each: Note | NoteInfo) -> str:
-    """Where a memory lies, relative to the home."""
-    return f"{each.project.removeprefix('.')}/{each.path}"
+def home_path(note: Note | NoteInfo) -> str:
+    """Where a memory is, relative to the home."""
+    return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
@@ -95,24 +95,24 @@ class Overview:
         engine.fresh()
         most = engine.settings.per_category
         zone = engine.settings.zone
-        every = engine.index.notes.sections(
+        all_sections = engine.index.notes.sections(
             most, engine.reads.counts(), engine.clock().astimezone(zone)
         )
-        found = {each.category: each for each in every}
-        total = sum(each.total for each in found.values())
-        inbox = sum(each.inbox for each in found.values())
+        by_category = {section_found.category: section_found for section_found in all_sections}
+        total = sum(section_found.total for section_found in by_category.values())
+        inbox = sum(section_found.inbox for section_found in by_category.values())
         lines = [
             "# Memory Index",
             "",
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
         ]
         for category in CATEGORIES:
-            if category not in found:
+            if category not in by_category:
                 continue
-            section = found[category]
+            section = by_category[category]
             lines += ["", f"## {category} ({section.total})", ""]
-            shown = [(info, "") for info in section.first]
-            left = section.total - most
+            rows_shown = [(info, "") for info in section.first]
+            hidden_count = section.total - most
             more = f"memory list --category {category}"
             # Those still to fire with their time, the next one first, undated ones last
             if category == REMINDERS:
@@ -123,18 +123,26 @@ class Overview:
                     (info, Reminder.of(info.header)) for info in engine.index.notes.reminders()
                 ]
                 waiting = [
-                    (each.due, info)
-                    for info, each in reminders
-                    if each.is_waiting and each.due and not each.is_undated
+                    (section_found.due, info)
+                    for info, section_found in reminders
+                    if section_found.is_waiting
+                    and section_found.due
+                    and not section_found.is_undated
                 ]
-                waiting.sort(key=lambda each: (each[0], each[1].id))
-                shown = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting]
-                shown += [(info, "no date ") for info, each in reminders if each.is_undated]
-                left = len(shown) - most
+                waiting.sort(key=lambda section_found: (section_found[0], section_found[1].id))
+                rows_shown = [
+                    (info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting
+                ]
+                rows_shown += [
+                    (info, "no date ")
+                    for info, section_found in reminders
+                    if section_found.is_undated
+                ]
+                hidden_count = len(rows_shown) - most
                 more = "memory remind --list"
-                shown = shown[:most]
+                rows_shown = rows_shown[:most]
             for (info, lead), content in zip(
-                shown, contents(self.memory, [info for info, _ in shown]), strict=True
+                rows_shown, contents(self.memory, [info for info, _ in rows_shown]), strict=True
             ):
                 text = first_line(content).lstrip("#").strip()
                 if len(text) <= _LENGTH:
@@ -144,7 +152,7 @@ class Overview:
                 lines.append(
                     " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])
                 )
-            lines += [f"- … {left} more: `{more}`"] if left > 0 else []
+            lines += [f"- … {hidden_count} more: `{more}`"] if hidden_count > 0 else []
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
@@ -191,15 +199,15 @@ class Pending:
 
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        found = [
+        reminders_found = [
             (
                 info,
                 Reminder.of({key: value for key, value in header.items() if value is not REMOVE}),
             )
             for info, header in headers
         ]
-        pending = [each for each in found if each[1].is_pending(now, days)]
-        return sorted(pending, key=lambda each: (each[1].shown_due or _NEVER, each[0].id))
+        pending = [row for row in reminders_found if row[1].is_pending(now, days)]
+        return sorted(pending, key=lambda row: (row[1].shown_due or _NEVER, row[0].id))
 
     def refresh(
         self, now: datetime | None = None, firing: Firing | None = None, *, create: bool = True
@@ -208,30 +216,30 @@ class Pending:
         StorageError. Without `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
-            known = []
+            list_files = []
             # Those we made, not some file of the user's with such a name
             for path in engine.layout.pending_lists():
                 with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
-                    known += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
-            if not known and not create:
+                    list_files += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
+            if not list_files and not create:
                 return False
             parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
-                path: [] for path in (engine.layout.pending, *known)
+                path: [] for path in (engine.layout.pending, *list_files)
             }
-            for each in self.listed(now or self.memory.clock(), self.reminders(), firing):
-                agent = (scope := each[0].scope).removeprefix(_AGENT)
+            for section_part in self.listed(now or self.memory.clock(), self.reminders(), firing):
+                agent = (scope := section_part[0].scope).removeprefix(_AGENT)
                 if scope == GLOBAL:
-                    parts[engine.layout.pending].append(each)
+                    parts[engine.layout.pending].append(section_part)
                 # Else nobody can have it: it was written by hand
                 elif agent != scope and is_agent(agent):
-                    parts.setdefault(engine.layout.pending_of(agent), []).append(each)
+                    parts.setdefault(engine.layout.pending_of(agent), []).append(section_part)
             written = False
             zone = engine.settings.reading_zone
             for path, part in sorted(parts.items()):
                 rows = []
-                said = contents(self.memory, [info for info, _ in part])
+                section_text = contents(self.memory, [info for info, _ in part])
                 for number, ((info, reminder), content) in enumerate(
-                    zip(part, said, strict=True), 1
+                    zip(part, section_text, strict=True), 1
                 ):
                     due = reminder.shown_due
                     if due:
@@ -277,7 +285,7 @@ def figures(memory: HistoryVerbs) -> Figures:
     zone = memory.settings.zone
     today = memory.clock().astimezone(zone).date()
     monday = today - timedelta(days=today.weekday())
-    written = {monday - timedelta(weeks=each): 0 for each in reversed(range(WEEKS))}
+    written = {monday - timedelta(weeks=weeks_ago): 0 for weeks_ago in reversed(range(WEEKS))}
     total = 0
     counts = memory.stats()
     for created, size in memory.index.notes.written(memory.agent):
@@ -296,14 +304,16 @@ def figures(memory: HistoryVerbs) -> Figures:
 
 def writers(memory: HistoryVerbs, since: datetime) -> list[Writer]:
     """Who changed something since a moment, those who did so last first."""
-    found: dict[tuple[str | None, str], Writer] = {}
+    writers_found: dict[tuple[str | None, str], Writer] = {}
     for change in memory.log(limit=0, since=since):
         by = change.by or {}
         client = by.get("client") or change.face or ""
-        writer = found.setdefault((change.agent, client), Writer(change.agent, client, change.time))
+        writer = writers_found.setdefault(
+            (change.agent, client), Writer(change.agent, client, change.time)
+        )
         writer.verbs[change.verb] += 1
         writer.sessions.update(filter(None, [by.get("session")]))
-    return list(found.values())
+    return list(writers_found.values())
 
 
 def _size(places: Iterable[Path]) -> int:

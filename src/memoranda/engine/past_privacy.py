@@ -18,10 +18,10 @@ from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import PlacedStep
 
+# The verb of changes whose removed notes live on in the note they write.
 _MERGE = "merge"
-"""The verb of changes whose removed notes live on in the note they write."""
+# Verbs of changes that bring a removed note back to its place.
 _RETURNING = ("undo", "restore")
-"""Verbs of changes that bring a removed note back to its place."""
 _OF_NOTES = ("put", "remove", "move")
 
 
@@ -92,7 +92,7 @@ class PastPrivacy:
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it, or its place now where there is none. Adds to
+        """Whether the next step on the note hides it, or its place now where it is not one. Adds to
         `waiting` where the note goes on.
         """
         step = self._following(cursor)

@@ -73,7 +73,10 @@ class PlaceVerbs(ReadVerbs):
             target = path_guard.clean("" if destination == "/" else destination, info.project)
             if destination.endswith("/"):
                 name = info.path.rpartition("/")[2]
-                target = f"{target}/{name}" if target else name
+                if target:
+                    target = f"{target}/{name}"
+                else:
+                    target = name
             elif not target:
                 raise InvalidInput("Parameter `destination_path` must not be empty.")
             elif os.path.splitext(target)[1] not in (".md", ".markdown"):
@@ -91,8 +94,11 @@ class PlaceVerbs(ReadVerbs):
                 raise Exists(target)
             change.about = (info.project, info.path)
             links = self._relinking([(info, target)], follow, update_links)
-            own = links.texts.get(info.row)
-            data = own.data if own else None
+            own_links = links.texts.get(info.row)
+            if own_links:
+                data = own_links.data
+            else:
+                data = None
             self._move_file(
                 change, info.project, info.path, target, file, follow, data, scope=info.scope
             )
@@ -179,7 +185,10 @@ class PlaceVerbs(ReadVerbs):
                 change.put(store.name, to, data, mode=file.mode, scope=scope)
                 change.remove(store.name, entry.path, file, scope=scope)
             else:
-                old = store.read(entry.path) if entry.kind == "file" else None
+                if entry.kind == "file":
+                    old = store.read(entry.path)
+                else:
+                    old = None
                 change.move(store.name, entry.path, to, old=old)
         change.add("rmdir", store.name, folder)
 
@@ -195,8 +204,8 @@ class PlaceVerbs(ReadVerbs):
     ) -> None:
         """Move a folder file by file: what the caller does not see stays."""
         for place, _, files in sorted(walk(os.path.join(store.root, source))):
-            here = os.path.relpath(place, store.root)
-            for path in (f"{here}/{name}" for name in sorted(files)):
+            relative_path = os.path.relpath(place, store.root)
+            for path in (f"{relative_path}/{name}" for name in sorted(files)):
                 if path in foreign:
                     continue
                 to = target + path[len(source) :]
@@ -239,8 +248,10 @@ class PlaceVerbs(ReadVerbs):
         """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
         with self.change("delete") as change:
             infos = {
-                each.row: each
-                for each in (self.find_to_remove(one, project) for one in (ref, *more))
+                note.row: note
+                for note in (
+                    self.find_to_remove(ref_to_delete, project) for ref_to_delete in (ref, *more)
+                )
             }
             remove_note(
                 self, change, *((info, read_unlocked(self, info)) for info in infos.values())
@@ -265,8 +276,8 @@ class PlaceVerbs(ReadVerbs):
             paths = [info.path for info in infos]
             for info in infos:
                 change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
-            for each in _emptied(store.root, source, set(paths)):
-                change.add("rmdir", store.name, each)
+            for this_folder in _emptied(store.root, source, set(paths)):
+                change.add("rmdir", store.name, this_folder)
             if not change.steps:
                 raise InvalidInput(
                     f'Folder "{source}" holds no notes; files that are no notes are not deleted.'
@@ -321,15 +332,16 @@ class PlaceVerbs(ReadVerbs):
         change.put(project, to, encoded, mode=file.mode, **more)
         change.remove(project, path, file, **more)
 
-    def free_permalink(self, project: str, path: str, taken: Container[str] = ()) -> str:
-        """The permalink of a note that is to be at `path`, with a number where it is `taken` or
+    def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
+        """The permalink of a note that should be at `path`, with a number where it is `taken_permalinks` or
         another note the caller sees has it."""
         plain = links.permalink_for(project, path)
         numbered = (f"{plain}-{number}" for number in count(1))
         return next(
             permalink
             for permalink in chain((plain,), numbered)
-            if permalink not in taken and self.permalink_holder(project, path, permalink) is None
+            if permalink not in taken_permalinks
+            and self.permalink_holder(project, path, permalink) is None
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
@@ -352,11 +364,11 @@ class PlaceVerbs(ReadVerbs):
 
 def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     """Folders that hold nothing once `removed` are gone, deepest first."""
-    found: dict[str, None] = {}
+    emptied: dict[str, None] = {}
     for place, folders, files in walk(os.path.join(root, folder), top_down=False):
-        here = os.path.relpath(place, root)
-        names = [f"{here}/{name}" for name in files]
-        inside = [f"{here}/{name}" for name in folders]
-        if all(name in removed for name in names) and all(name in found for name in inside):
-            found[here] = None
-    return [*found]
+        relative_path = os.path.relpath(place, root)
+        names = [f"{relative_path}/{name}" for name in files]
+        inside = [f"{relative_path}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in emptied for name in inside):
+            emptied[relative_path] = None
+    return [*emptied]

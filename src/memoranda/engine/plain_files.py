@@ -52,9 +52,9 @@ class Files:
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink not followed. Of what is missing, where a new file
-        will lie, the folder links on the way there resolved, and as `link` what stands there in
-        place of a folder. Raises OutsideError for a way that leads out, also where nothing lies at
+        """What is at `path`, a final symlink not followed. Of what is missing, where a new file
+        will be, the folder links on the way there resolved, and as `link` what is there in
+        place of a folder. Raises OutsideError for a way that leads out, also where nothing is at
         its end."""
         whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._store.place(whole))
@@ -68,7 +68,7 @@ class Files:
             if above.kind != "missing":
                 nearest = above
                 break
-            # Where a link leads to nothing, a file will lie below its target.
+            # Where a link leads to nothing, a file will be below its target.
             parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
             rest = f"{name}/{rest}"
         if nearest.kind == "folder":
@@ -83,7 +83,7 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What lies at `path`, a final symlink followed; files of a foreign scope are `missing`.
+        """What is at `path`, a final symlink followed; files of a foreign scope are `missing`.
         Raises OutsideError for a way that leads out."""
         place = self._follow(self._place(path))
         if not self._shows(place):
@@ -93,7 +93,7 @@ class Files:
         return place
 
     def itself(self, path: str) -> PathInfo:
-        """What lies at `path`, a symlink not followed."""
+        """What is at `path`, a symlink not followed."""
         place = self._place(path)
         if self._shows(place):
             return place
@@ -105,7 +105,7 @@ class Files:
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
         """What a listing of a folder shows: (name, place it leads to), hidden names and
         `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
-        found = []
+        entries_found = []
         for entry in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
@@ -116,8 +116,10 @@ class Files:
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind in ("folder", "file") and self._shows(place):
-                found.append((name, PathInfo(place.kind, place.path, place.size, entry.link)))
-        return found
+                entries_found.append(
+                    (name, PathInfo(place.kind, place.path, place.size, entry.link))
+                )
+        return entries_found
 
     def read(self, path: str) -> File:
         """The file's bytes."""
@@ -138,7 +140,10 @@ class Files:
         listing = self._store.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
-        start = len(self._base) + 1 if self._base else 0
+        if self._base:
+            start = len(self._base) + 1
+        else:
+            start = 0
         return {
             path[start:]: bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
@@ -168,7 +173,7 @@ class Files:
             return True
 
     def _shows(self, place: PathInfo) -> bool:
-        """Whether the caller sees that something lies there: not a file of another agent, nor a
+        """Whether the caller sees that something is there: not a file of another agent, nor a
         folder of such.
         """
         if place.kind == "file":
@@ -185,7 +190,10 @@ class Files:
         file."""
         with self._session.change("create", fresh=False) as change:
             raw = self._place(path)
-            place = self._follow(raw) if raw.kind == "link" else raw
+            if raw.kind == "link":
+                place = self._follow(raw)
+            else:
+                place = raw
             if raw.kind == "missing" and path:
                 self._put(change, raw, text, None)
             elif place.kind != "file":
@@ -268,19 +276,19 @@ class Files:
         whole: dict[str, bool] = {}
         waiting = [(place, False)]
         while waiting:
-            each, is_emptied = waiting.pop()
-            if each.kind != "folder":
-                self._remove_one(change, each)
+            entry, is_emptied = waiting.pop()
+            if entry.kind != "folder":
+                self._remove_one(change, entry)
                 continue
-            inside = self._store.entries(each.path)
+            inside = self._store.entries(entry.path)
             if not is_emptied:
-                waiting.append((each, True))
+                waiting.append((entry, True))
                 waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
                 continue
-            left = [inner for inner in inside if not whole.get(inner.path, False)]
-            whole[each.path] = all(map(self._is_all_shown, left))
-            if whole[each.path]:
-                change.add("rmdir", self._project, each.path)
+            remaining = [inner for inner in inside if not whole.get(inner.path, False)]
+            whole[entry.path] = all(map(self._is_all_shown, remaining))
+            if whole[entry.path]:
+                change.add("rmdir", self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
@@ -292,15 +300,15 @@ class Files:
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
-        """Whether the caller sees all that lies there."""
+        """Whether the caller sees all that is there."""
         if self._session.agent is None:
             return self._shows(place)
         waiting = [place]
         while waiting:
-            each = waiting.pop()
-            if each.kind == "folder":
-                waiting += self._store.entries(each.path)
-            elif not self._shows(each):
+            entry = waiting.pop()
+            if entry.kind == "folder":
+                waiting += self._store.entries(entry.path)
+            elif not self._shows(entry):
                 return False
         return True
 
@@ -312,7 +320,10 @@ class Files:
             infos = notes.below(self._project, source.path)
         elif source.kind == "file":
             info = notes.get(self._project, source.path)
-            infos = [info] if info else []
+            if info:
+                infos = [info]
+            else:
+                infos = []
         moved = [
             moved_note(info, target + info.path[len(source.path) :])
             for info in infos
@@ -325,17 +336,17 @@ class Files:
     ) -> None:
         """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
         of the notes whose links change, by path."""
-        for each in filter(self._shows, self._store.entries(place.path)):
-            to = f"{target}/{each.path.rpartition('/')[2]}"
-            there = self._store.place(to).kind
-            in_pieces = any(path.startswith(f"{each.path}/") for path in texts)
-            in_pieces = in_pieces or there == "folder" or not self._is_all_shown(each)
-            if each.kind == "folder" and in_pieces:
-                self._move_shown(change, each, to, texts)
-            elif there != "missing":
+        for entry in filter(self._shows, self._store.entries(place.path)):
+            to = f"{target}/{entry.path.rpartition('/')[2]}"
+            target_kind = self._store.place(to).kind
+            in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
+            in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
+            if entry.kind == "folder" and in_pieces:
+                self._move_shown(change, entry, to, texts)
+            elif target_kind != "missing":
                 raise Unusable(to)
             else:
-                self._move(change, each, to, texts)
+                self._move(change, entry, to, texts)
         if texts and self._is_all_shown(place):
             change.add("rmdir", self._project, place.path)
 
@@ -384,18 +395,18 @@ class Files:
             if target.path.startswith(f"{source.path}/"):
                 raise InvalidInput("a folder cannot go inside itself.")
             links = self._relinking(source, target.path)
-            own = {text.info.path: text for text in links.texts.values() if text.is_moved}
+            moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)
-            if source.kind == "folder" and (own or is_partly):
-                self._move_shown(change, source, target.path, own)
+            if source.kind == "folder" and (moved_texts or is_partly):
+                self._move_shown(change, source, target.path, moved_texts)
             else:
-                self._move(change, source, target.path, own)
+                self._move(change, source, target.path, moved_texts)
             put_texts(change, links)
             change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
 
 
 class NotADirectory(MemorandaError):
-    """A file stands where the path needs a folder."""
+    """A file is where the path needs a folder."""
 
     code = "invalid"
 

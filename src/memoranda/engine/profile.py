@@ -1,6 +1,6 @@
 """What is known about the person: what `memory profile` shows and a session is told first.
 
-It stands in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
+It is in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
 instructions of the tools name the same ones.
 """
 
@@ -29,10 +29,10 @@ _LINES = "preference lines"
 _MEMORIES = "memories"
 _USER_FOLDER = "user"
 _PERSON_TYPES = ("person", "user", "human")
+# How agents call the person where they know no name.
 _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
-"""How agents call the person where they know no name."""
+# Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
-"""Words of a key or namespace that say that its values are about the person."""
 _MOST = 30
 _LONGEST_VALUE = 300
 
@@ -84,10 +84,10 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
     yield "preference", listed(types=PREFERENCES)
     yield _LINES, listed(categories=PREFERENCES)
     values = memory.list(holding.replace(projects=(KV_PROJECT,)), limit=10 * limit)[0]
-    kept = [info for info in values if info.expires is None and info.size < 2 * _LONGEST_VALUE]
-    named = [info for info in kept if _words_of_key(info) & _PERSON_WORDS]
-    yield "value", named
-    yield "value", [info for info in kept if _namespace(info) == "default"]
+    lasting = [info for info in values if info.expires is None and info.size < 2 * _LONGEST_VALUE]
+    about_person = [info for info in lasting if _words_of_key(info) & _PERSON_WORDS]
+    yield "value", about_person
+    yield "value", [info for info in lasting if _namespace(info) == "default"]
 
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
@@ -106,13 +106,13 @@ def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
 
 def _person_entities(memory: ReadVerbs, newest: Iterable[NoteInfo]) -> list[NoteInfo]:
     """The entities that are the person: among the newest of such types, and by their names."""
-    found = [info for info in newest if _is_person(info)]
+    people = [info for info in newest if _is_person(info)]
     for name in sorted(_PERSON_NAMES | {_account()} - {""}):
         with suppress(MemorandaError):
             info = memory.find(name)
             if info.type.casefold() in _PERSON_TYPES and _is_person(info):
-                found.append(info)
-    return found
+                people.append(info)
+    return people
 
 
 def _is_person(info: NoteInfo) -> bool:

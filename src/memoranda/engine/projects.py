@@ -1,5 +1,5 @@
 """Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1;
-002, 8). They stand in config.yaml, so its other keys are set here, too.
+002, 8). They are in config.yaml, so its other keys are set here, too.
 """
 
 from __future__ import annotations
@@ -128,30 +128,30 @@ class ProjectVerbs(ReadVerbs):
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
-            known = next(
+            existing = next(
                 (store for store in self.engine.stores if store.lower() == name.lower()), None
             )
             access_keys: dict[str, Any] = {}
             if access != EVERYTHING:
                 # Before a folder is made: it may be refused
                 access_keys = self._access_keys(name, access)
-            root = self._root(known or name, folder)
+            root = self._root(existing or name, folder)
             try:
                 check_size(str(root))
             except InvalidInput as too_long:
                 raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
-            if known is not None:
-                if known in BUILT_IN_PROJECTS or _real(self.engine.stores[known].root) != _real(
-                    root
-                ):
-                    error = Exists(known)
-                    error.args = (f"project exists: {known}",)
+            if existing is not None:
+                if existing in BUILT_IN_PROJECTS or _real(
+                    self.engine.stores[existing].root
+                ) != _real(root):
+                    error = Exists(existing)
+                    error.args = (f"project exists: {existing}",)
                     raise error
                 if default:
-                    self.set_default(known)
-                return self.project(known), "unchanged"
+                    self.set_default(existing)
+                return self.project(existing), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                # As it is now: a link could be set anew
+                # As it is now: a link could be replaced
                 root = _real(root)
                 if not self._may_add(root, folder):
                     if default_rules().find(f"{name} {root}", SECRET):
@@ -182,36 +182,36 @@ class ProjectVerbs(ReadVerbs):
         the one folder.
         """
         if self.settings.url is not None:
-            own = self.home / OWN_FOLDER / name
-            if folder.lower() not in (str(own).lower(), f"{OWN_FOLDER}/{name}".lower()):
+            own_folder = self.home / OWN_FOLDER / name
+            if folder.lower() not in (str(own_folder).lower(), f"{OWN_FOLDER}/{name}".lower()):
                 raise ProjectRefused(
                     folder, f"{ONLY_SHARED}, or name {OWN_FOLDER}/{name}, which all machines share"
                 )
-            return own
+            return own_folder
         if not folder.startswith(("/", "~")):
             raise ProjectRefused(folder, "it must be absolute or begin with ~")
         if "\0" in folder:
             raise ProjectRefused(folder.replace("\0", "?"), "it holds a NUL character")
         return absolute(folder)
 
-    def _may_add(self, root: Path, shown: str) -> bool:
+    def _may_add(self, root: Path, shown_path: str) -> bool:
         """Whether an agent may add this folder, links resolved, without asking.
 
         Raises ProjectRefused for one no owner is asked for.
         """
         allowed = [_real(self.home / OWN_FOLDER), *map(_real, self.settings.roots)]
-        own = next((each for each in allowed if each in root.parents), Path("/"))
+        allowed_root = next((parent for parent in allowed if parent in root.parents), Path("/"))
         if len(root.parts) > 1 and root.parts[1] in _SYSTEM:
-            raise ProjectRefused(shown, "it belongs to the system")
-        if any(part.startswith(".") for part in root.relative_to(own).parts):
-            raise ProjectRefused(shown, "a part of it is hidden")
+            raise ProjectRefused(shown_path, "it belongs to the system")
+        if any(part.startswith(".") for part in root.relative_to(allowed_root).parts):
+            raise ProjectRefused(shown_path, "a part of it is hidden")
         user = user_folder()
         if user and any(user / setting in (root, *root.parents) for setting in _SETTINGS):
-            raise ProjectRefused(shown, "programs keep their settings there")
+            raise ProjectRefused(shown_path, "programs keep their settings there")
         if _is_graph_file(root):
-            raise ProjectRefused(shown, "it is a file")
-        self._check_folder(root, shown, make=True)
-        return own != Path("/")
+            raise ProjectRefused(shown_path, "it is a file")
+        self._check_folder(root, shown_path, make=True)
+        return allowed_root != Path("/")
 
     @verb
     def remove_project(self, name: str) -> Project:
@@ -277,25 +277,28 @@ class ProjectVerbs(ReadVerbs):
         said = {key: value for key, value in keys.items() if value}
         return {f"access.{name}": said or None}
 
-    def _check_graph_file(self, file: Path, shown: str, is_default: bool) -> None:
+    def _check_graph_file(self, file: Path, shown_path: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
         from memoranda.store.inplace.graph_store import GraphStore
 
         if _real(self.engine.layout.private) in _real(file).parents:
-            raise ProjectRefused(shown, "it lies in the memory home")
+            raise ProjectRefused(shown_path, "it lies in the memory home")
         if is_default:
             raise ProjectRefused(
-                shown, "notes cannot be written to a graph file, so it cannot be the default"
+                shown_path, "notes cannot be written to a graph file, so it cannot be the default"
             )
         for name, store in self.engine.stores.items():
             if _real(store.root) == _real(file):
-                raise ProjectOverlaps(shown, name)
+                raise ProjectOverlaps(shown_path, name)
         GraphStore(file.stem, file).list()
 
-    def _check_folder(self, root: Path, shown: str, make: bool, hidden: bool = False) -> None:
+    def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
         real = _real(root)
         user_home = user_folder()
-        user = _real(user_home) if user_home else None
+        if user_home:
+            user = _real(user_home)
+        else:
+            user = None
         home = _real(self.engine.layout.root)
         is_inside = home in (real, *real.parents)
         if user and user in real.parents:
@@ -313,15 +316,15 @@ class ProjectVerbs(ReadVerbs):
             ),
         ):
             if is_refused:
-                raise ProjectRefused(shown, why)
+                raise ProjectRefused(shown_path, why)
         if not real.is_dir() and (real.exists() or not make):
-            raise NotAFolder(shown)
+            raise NotAFolder(shown_path)
         for name, store in self.engine.stores.items():
-            other = _real(store.root)
+            other_root = _real(store.root)
             if not store.holds_entities and (
-                other == real or other in real.parents or real in other.parents
+                other_root == real or other_root in real.parents or real in other_root.parents
             ):
-                raise ProjectOverlaps(shown, name)
+                raise ProjectOverlaps(shown_path, name)
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
@@ -364,7 +367,7 @@ def _real(path: str | Path) -> Path:
 
 
 def _is_graph_file(root: Path) -> bool:
-    """Whether what lies there is meant as a graph file (contract 002, 8)."""
+    """Whether what is there is meant as a graph file (contract 002, 8)."""
     from memoranda.store.inplace.graph_lines import holds_graph
 
     try:

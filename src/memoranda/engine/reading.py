@@ -85,7 +85,9 @@ class ReadVerbs(HomeSession):
         with self.engine.guard:
             warnings = self.engine.freshness.warnings
             trouble = self.engine.config_trouble
-            return [ProjectWarning(trouble), *warnings] if trouble else warnings
+            if trouble:
+                return [ProjectWarning(trouble), *warnings]
+            return warnings
 
     @property
     def unreadable(self) -> dict[tuple[str, str], str]:
@@ -95,13 +97,13 @@ class ReadVerbs(HomeSession):
     @property
     def default_project(self) -> str:
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is
-        not there, and where there is none either, the first there is."""
+        not there, else the first project."""
         self.engine.reload_config()
         stores = self.engine.stores
-        found = self.engine.project_name(self.settings.default_project) or "notes"
-        if found in stores:
-            return found
-        return next(iter(stores), found)
+        project_name = self.engine.project_name(self.settings.default_project) or "notes"
+        if project_name in stores:
+            return project_name
+        return next(iter(stores), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -207,8 +209,8 @@ class ReadVerbs(HomeSession):
                 raise
             for name in list(freshness.late):
                 path = identifier.removeprefix("memory://").removeprefix(f"{name}/")
-                for each in (path, f"{path}.md"):
-                    freshness.look_at(name, each)
+                for candidate in (path, f"{path}.md"):
+                    freshness.look_at(name, candidate)
             info = look()
         if freshness.late and not self._is_unchanged(info):
             freshness.look_at(info.project, info.path)
@@ -292,15 +294,15 @@ class ReadVerbs(HomeSession):
             memory = self.memory_id(ref)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
-        named: NoteInfo | None = None
+        note_named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            named = self.find_as_listed(ref, Looseness.EXACT)
-        if memory is None and named is None:
+            note_named = self.find_as_listed(ref, Looseness.EXACT)
+        if memory is None and note_named is None:
             return self.find_as_listed(ref, looseness)
-        if memory is None or named is None:
-            return memory or cast("NoteInfo", named)
-        if memory.row != named.row:
-            raise Ambiguous(ref, [memory.id, f"{named.project}/{named.path}"])
+        if memory is None or note_named is None:
+            return memory or cast("NoteInfo", note_named)
+        if memory.row != note_named.row:
+            raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
         return memory
 
     def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
@@ -320,23 +322,23 @@ class ReadVerbs(HomeSession):
     def memory_id(self, text: str) -> NoteInfo:
         """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
         NotFound, Ambiguous. The index alone answers for a whole id when the file is as it says."""
-        given = text
+        reference = text
         text = text.strip().lower()
         if not text.isascii():
             # An id has no such characters
-            raise NotFound(given, CATEGORY_PROJECT)
-        found: NoteInfo | None = None
+            raise NotFound(reference, CATEGORY_PROJECT)
+        note: NoteInfo | None = None
         if len(text) == _ID_LENGTH and not self.engine.freshness.is_swept:
             with suppress(NotFound):
-                found = self.index.notes.find_id(text, viewer=self.agent)
-        if found is None or not self._is_unchanged(found):
+                note = self.index.notes.find_id(text, viewer=self.agent)
+        if note is None or not self._is_unchanged(note):
             self.engine.fresh()
             try:
-                found = self.index.notes.find_id(text, viewer=self.agent)
+                note = self.index.notes.find_id(text, viewer=self.agent)
             except NotFound:
-                raise NotFound(given, CATEGORY_PROJECT) from None
-        self.engine.count_pending_reads([found])
-        return found
+                raise NotFound(reference, CATEGORY_PROJECT) from None
+        self.engine.count_pending_reads([note])
+        return note
 
     @verb
     def search(
@@ -389,8 +391,8 @@ class ReadVerbs(HomeSession):
     def suspicion(self, info: NoteInfo) -> str:
         """The key of the question of `review` about a suspicious note: another one once its title,
         tags or text are others."""
-        said = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
-        return f"suspicious:{info.id}:{sha256(said.encode('utf-8', 'replace'))[:12]}"
+        text_of_note = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
+        return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
@@ -422,11 +424,13 @@ class ReadVerbs(HomeSession):
         `top` 0 = all. They are used, unless told otherwise. Raises InvalidInput when `query` holds
         no word."""
         self.engine.fresh()
-        found = self.index.smart(query, self._query(wanted, valid=True), viewer=self.agent, top=top)
-        self.engine.count_pending_reads(each.note for each in found.best)
+        result = self.index.smart(
+            query, self._query(wanted, valid=True), viewer=self.agent, top=top
+        )
+        self.engine.count_pending_reads(hit.note for hit in result.best)
         if use:
-            self.note_use(each.note for each in found.best)
-        return found
+            self.note_use(hit.note for hit in result.best)
+        return result
 
     @verb
     def context_for(
@@ -513,7 +517,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what is to be said of those notes that are not valid all the time: `superseded by
+        """By row, what should be said of those notes that are not valid all the time: `superseded by
         PERMALINK`, `valid until DAY`, `valid from DAY`."""
         return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
 
@@ -544,12 +548,12 @@ class ReadVerbs(HomeSession):
         """Notes whose address matches a pattern with `*`, and how many."""
         self.engine.fresh()
         if project is None:
-            wanted = None
+            project_names = None
         else:
-            wanted = [self.engine.store(project).name]
+            project_names = [self.engine.store(project).name]
         pattern = links.parse_address(address)
         return self.index.notes.matching(
-            pattern, viewer=self.agent, projects=wanted, limit=limit, offset=offset
+            pattern, viewer=self.agent, projects=project_names, limit=limit, offset=offset
         )
 
     @verb
@@ -580,7 +584,7 @@ class ReadVerbs(HomeSession):
             limit=limit or None,
             offset=offset,
         )
-        found = [
+        found_entries = [
             DirectoryEntry(
                 "note", entry.path, entry.note.title, entry.note.permalink, entry.note.changed
             )
@@ -588,10 +592,10 @@ class ReadVerbs(HomeSession):
             else DirectoryEntry("folder", entry.path, notes=entry.notes)
             for entry in entries
         ]
-        return Directory(found, total)
+        return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What lies at `path` of a project for this caller; a note of another agent, or a folder
+        """What is at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
         store = self.engine.store(project)
         kind = store.place(path).kind
@@ -651,7 +655,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def sync(self) -> Result:
-        """Make the index show what is on disk; every other verb does so by itself."""
+        """Make the index show what is on disk; every other verb does so on its own."""
         return self.engine.fresh(whole=True)
 
     def written_today(self) -> builtins.list[tuple[str, Use]]:
@@ -666,7 +670,7 @@ class ReadVerbs(HomeSession):
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
-        # By hand, perhaps: memory.md is made anew
+        # By hand, perhaps: memory.md is written again
         engine.changed_projects.add(CATEGORY_PROJECT)
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)

@@ -27,14 +27,14 @@ from memoranda.note.names import stem
 from memoranda.store.base import File
 
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
+# What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
-"""What stays as it is in a Markdown destination, besides letters and digits."""
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 
 @dataclass(slots=True)
 class NewText:
-    """A note whose links are updated: its bytes as read, and as they are to be."""
+    """A note whose links are updated: its bytes as read, and as they should be."""
 
     info: NoteInfo
     old: File
@@ -59,8 +59,11 @@ def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> Moved
     if is_named_by_file and info.project not in MEMORY_PROJECTS:
         title = _file_title(path)
     if permalink is None:
-        own = info.header.get("permalink")
-        permalink = info.permalink if own else links.permalink_for(info.project, path)
+        own_permalink = info.header.get("permalink")
+        if own_permalink:
+            permalink = info.permalink
+        else:
+            permalink = links.permalink_for(info.project, path)
     return MovedNote(info, replace(info, path=path, title=title, permalink=permalink))
 
 
@@ -81,7 +84,10 @@ def relinking(
 ) -> Relinking:
     """The notes whose links the move breaks, with new texts unless they are to stay as they are."""
     relocation = session.index.links.relocation(moved, session.agent)
-    project = moved[0].before.project if moved else ""
+    if moved:
+        project = moved[0].before.project
+    else:
+        project = ""
     paths = {move.before.row: move.after.path for move in moved}
     result = Relinking()
     for source in relocation.sources():
@@ -137,7 +143,10 @@ def _relink_source(
     edited = _with_anchors(relocation, source, text, info.row, names)
     if edited == text:
         return
-    name = source.path if source.project == info.project else source.permalink
+    if source.project == info.project:
+        name = source.path
+    else:
+        name = source.permalink
     try:
         editable(session, source)
         check_access(session, source.project, [source.path])
@@ -159,7 +168,10 @@ def _with_anchors(
     places = [(number, link) for number, link in link_places(text, body_at)]
     places += [(number, link) for _, number, link in header_links(split(text).yaml or "")]
     for number, link in places:
-        rest = renamed_rest(link, names) if link.rest else None
+        if link.rest:
+            rest = renamed_rest(link, names)
+        else:
+            rest = None
         if rest is None or number > len(lines):
             continue
         is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
@@ -255,12 +267,18 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
-    name, bar, shown = link.raw.partition("|")
+    name, bar, display_text = link.raw.partition("|")
     is_escaped = bool(bar) and name.endswith("\\")
     project, _ = parse_link(link.raw)
     is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
-    rest = "" if is_whole else link_rest(link.raw)
-    target = link.target + link.rest if is_whole else link.target
+    if is_whole:
+        rest = ""
+    else:
+        rest = link_rest(link.raw)
+    if is_whole:
+        target = link.target + link.rest
+    else:
+        target = link.target
     if project is not None and not _is_project(relocation, source, project, row):
         project = None
     for candidate in _names(target, before, after, relocation.folder_after(source)):
@@ -269,8 +287,11 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
         if set(candidate) & set("[]|\n\r"):
             continue
         if relocation.leads(source, candidate, project, row):
-            front = f"{project}::" if project is not None else ""
-            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + shown
+            if project is not None:
+                front = f"{project}::"
+            else:
+                front = ""
+            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + display_text
     return None
 
 
@@ -282,7 +303,10 @@ def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
     """What to call a note, those in the form of the old name first."""
     has_extension = target.casefold().endswith((".md", ".markdown"))
-    path = after.path if has_extension else stem(after.path)
+    if has_extension:
+        path = after.path
+    else:
+        path = stem(after.path)
     parts = path.split("/")
     ends = ["/".join(parts[at:]) for at in range(len(parts) - 1, -1, -1)]
     if target.startswith(("./", "../")):

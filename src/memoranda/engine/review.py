@@ -41,21 +41,20 @@ LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 _FEW = 3
 _MANY = 25
+# So many questions of a kind are asked one by one; more as one, about this many at most, with this in
+# its key.
 _ALL = ":all:"
-"""So many questions of a kind are asked one by one; more as one, about so many at most, with this
-in its key.
-"""
+# The verb of an agent's request and of the answer to it.
 _ASK = "ask"
-"""The verb of an agent's request and of the answer to it."""
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
 _BURST = 50
+# So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
-"""So many new notes of one agent in such a time are asked about."""
+# Notes about the owner that are asked about.
 _MOST_CLAIMS = 100
-"""Notes about the owner that are asked about."""
+# Requests that may wait.
 _MOST_REQUESTS = 100
-"""Requests that may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +137,12 @@ class ReviewVerbs(HistoryVerbs):
         if kind is not None and kind not in SOURCES:
             raise InvalidInput(f'invalid kind "{kind}" (one of {", ".join(SOURCES)})')
         if self.agent is None:
-            for each in SOURCES if kind is None else (kind,):
-                items = self._open_of(each)
+            for kind_of_question in SOURCES if kind is None else (kind,):
+                items = self._open_of(kind_of_question)
                 yield from (
-                    items if kind or source(each).batch is None else _together(each, list(items))
+                    items
+                    if kind or source(kind_of_question).batch is None
+                    else _together(kind_of_question, list(items))
                 )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
@@ -200,26 +201,37 @@ class ReviewVerbs(HistoryVerbs):
             item = question
             items = [question]
         else:
-            items = list(self._open_of(kind)) if kind in SOURCES else []
-            found = next(
-                (each for each in (*items, *_together(kind, items)) if each.key == key), None
+            if kind in SOURCES:
+                items = list(self._open_of(kind))
+            else:
+                items = []
+            found_item = next(
+                (
+                    candidate
+                    for candidate in (*items, *_together(kind, items))
+                    if candidate.key == key
+                ),
+                None,
             )
-            if found is None and key.startswith(f"{kind}{_ALL}"):
+            if found_item is None and key.startswith(f"{kind}{_ALL}"):
                 raise InvalidInput(
                     "the list of this question changed meanwhile", "Ask for the questions anew."
                 )
-            if found is None:
+            if found_item is None:
                 raise NotFound(key, "the open questions")
-            item = found
-            items = [found] if found in items else items[:_MANY]
+            item = found_item
+            if found_item in items:
+                items = [found_item]
+            else:
+                items = items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        asked = source(kind)
-        if len(items) > 1 and asked.batch is not None and choice == "y":
-            asked.batch.apply(self, items)
-        elif len(items) > 1 or not asked.apply(self, item, choice):
-            self._write_down([each.key for each in items], choice)
+        question_source = source(kind)
+        if len(items) > 1 and question_source.batch is not None and choice == "y":
+            question_source.batch.apply(self, items)
+        elif len(items) > 1 or not question_source.apply(self, item, choice):
+            self._write_down([candidate.key for candidate in items], choice)
         return item
 
     def decision(self, key: str) -> str | None:
@@ -251,15 +263,18 @@ class ReviewVerbs(HistoryVerbs):
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """These questions of a kind, or the one that stands for the first of them when they are many."""
-    batch = source(kind).batch if kind in SOURCES else None
+    """These questions of a kind, or the one that represents the first of them when they are many."""
+    if kind in SOURCES:
+        batch = source(kind).batch
+    else:
+        batch = None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
-    key = f"{kind}{_ALL}{sha256(json.dumps([each.key for each in many]).encode())[:12]}"
+    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(ref for each in many for ref in each.refs)
-    lines = tuple(line for each in many for line in each.lines)
+    refs = tuple(ref for item in many for ref in item.refs)
+    lines = tuple(line for item in many for line in item.lines)
     return [
         ReviewItem(
             key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
@@ -338,7 +353,10 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
         infos.sort(key=lambda info: info.created)
         burst: list[NoteInfo] = []
         for info in infos:
-            begun = parse_stamp(burst[0].created) if burst else None
+            if burst:
+                begun = parse_stamp(burst[0].created)
+            else:
+                begun = None
             if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
                 if len(burst) >= _BURST:
                     yield burst
@@ -376,13 +394,13 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
     """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
     it, or too much waits."""
-    asked = sha256(json.dumps([name, str(root)]).encode())
-    key = f"project:{asked[:12]}"
+    request_key = sha256(json.dumps([name, str(root)]).encode())
+    key = f"project:{request_key[:12]}"
     with session.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        known = _requests(session)
-        if key in known:
+        requests = _requests(session)
+        if key in requests:
             return
-        if len(known) >= _MOST_REQUESTS:
+        if len(requests) >= _MOST_REQUESTS:
             raise ProjectRefused(
                 str(root), f"{_MOST_REQUESTS} folders wait for the owner's answer (memory review)"
             )

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from memoranda.engine.transaction import HomeSession
 
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT
+# Size at which the older half of the file goes.
 _MOST_BYTES = 4 << 20
-"""Size at which the older half of the file goes."""
+# Characters of what was asked for.
 _LONGEST = 200
-"""Characters of what was asked for."""
 _MOST_NOTES = 50
+# The arguments of a tool that say what was asked for, the most telling first.
 _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")
-"""The arguments of a tool that say what was asked for, the most telling first."""
 
 
 @dataclass(frozen=True, slots=True)

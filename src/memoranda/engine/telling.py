@@ -17,8 +17,8 @@ _NAME = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 40
 WEB = "web"
 FILE = "file"
+# Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's.
 _AUTHORS = {FILE: "a file", "import": "an import", WEB: "a web page"}
-"""Who is named where no agent is: an owner's edit of an agent's text leaves it the agent's."""
 
 
 class Telling(Enum):
@@ -52,7 +52,9 @@ def author(provenance: Provenance) -> str:
     if agent != provenance.who:
         return _NAME.sub(" ", agent).strip()[:_LONGEST_NAME] or "an agent"
     if provenance.who == "owner":
-        return "the owner" if provenance.trust == "owner" else "an agent"
+        if provenance.trust == "owner":
+            return "the owner"
+        return "an agent"
     return _AUTHORS.get(provenance.who, "an agent")
 
 

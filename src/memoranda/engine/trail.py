@@ -1,5 +1,5 @@
 """What is left of some notes: what the journal and the history hold of them, followed back through
-moves, categories and merges; and what stands in any file of the home, searched for words and lines
+moves, categories and merges; and what is in any file of the home, searched for words and lines
 of what was erased."""
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Trail:
         self._now = set(places)
         self._every = set(places)
         self.ids = set(ids)
-        self._heads = {each[:8] for each in ids}
+        self._heads = {note_id[:8] for note_id in ids}
         self._entities = {file: set(names) for file, names in entities.items()}
         self.files: dict[int, list[Touched | None]] = {}
         self._changes: dict[int, Change] = {}
@@ -64,94 +64,97 @@ class Trail:
         """Walk back through the journal, from the latest change to the first."""
         for change in self._history.changes():
             is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-            gone = {
+            gone_places = {
                 at
                 for at in reversed(range(len(change.files)))
                 if is_removal or self._is_hit(change.files[at])
             }
-            for at, each in enumerate(change.files):
+            for at, touched in enumerate(change.files):
                 # A step of a change to the note removed it in its category before, or one merged
                 # into it.
                 is_partner = (
-                    bool(gone) and each.do == "remove" and at not in gone and self._has_id(each)
+                    bool(gone_places)
+                    and touched.do == "remove"
+                    and at not in gone_places
+                    and self._has_id(touched)
                 )
                 # Or a memory's file has the id in its name, wherever somebody moved it by hand.
                 is_named = (
-                    each.project == CATEGORY_PROJECT
-                    and each.do in _FILES
-                    and each.path[-11:-3] in self._heads
+                    touched.project == CATEGORY_PROJECT
+                    and touched.do in _FILES
+                    and touched.path[-11:-3] in self._heads
                 )
-                if at not in gone and (
-                    is_partner or (is_named and (each.old is None or self._has_id(each)))
+                if at not in gone_places and (
+                    is_partner or (is_named and (touched.old is None or self._has_id(touched)))
                 ):
-                    gone.add(at)
-                    self._enter((each.project, each.path, each.root))
+                    gone_places.add(at)
+                    self._enter((touched.project, touched.path, touched.root))
             # Remember the version's text, and by which ids it is named
-            for at in gone:
-                each = change.files[at]
-                data = self._kept(each.old)
+            for at in gone_places:
+                touched = change.files[at]
+                data = self._kept(touched.old)
                 if data is not None:
                     self.texts.append(data)
-                    note = self._engine.parse(each.project, each.path, as_file(data))
-                    found = (
+                    note = self._engine.parse(touched.project, touched.path, as_file(data))
+                    matches = (
                         {note.id, *id_list(note.header.get("merged"))}
                         if note is not None and note.own_id
                         else ()
                     )
-                    self.ids.update(found)
-                    self._heads.update(id[:8] for id in found)
-            left = [
-                None if at in gone else self._without_entities(file)
+                    self.ids.update(matches)
+                    self._heads.update(id[:8] for id in matches)
+            remaining = [
+                None if at in gone_places else self._without_entities(file)
                 for at, file in enumerate(change.files)
             ]
-            if left != change.files:
-                self._note(change, left)
+            if remaining != change.files:
+                self._note(change, remaining)
         self._drop_folders()
 
-    def _note(self, change: Change, left: list[Touched | None]) -> None:
-        self.files[change.number] = left
+    def _note(self, change: Change, remaining: list[Touched | None]) -> None:
+        self.files[change.number] = remaining
         self._changes[change.number] = change
 
-    def _is_hit(self, each: Touched) -> bool:
+    def _is_hit(self, touched: Touched) -> bool:
         """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
-        here = (each.project, each.path, each.root)
-        there = (each.project, each.to, each.root)
+        old_place = (touched.project, touched.path, touched.root)
+        new_place = (touched.project, touched.to, touched.root)
         # Answers to questions: their keys name what they are about
-        if each.project == PRIVATE:
-            data = each.path.encode() + (self._kept(each.old) or b"")
+        if touched.project == PRIVATE:
+            data = touched.path.encode() + (self._kept(touched.old) or b"")
             return any(
                 name.encode() in data
                 for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))
             )
-        if each.do != "move":
-            is_hit = each.do in _FILES and here in self._now
-            self.met |= {here} if is_hit else set()
+        if touched.do != "move":
+            is_hit = touched.do in _FILES and old_place in self._now
+            self.met |= {old_place} if is_hit else set()
             return is_hit
-        if there in self._now:
-            self.met.add(there)
-            self._now.remove(there)
-            self._enter(here)
+        if new_place in self._now:
+            self.met.add(new_place)
+            self._now.remove(new_place)
+            self._enter(old_place)
             return True
         # before, another note lay there
-        self._now.discard(here)
-        if each.old is None:
-            below = [place for place in self._now if _is_below(place, there)]
+        self._now.discard(old_place)
+        if touched.old is None:
+            below = [place for place in self._now if _is_below(place, new_place)]
         else:
             below = []
         # A folder that moved: the line is about the folder
         for place in below:
             self._now.remove(place)
-            self._enter((each.project, each.path + place[1][len(each.to) :], each.root))
+            self._enter((touched.project, touched.path + place[1][len(touched.to) :], touched.root))
         return False
 
     def _enter(self, place: Location) -> None:
         self._now.add(place)
         self._every.add(place)
 
-    def _has_id(self, each: Touched) -> bool:
-        data = self._kept(each.old)
+    def _has_id(self, touched: Touched) -> bool:
+        data = self._kept(touched.old)
         if data is not None:
-            note = self._engine.parse(each.project, each.path, as_file(data))
+            note = self._engine.parse(touched.project, touched.path, as_file(data))
         else:
             note = None
         return note is not None and note.own_id and note.id in self.ids
@@ -164,35 +167,40 @@ class Trail:
         except (NotFound, StorageError):
             return None
 
-    def _without_entities(self, each: Touched) -> Touched | None:
+    def _without_entities(self, touched: Touched) -> Touched | None:
         """A change to a graph file without the lines of the entities; what is left of it can still
         be undone.
         """
-        if each.do == LINES:
-            names = self._entities.get(os.path.realpath(each.file))
+        if touched.do == LINES:
+            names = self._entities.get(os.path.realpath(touched.file))
         else:
             names = None
         if not names:
-            return each
+            return touched
         # The whole file, kept because it was written in place
-        if each.new is None:
+        if touched.new is None:
             return None
         try:
-            kept = self._engine.home.lines.kept(each)
+            kept_lines = self._engine.home.lines.kept(touched)
         except (NotFound, StorageError, ValueError):
             # Nothing could undo it, and nobody can tell what the rest holds
             return None
-        lines = [*(line for _, old, new in kept.replaced for line in (old, new)), *kept.added]
-        self.texts += (gone := [line for line in lines if _names(line, names)])
-        if not gone:
-            return each
-        self.met |= {place for place in self._every if place[0] == each.project}
-        replaced = [
-            row for row in kept.replaced if not (_names(row[1], names) or _names(row[2], names))
+        lines = [
+            *(line for _, old, new in kept_lines.replaced for line in (old, new)),
+            *kept_lines.added,
         ]
-        added = [line for line in kept.added if not _names(line, names)]
+        self.texts += (gone_lines := [line for line in lines if _names(line, names)])
+        if not gone_lines:
+            return touched
+        self.met |= {place for place in self._every if place[0] == touched.project}
+        replaced = [
+            row
+            for row in kept_lines.replaced
+            if not (_names(row[1], names) or _names(row[2], names))
+        ]
+        added = [line for line in kept_lines.added if not _names(line, names)]
         if replaced or added:
-            return self._engine.home.lines.keep(each, replaced, added)
+            return self._engine.home.lines.keep(touched, replaced, added)
         return None
 
     def _drop_folders(self) -> None:
@@ -204,25 +212,32 @@ class Trail:
             for at, sign in enumerate(path)
             if sign == "/"
         }
-        roots = {each: each[2] or own_root(self._engine, each[0]) or "" for each in above}
+        roots = {folder: folder[2] or own_root(self._engine, folder[0]) or "" for folder in above}
         lost = {
-            each for each, root in roots.items() if not os.path.isdir(os.path.join(root, each[1]))
+            folder
+            for folder, root in roots.items()
+            if not os.path.isdir(os.path.join(root, folder[1]))
         }
         for change in self._history.changes() if lost else ():
-            left = self.files.get(change.number, [*change.files])
+            remaining = self.files.get(change.number, [*change.files])
             for at, file in enumerate(change.files):
-                path = file.to if file.do == "move" else file.path
+                if file.do == "move":
+                    path = file.to
+                else:
+                    path = file.path
                 if _is_folder(file) and (file.project, path, file.root) in lost:
-                    held = any(
-                        one and not _is_folder(one) and f"{one.path}/".startswith(f"{path}/")
-                        for one in left
+                    is_in_use = any(
+                        touched
+                        and not _is_folder(touched)
+                        and f"{touched.path}/".startswith(f"{path}/")
+                        for touched in remaining
                     )
-                    left[at] = file if held else None
-            if left != change.files:
-                self._note(change, left)
+                    remaining[at] = file if is_in_use else None
+            if remaining != change.files:
+                self._note(change, remaining)
 
     def revised(self, moment: str) -> dict[int, Change]:
-        """The changes as they are to be without the notes, by number: one that was about nothing
+        """The changes as they should be without the notes, by number: one that was about nothing
         else leaves its number, and `moment`.
         """
         return {
@@ -236,50 +251,56 @@ class Trail:
         return self._every
 
     def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
-        left = [touched for touched in steps if touched is not None]
-        if all(touched.do in ("mkdir", "rmdir") for touched in left):
+        remaining = [touched for touched in steps if touched is not None]
+        if all(touched.do in ("mkdir", "rmdir") for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
-        gone = {
+        gone_folders = {
             (touched.project, path)
             for touched, now in pairs
             if now is None
             for path in (touched.path, touched.to)
         }
-        if (change.project, change.path) in gone:
-            about = next(touched for touched in left if touched.do not in ("mkdir", "rmdir"))
+        if (change.project, change.path) in gone_folders:
+            about = next(touched for touched in remaining if touched.do not in ("mkdir", "rmdir"))
             change = replace(change, project=about.project, path=about.to or about.path)
         erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
-        return replace(change, files=left, details={"erased": erased})
+        return replace(change, files=remaining, details={"erased": erased})
 
 
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
-    """Where the files an agent made lie now, or lay last."""
-    made: dict[Location, bool] = {}
+    """Where the files an agent made are now, or were last."""
+    made_by_agent: dict[Location, bool] = {}
     for change in reversed(list(engine.home.history.changes())):
         names = {
             posixpath.basename(file.path): at
             for file in change.files
             if file.do == "remove"
-            if (at := (file.project, file.path, file.root)) in made
+            if (at := (file.project, file.path, file.root)) in made_by_agent
         }
         for file in change.files:
-            here = (file.project, file.path, file.root)
-            there = (file.project, file.to, file.root)
+            old_place = (file.project, file.path, file.root)
+            new_place = (file.project, file.to, file.root)
             if file.do == "put" and file.old is None and file.project in engine.stores:
                 # Into another category
                 before = names.get(posixpath.basename(file.path))
-                made[here] = made.pop(before) if before is not None else change.agent == agent
+                made_by_agent[old_place] = (
+                    made_by_agent.pop(before) if before is not None else change.agent == agent
+                )
             elif file.do == "move":
-                for place in [place for place in made if place == here or _is_below(place, here)]:
-                    made[file.project, there[1] + place[1][len(here[1]) :], file.root] = made.pop(
-                        place
-                    )
-    return [place for place, is_theirs in made.items() if is_theirs]
+                for place in [
+                    place
+                    for place in made_by_agent
+                    if place == old_place or _is_below(place, old_place)
+                ]:
+                    made_by_agent[
+                        file.project, new_place[1] + place[1][len(old_place[1]) :], file.root
+                    ] = made_by_agent.pop(place)
+    return [place for place, is_theirs in made_by_agent.items() if is_theirs]
 
 
-def _is_folder(each: Touched) -> bool:
-    return each.do in ("mkdir", "rmdir") or (each.do == "move" and each.old is None)
+def _is_folder(touched: Touched) -> bool:
+    return touched.do in ("mkdir", "rmdir") or (touched.do == "move" and touched.old is None)
 
 
 def _is_below(place: Location, folder: Location) -> bool:
@@ -288,22 +309,21 @@ def _is_below(place: Location, folder: Location) -> bool:
 
 def _names(line: bytes, names: Collection[str]) -> bool:
     """Whether a line of a graph file is one of these entities, or a relation at one."""
-    found = said_by(line)
-    if isinstance(found, GraphRelation):
-        return found.source in names or found.target in names
-    return found is not None and found.name in names
+    observations = said_by(line)
+    if isinstance(observations, GraphRelation):
+        return observations.source in names or observations.target in names
+    return observations is not None and observations.name in names
 
 
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
+# What a word must be that no other text holds by chance: one with a digit or of another alphabet,
+# or a long one.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-"""What a word must be that no other text holds by chance: one with a digit or of another alphabet,
-or a long one.
-"""
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
+# Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
-"""Header lines that other notes may have alike; their words count."""
 _LEAST_LINE = 16
 _MOST_LINES = 100
 _MOST_MENTIONS = 20
@@ -322,22 +342,34 @@ class Needles:
         words = set[bytes]()
         lines = dict.fromkeys(name.encode() for name in names)
         for text in texts:
-            own = [
-                line for each in text.splitlines() if not _OUR_KEYS.fullmatch(line := each.strip())
+            own_lines = [
+                line
+                for line_or_word in text.splitlines()
+                if not _OUR_KEYS.fullmatch(line := line_or_word.strip())
             ]
             lines |= dict.fromkeys(
-                line for line in own if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
+                line
+                for line in own_lines
+                if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
             )
-            words |= {each for line in own for each in _WORD.findall(line) if _TELLING.match(each)}
+            words |= {
+                line_or_word
+                for line in own_lines
+                for line_or_word in _WORD.findall(line)
+                if _TELLING.match(line_or_word)
+            }
         words |= {
-            each for name in names for each in _WORD.findall(name.encode()) if _TELLING.match(each)
+            line_or_word
+            for name in names
+            for line_or_word in _WORD.findall(name.encode())
+            if _TELLING.match(line_or_word)
         }
         words |= {word.lower() for word in words}
         step = len(lines) // _MOST_LINES + 1
         return cls(words, list(lines)[::step])
 
     def found_in(self, data: bytes | mmap.mmap) -> set[bytes]:
-        """Those that stand in `data`."""
+        """Those that are in `data`."""
         words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
         return words | {line for line in self.lines if data.find(line) >= 0}
 
@@ -358,12 +390,12 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
     """Look for the needles in all files of the home, in the notes and temporary files of projects
     elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
     holds is its author's: looked for nowhere else."""
-    found = Found()
+    remains_found = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
     places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
-    # Where a project lies is no trace of a note
-    known = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
+    # The place of a project is no trace of a note
+    known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -374,27 +406,27 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 continue
-            found.files = found.files + 1
-            found.bytes = found.bytes + status.st_size
+            remains_found.files = remains_found.files + 1
+            remains_found.bytes = remains_found.bytes + status.st_size
             if not status.st_size:
                 continue
             with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as data:
-                held = needles.found_in(data) - known
-                if held:
-                    (ours if is_ours else theirs)[name] = held
+                words_held = needles.found_in(data) - known_words
+                if words_held:
+                    (ours if is_ours else theirs)[name] = words_held
         finally:
             os.close(fd)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
     for digest in engine.home.history.texts():
-        held = needles.found_in(engine.home.history.text(digest, digest)) - known
-        common |= held
-        if held:
-            theirs[f"the kept text {digest[:8]} of another note"] = held
-    common |= {each.lower() for each in common}
-    found.remains = [name for name, held in ours.items() if held - common]
-    found.mentions = list(theirs)[:_MOST_MENTIONS]
-    return found
+        words_held = needles.found_in(engine.home.history.text(digest, digest)) - known_words
+        common |= words_held
+        if words_held:
+            theirs[f"the kept text {digest[:8]} of another note"] = words_held
+    common |= {word.lower() for word in common}
+    remains_found.remains = [name for name, words_held in ours.items() if words_held - common]
+    remains_found.mentions = list(theirs)[:_MOST_MENTIONS]
+    return remains_found
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
@@ -408,34 +440,34 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
     for folder, _, names in walk(home):
         is_kept = folder.startswith(objects)
         project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
-        for each in sorted(names):
-            path = os.path.join(folder, each)
+        for this_name in sorted(names):
+            path = os.path.join(folder, this_name)
             if is_kept:
-                shown = f"the kept text {each[:8]} of another note"
+                label = f"the kept text {this_name[:8]} of another note"
             else:
-                shown = os.path.relpath(path, home)
+                label = os.path.relpath(path, home)
             is_theirs = (
                 is_kept
                 or path == str(engine.settings.file)
-                or (project and not each.startswith(TEMP_PREFIX))
+                or (project and not this_name.startswith(TEMP_PREFIX))
             )
-            yield shown, path, not is_theirs
+            yield label, path, not is_theirs
     for root, name in roots.items():
         if root.startswith(f"{home}/"):
             continue
         if not os.path.isdir(root):
             yield name, root, False
         for folder, _, names in walk(root):
-            for each in sorted(names):
-                path = os.path.join(folder, each)
-                if each.startswith(TEMP_PREFIX) or engine.stores[name].is_note(
+            for this_name in sorted(names):
+                path = os.path.join(folder, this_name)
+                if this_name.startswith(TEMP_PREFIX) or engine.stores[name].is_note(
                     os.path.relpath(path, root)
                 ):
                     yield (
                         f"{name}/{os.path.relpath(path, root)}",
                         path,
-                        each.startswith(TEMP_PREFIX),
+                        this_name.startswith(TEMP_PREFIX),
                     )
     for folder in folders:
-        for each in sorted(os.listdir(folder)):
-            yield f"{folder}/{each}", os.path.join(folder, each), False
+        for this_name in sorted(os.listdir(folder)):
+            yield f"{folder}/{this_name}", os.path.join(folder, this_name), False

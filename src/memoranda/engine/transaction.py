@@ -1,9 +1,9 @@
 """Writing: a transaction is the only way to change files, and it belongs to one caller of the open
 home.
 
-Where the files of a change lie is known also of a project that only the process that made the
+The place of the files of a change is known also of a project that only the process that made the
 change knew (a preset's vault, a bank root of the environment): it is in no configuration, so the
-journal names its folder in each step. A step that names none lies where this home keeps the
+journal names its folder in each step. A step that names none is where this home keeps the
 project.
 """
 
@@ -121,14 +121,14 @@ class HomeSession:
         """`text` as it may be written into another program's file at `place`: secrets redacted if
         that is the owner's will, or refused, also where only the `whole` text will do. `old` is
         what it replaces. Raises SecretRefused."""
-        found = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
-        if not found:
+        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
+        if not problem:
             return text
         if whole:
-            raise SecretRefused(found[0].rule.id, found[0].rule.why, place)
+            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
         from memoranda.text.gate import redact
 
-        return redact(text, found)
+        return redact(text, problem)
 
     def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
         """The same open home for another caller."""
@@ -409,34 +409,36 @@ class Transaction:
         engine = self._engine
         index = self._engine.index
         removed: list[tuple[str, str]] = []
-        known: dict[tuple[str, str], Provenance] = {}
+        provenance: dict[tuple[str, str], Provenance] = {}
         written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
-        for step, each in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if each.project == PRIVATE or not is_here(engine, each.project, each.root):
+        for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
+            if touched.project == PRIVATE or not is_here(engine, touched.project, touched.root):
                 continue
-            if each.do == "remove":
-                removed.append((each.project, each.path))
-            elif each.do == "put":
+            if touched.do == "remove":
+                removed.append((touched.project, touched.path))
+            elif touched.do == "put":
                 file = _file_of(step)
                 note = None
-                if engine.store(each.project).is_note(each.path):
-                    note = engine.indexable(each.project, each.path, file)
-                written[each.project, each.path] = (note, file.stamp) if note is not None else None
-                known[each.project, each.path] = change.provenance(each)
-            elif each.do == "move":
-                store = engine.store(each.project)
+                if engine.store(touched.project).is_note(touched.path):
+                    note = engine.indexable(touched.project, touched.path, file)
+                written[touched.project, touched.path] = (
+                    (note, file.stamp) if note is not None else None
+                )
+                provenance[touched.project, touched.path] = change.provenance(touched)
+            elif touched.do == "move":
+                store = engine.store(touched.project)
                 below = {
                     info.path: info.provenance
-                    for info in index.notes.below(each.project, each.path)
+                    for info in index.notes.below(touched.project, touched.path)
                 }
-                for path in dict.fromkeys([*below, each.path]):
-                    to = each.to + path[len(each.path) :]
+                for path in dict.fromkeys([*below, touched.path]):
+                    to = touched.to + path[len(touched.path) :]
                     # No link, folder or other file
                     is_note = store.is_note(to) and store.stamp(to) is not None
-                    removed.append((each.project, path))
-                    written[each.project, to] = engine.load(store, to) if is_note else None
+                    removed.append((touched.project, path))
+                    written[touched.project, to] = engine.load(store, to) if is_note else None
                     if path in below:
-                        known[each.project, to] = below[path]
+                        provenance[touched.project, to] = below[path]
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
         self._marked = [
             f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); see memory review"
@@ -449,7 +451,7 @@ class Transaction:
             if loaded is None:
                 index.remove(*key)
             else:
-                loaded[0].provenance = known.get(key, loaded[0].provenance)
+                loaded[0].provenance = provenance.get(key, loaded[0].provenance)
                 loaded[0].permalink = index.put(*loaded)
 
     def written(self, step: Step) -> Note:
@@ -470,7 +472,7 @@ class Transaction:
             return note
         try:
             return session.as_indexed(note)
-        # The note is written; its index is made anew
+        # The note is written; its index is rebuilt
         except sqlite3.Error:
             self._engine.rebuild_index()
             return session.as_indexed(note)

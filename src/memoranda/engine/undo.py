@@ -1,4 +1,4 @@
-"""How a change is taken back: the inverse of each of its steps, what stands in its way, and the
+"""How a change is taken back: the inverse of each of its steps, what is in its way, and the
 mark by which a memory remembers that a job's action was taken back. Lines of a graph file:
 `undo_lines` in graph.py.
 """
@@ -57,40 +57,51 @@ class Undo:
         self._kept_from: dict[tuple[str, str], list[str]] = {}
         self._carried: dict[str, list[str]] = {}
 
-    def take_back(self, done: Change, later: list[Change]) -> None:
-        """Add the inverse of each step of `done`, last first; `later` are the changes after it. The
+    def take_back(self, done_change: Change, later: list[Change]) -> None:
+        """Add the inverse of each step of `done_change`, last first; `later` are the changes after it. The
         memories of a job's action remember that it was taken back: of a pair, one names the
         other."""
-        self._done = done
+        self._done = done_change
         self._later = later
         self._folds = {}
-        for each in (
-            one for change in reversed(later) if change.verb == FOLD for one in change.files
+        for touched in (
+            file_touched
+            for change in reversed(later)
+            if change.verb == FOLD
+            for file_touched in change.files
         ):
-            self._folds.setdefault((each.project, each.path), []).append(each)
-        is_of_job = done.undoes is None and done.run is not None
+            self._folds.setdefault((touched.project, touched.path), []).append(touched)
+        is_of_job = done_change.undoes is None and done_change.run is not None
         back = [
-            each
-            for each in done.files
-            if is_of_job and each.project in MEMORY_PROJECTS and each.old is not None
+            touched
+            for touched in done_change.files
+            if is_of_job and touched.project in MEMORY_PROJECTS and touched.old is not None
         ]
-        if done.verb == "merge":
-            back = [each for each in back if each.do == "remove" and each.path != done.path][-1:]
-        elif done.verb == "link":
+        if done_change.verb == "merge":
+            back = [
+                touched
+                for touched in back
+                if touched.do == "remove" and touched.path != done_change.path
+            ][-1:]
+        elif done_change.verb == "link":
             back = back[:1]
-        for each in back:
-            mark = done.verb
+        for touched in back:
+            mark = done_change.verb
             if mark in ("merge", "link"):
-                other = next(one for one in done.files if one.do == "put" and one.path != each.path)
-                file = self._file(self._store(other), other.project, other.path)
+                copied = next(
+                    file_touched
+                    for file_touched in done_change.files
+                    if file_touched.do == "put" and file_touched.path != touched.path
+                )
+                file = self._file(self._store(copied), copied.project, copied.path)
                 if file:
-                    note = self._engine.parse(other.project, other.path, file)
+                    note = self._engine.parse(copied.project, copied.path, file)
                 else:
                     note = None
                 mark += f":{note.id}" if note else ""
-            self._kept_from.setdefault((each.project, each.path), []).append(mark)
-        for each in reversed(done.files):
-            self._add_inverse(each)
+            self._kept_from.setdefault((touched.project, touched.path), []).append(mark)
+        for touched in reversed(done_change.files):
+            self._add_inverse(touched)
 
     def finish(self) -> None:
         """Write what memories remember into their headers."""
@@ -100,10 +111,10 @@ class Undo:
                 *self._kept_from.get(place, ()),
             ]
             if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
-                known = self._marks(*place, as_file(step.data))
+                known_marks = self._marks(*place, as_file(step.data))
                 # No header that could hold it
                 with suppress(ValueError):
-                    step.data = _marked(step.data, list(dict.fromkeys([*known, *marks])))
+                    step.data = _marked(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
         """What a memory remembers of actions that were taken back."""
@@ -127,25 +138,25 @@ class Undo:
     def _refusal(self, why: str) -> CannotUndo:
         return CannotUndo(f"cannot undo #{self._done.number}: {why}")
 
-    def _store(self, each: Touched) -> FolderStore:
+    def _store(self, touched: Touched) -> FolderStore:
         """The store the step was on."""
         try:
-            return store_at(self._engine, each.project, each.root)
+            return store_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
             raise self._refusal(str(error)) from None
 
-    def _add(self, do: str, each: Touched, store: FolderStore, path: str, **more: Any) -> None:
-        before = self._steps.get((each.project, path))
+    def _add(self, do: str, touched: Touched, store: FolderStore, path: str, **more: Any) -> None:
+        before = self._steps.get((touched.project, path))
         if before is None or do not in ("put", "remove"):
             step = self._transaction.add(
-                do, each.project, path, store=store, scope=each.scope, **more
+                do, touched.project, path, store=store, scope=touched.scope, **more
             )
             if do in ("put", "remove"):
-                self._steps[each.project, path] = step
+                self._steps[touched.project, path] = step
         # Made and removed again within what is taken back
         elif do == "remove" and before.old is None:
             self._transaction.steps.remove(before)
-            del self._steps[each.project, path]
+            del self._steps[touched.project, path]
         else:
             # An earlier change of the same file: its older text counts
             before.do, before.data = (
@@ -159,65 +170,85 @@ class Undo:
         now = rows.bytes_at(each.path)
         if (now and sha256(now)) != each.new:
             raise self._blocked(each, each.path)
-        data = self._kept_text(each) if each.old is not None else None
+        if each.old is not None:
+            data = self._kept_text(each)
+        else:
+            data = None
         self._transaction.steps.append(rows.step_at(each.path, data))
 
-    def _add_inverse(self, each: Touched) -> None:
-        if each.do == SET:
-            self._set_back(each)
+    def _add_inverse(self, touched: Touched) -> None:
+        if touched.do == SET:
+            self._set_back(touched)
             return
-        store = self._store(each)
-        if each.do == "move":
-            self._expect_there(store, each, each.to, each.new or each.old)
-            foreign = self._foreign_below(each) if each.old is None else set()
+        store = self._store(touched)
+        if touched.do == "move":
+            self._expect_there(store, touched, touched.to, touched.new or touched.old)
+            if touched.old is None:
+                foreign = self._foreign_below(touched)
+            else:
+                foreign = set()
             if foreign:
-                self._move_seen_back(store, each, foreign)
+                self._move_seen_back(store, touched, foreign)
                 return
-            self._expect_free(store, each)
+            self._expect_free(store, touched)
             self._add(
                 "move",
-                each,
+                touched,
                 store,
-                each.to,
-                to=each.path,
-                old=read_or_none(store, each.to) if each.old else None,
+                touched.to,
+                to=touched.path,
+                old=read_or_none(store, touched.to) if touched.old else None,
             )
-        elif each.do == "put":
-            file = self._expect_there(store, each, each.path, each.new)
-            if each.old is None:
-                self._add("remove", each, store, each.path, old=file)
+        elif touched.do == "put":
+            file = self._expect_there(store, touched, touched.path, touched.new)
+            if touched.old is None:
+                self._add("remove", touched, store, touched.path, old=file)
             else:
                 self._add(
                     "put",
-                    each,
+                    touched,
                     store,
-                    each.path,
-                    data=self._kept_text(each),
+                    touched.path,
+                    data=self._kept_text(touched),
                     old=file,
-                    mode=each.mode,
+                    mode=touched.mode,
                 )
-        elif each.do == "remove":
+        elif touched.do == "remove":
             # Else one of several that were cleared; the others come back
-            if each.kept:
-                self._expect_free(store, each)
-                self._add("put", each, store, each.path, data=self._kept_text(each), mode=each.mode)
-        elif each.do == "mkdir":
-            full = os.path.join(store.root, each.path)
+            if touched.kept:
+                self._expect_free(store, touched)
+                self._add(
+                    "put",
+                    touched,
+                    store,
+                    touched.path,
+                    data=self._kept_text(touched),
+                    mode=touched.mode,
+                )
+        elif touched.do == "mkdir":
+            full = os.path.join(store.root, touched.path)
             leaving = (step for step in self._transaction.steps if step.root == store.root)
-            gone = {one.path for one in leaving if one.do not in ("put", "mkdir", "symlink")}
-            if os.path.isdir(full) and {f"{each.path}/{name}" for name in os.listdir(full)} <= gone:
-                self._add("rmdir", each, store, each.path)
-        elif each.do == "rmdir":
-            if not os.path.isdir(os.path.join(store.root, each.path)):
-                self._add("mkdir", each, store, each.path)
-        elif each.do == "unlink":
-            self._expect_free(store, each)
-            self._add("symlink", each, store, each.path, link=each.link)
+            gone_paths = {
+                leaving_file.path
+                for leaving_file in leaving
+                if leaving_file.do not in ("put", "mkdir", "symlink")
+            }
+            if (
+                os.path.isdir(full)
+                and {f"{touched.path}/{name}" for name in os.listdir(full)} <= gone_paths
+            ):
+                self._add("rmdir", touched, store, touched.path)
+        elif touched.do == "rmdir":
+            if not os.path.isdir(os.path.join(store.root, touched.path)):
+                self._add("mkdir", touched, store, touched.path)
+        elif touched.do == "unlink":
+            self._expect_free(store, touched)
+            self._add("symlink", touched, store, touched.path, link=touched.link)
         else:
-            place = store.place(each.path)
-            if place.kind != "link" or place.link != each.link:
-                raise self._blocked(each, each.path)
-            self._add("unlink", each, store, each.path, link=each.link)
+            place = store.place(touched.path)
+            if place.kind != "link" or place.link != touched.link:
+                raise self._blocked(touched, touched.path)
+            self._add("unlink", touched, store, touched.path, link=touched.link)
 
     def _foreign_below(self, moved: Touched) -> set[str]:
         """The paths of notes in a moved folder that the caller does not see."""
@@ -237,16 +268,16 @@ class Undo:
                 self._add("move", back, store, path, to=back.path, old=read_or_none(store, path))
 
     def _expect_there(
-        self, store: FolderStore, each: Touched, path: str, etag: str | None
+        self, store: FolderStore, touched: Touched, path: str, etag: str | None
     ) -> File | None:
         """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
         if etag is None:
             if os.path.lexists(os.path.join(store.root, path)):
                 return None
-            raise self._blocked(each, path)
-        file = self._file(store, each.project, path)
+            raise self._blocked(touched, path)
+        file = self._file(store, touched.project, path)
         # Counts of reads written since are no other text
-        for fold in self._folds.get((each.project, path), ()):
+        for fold in self._folds.get((touched.project, path), ()):
             if fold.old == etag:
                 etag = fold.new or etag
         if file is not None and file.etag == etag:
@@ -254,42 +285,47 @@ class Undo:
         # Perhaps only an undo's marks tell the file from the text with this etag; they go on with
         # the memory.
         if file:
-            marks = self._marks(each.project, path, file)
+            marks = self._marks(touched.project, path, file)
         else:
             marks = []
         for number in range(len(marks)):
             if file and sha256(_marked(file.data, marks[:number])) == etag:
                 self._carried[os.path.basename(path)] = marks[number:]
                 return file
-        raise self._blocked(each, path)
+        raise self._blocked(touched, path)
 
-    def _expect_free(self, store: FolderStore, each: Touched) -> None:
-        step = self._steps.get((each.project, each.path))
+    def _expect_free(self, store: FolderStore, touched: Touched) -> None:
+        step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == "remove"
         else:
-            is_free = not os.path.lexists(os.path.join(store.root, each.path))
+            is_free = not os.path.lexists(os.path.join(store.root, touched.path))
         if not is_free:
-            raise self._blocked(each, each.path)
+            raise self._blocked(touched, touched.path)
 
-    def _blocked(self, each: Touched, path: str) -> CannotUndo:
+    def _blocked(self, touched: Touched, path: str) -> CannotUndo:
         """That something is in the way: which change put it there, unless it is not the caller's to
         know.
         """
-        file = read_or_none(self._store(each), path)
+        file = read_or_none(self._store(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
-            name = os.path.join(each.root or each.project, path)
+            name = os.path.join(touched.root or touched.project, path)
             return self._refusal(f"the path {name} cannot be used")
         return blocked(
-            self._done, self._later, each.project, path, each.root, is_visible=self._is_visible
+            self._done,
+            self._later,
+            touched.project,
+            path,
+            touched.root,
+            is_visible=self._is_visible,
         )
 
-    def _kept_text(self, each: Touched) -> bytes:
-        if not each.kept or each.old is None:
+    def _kept_text(self, touched: Touched) -> bytes:
+        if not touched.kept or touched.old is None:
             raise self._refusal(PASSING)
-        name = f"{each.project}/{each.path}"
+        name = f"{touched.project}/{touched.path}"
         try:
-            return self._engine.home.history.text(each.old, name)
+            return self._engine.home.history.text(touched.old, name)
         except NotFound:
             raise self._refusal(f"the text of {name} is no longer kept") from None
 
@@ -303,14 +339,14 @@ def _marked(data: bytes, marks: list[str]) -> bytes:
 
 
 def is_upkeep(change: Change) -> bool:
-    """Whether a change is none somebody made or would take back: folded counts, entries past their
+    """Whether nobody made a change, or would take it back: folded counts, entries past their
     time to live.
     """
     return change.verb == FOLD or (change.verb == EXPIRE and change.project == ENTRIES)
 
 
 def is_blank(change: Change) -> bool:
-    """Whether a line only stands for a change of what was erased."""
+    """Whether a line only takes the place of a change of what was erased."""
     return change.verb == ERASE and not change.details
 
 

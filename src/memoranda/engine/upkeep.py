@@ -42,8 +42,8 @@ T = TypeVar("T")
 
 FOLDED_AT_ONCE = 100
 INGEST = "ingest"
+# The folder of the archive for notes of other projects.
 _ARCHIVED_NOTES = "knowledge"
-"""The folder of the archive for notes of other projects."""
 SOURCE_REF = "source_ref"
 SOURCE_ROOT = "source_root"
 SOURCE_HASH = "source_hash"
@@ -73,10 +73,12 @@ class Upkeep:
     @verb
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
-        found = self._index.links.targets(sorted(info.row for info in infos))
+        targets_by_row = self._index.links.targets(sorted(info.row for info in infos))
         return {
             info.row: tuple(
-                each for each in dict.fromkeys(found.get(info.row, ())) if each not in info.links
+                target
+                for target in dict.fromkeys(targets_by_row.get(info.row, ()))
+                if target not in info.links
             )
             for info in infos
         }
@@ -93,10 +95,10 @@ class Upkeep:
     def put(self, records: Sequence[Record], verb: str) -> None:
         """Store records as one change; one whose id a memory has takes its place, the old text goes
         to the history. Raises InvalidInput, Locked."""
-        taken: set[str] = set()
+        taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
-                self._put_record(change, record, self._known(record.id), taken)
+                self._put_record(change, record, self._known(record.id), taken_paths)
 
     @verb
     def is_there(self, identity: str) -> bool:
@@ -105,13 +107,13 @@ class Upkeep:
         return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
 
     def _known(self, identity: str) -> NoteInfo | None:
-        found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
-        return next((info for info in found if self.memory.sees(info.scope)), None)
+        notes_found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
+        return next((info for info in notes_found if self.memory.sees(info.scope)), None)
 
     def _put_record(
-        self, change: Transaction, record: Record, before: NoteInfo | None, taken: set[str]
+        self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
     ) -> None:
-        """Write a record, new or in place of `before`; `taken` are the lower-cased paths this
+        """Write a record, new or in place of `before`; `taken_paths` are the lower-cased paths this
         change uses.
         """
         record = replace(
@@ -131,8 +133,10 @@ class Upkeep:
             return
         writing.new_scope(self.memory, data, identity=record.id)
         name = links.memory_file_name(record.content, writing.plain_id(record.id))
-        path = writing.free_path(self.memory, project, record.category, name, record.id, taken)
-        taken.add(path.lower())
+        path = writing.free_path(
+            self.memory, project, record.category, name, record.id, taken_paths
+        )
+        taken_paths.add(path.lower())
         if change.verb == "ingest":
             origin = str(record.further.get("source_ref") or "")
         else:
@@ -147,14 +151,14 @@ class Upkeep:
         raises, a fifth Conflict included.
         """
         refs = list(refs)
-        left = 5
+        tries_left = 5
         while True:
             infos = list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
-            left -= 1
+            tries_left -= 1
             try:
                 return run(infos)
             except (Conflict, NotFound):
-                if not left:
+                if not tries_left:
                     raise
 
     def change(
@@ -182,12 +186,12 @@ class Upkeep:
         touch: bool = True,
     ) -> list[NoteInfo]:
         """As `change`, for several memories, each with its category, as one change: all or none."""
-        taken: set[str] = set()
+        taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
-                wanted = dict(keys) | ({"category": _checked(category)} if category else {})
+                new_keys = dict(keys) | ({"category": _checked(category)} if category else {})
                 folder = category or info.category or INBOX
-                self._set(change, info, wanted, info.project, folder, taken, touch=touch)
+                self._set(change, info, new_keys, info.project, folder, taken_paths, touch=touch)
         return self._written(change)
 
     def _set(
@@ -197,21 +201,21 @@ class Upkeep:
         keys: Mapping[str, Any],
         project: str = "",
         category: str = "",
-        taken: set[str] | None = None,
+        taken_paths: set[str] | None = None,
         *,
         touch: bool = False,
     ) -> None:
         """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
         `category` in that folder of `project`."""
         file, text = self._as_read(info)
-        wanted = dict(keys)
+        new_keys = dict(keys)
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
-            wanted = writing.pinned_down(info) | wanted
-        wanted |= {"updated_at": stamp(self.memory.clock())} if touch else {}
-        data = writing.with_keys(info, text, wanted)
+            new_keys = writing.pinned_down(info) | new_keys
+        new_keys |= {"updated_at": stamp(self.memory.clock())} if touch else {}
+        data = writing.with_keys(info, text, new_keys)
         if category:
             writing.place_memory(
-                self.memory, change, info, file, data, project, category, info.scope, taken
+                self.memory, change, info, file, data, project, category, info.scope, taken_paths
             )
         else:
             change.put(info.project, info.path, data, old=file, scope=info.scope)
@@ -254,7 +258,10 @@ class Upkeep:
         what the index knows of all then. Raises Conflict, InvalidInput for an entity of a graph
         file, Locked, NotFound."""
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
-        about = (live[0].project, live[0].path) if live else None
+        if live:
+            about = (live[0].project, live[0].path)
+        else:
+            about = None
         with self.memory.change("archive", about, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
@@ -293,7 +300,7 @@ class Upkeep:
         return self._after(change, infos)
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
-        """The header keys that change when a note is pinned, or not any more."""
+        """The header keys that change when a note is pinned or unpinned."""
         if self.engine.store(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
         if (info.header.get("pinned") is True) == pinned:
@@ -302,12 +309,12 @@ class Upkeep:
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""
-        written = {each.id: each for each in self._written(change)}
+        written = {note_written.id: note_written for note_written in self._written(change)}
         return [written.get(info.id, info) for info in infos]
 
     @verb
     def uses(self) -> dict[str, datetime]:
-        """When memories were last used, by id, as far as the ledger says and their header does
+        """When memories were last used, by id, so far as the ledger says and their header does
         not yet.
         """
         return {
@@ -319,10 +326,10 @@ class Upkeep:
     def link(self, a: NoteInfo, b: NoteInfo) -> list[NoteInfo]:
         """Link two memories both ways; returns those written. Raises Conflict, Locked, NotFound."""
         with self.memory.change("link", (CATEGORY_PROJECT, a.path), fresh=False) as change:
-            for info, other in ((a, b), (b, a)):
+            for info, partner in ((a, b), (b, a)):
                 self._as_read(info)
-                if other.id not in info.links:
-                    self._set(change, info, writing.linked_keys(info, other), touch=True)
+                if partner.id not in info.links:
+                    self._set(change, info, writing.linked_keys(info, partner), touch=True)
         return self._written(change)
 
     @verb
@@ -351,18 +358,22 @@ class Upkeep:
         with self.memory.change("merge", fresh=False) as change:
             gone_file, _ = self._as_read(other)
             files = (survivor, self._as_read(survivor)[0]), (other, gone_file)
-            kept, gone = (
+            kept_names, gone_names = (
                 names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in files
             )
             # What wikilinks could call the other memory by and not the survivor: they shall find
             # the survivor.
-            known = {fold_title(name[:TITLE_CUT]) for name in kept}
+            kept_titles = {fold_title(name[:TITLE_CUT]) for name in kept_names}
             calls = {
                 fold_title(name): name
-                for name in (each.lstrip("#").strip()[:TITLE_CUT] for each in gone[::-1])
+                for name in (
+                    name_line.lstrip("#").strip()[:TITLE_CUT] for name_line in gone_names[::-1]
+                )
             }
             new_names = [
-                name for folded, name in reversed(calls.items()) if folded and folded not in known
+                name
+                for folded, name in reversed(calls.items())
+                if folded and folded not in kept_titles
             ]
             keys, category = _merged(
                 survivor, other, new_names, self.engine.reads.counts([other.id])[other.id]
@@ -388,9 +399,11 @@ class Upkeep:
             for step in change.steps
             if step.do == "put" and step.project != PRIVATE
         ]
-        found = [self._index.notes.get(*place) or self.memory.find_ref(place) for place in places]
-        self.engine.count_pending_reads(found)
-        return found
+        notes_written = [
+            self._index.notes.get(*place) or self.memory.find_ref(place) for place in places
+        ]
+        self.engine.count_pending_reads(notes_written)
+        return notes_written
 
     def _as_read(self, info: NoteInfo) -> tuple[File, str]:
         """The memory's bytes and text, as long as they are what `info` says. Raises Conflict,
@@ -466,37 +479,39 @@ def _count(info: NoteInfo) -> int:
 
 
 def _merged(
-    survivor: NoteInfo, other: NoteInfo, names: Sequence[str], pending: int
+    survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category. `names` are those only the other had; so
     many `pending` reads of it are still in the log."""
-    both = (survivor, other)
-    pair = (survivor.id, other.id)
+    both = (survivor, merged_note)
+    pair = (survivor.id, merged_note.id)
 
     def joined(key: str) -> list[str] | object:
         ids = [
-            one
-            for each in both
-            for one in writing.id_list(each.header.get(key), single=key == "supersedes")
+            older_id
+            for note_or_id in both
+            for older_id in writing.id_list(note_or_id.header.get(key), single=key == "supersedes")
         ]
-        return [each for each in dict.fromkeys(ids) if each not in pair] or REMOVE
+        return [note_or_id for note_or_id in dict.fromkeys(ids) if note_or_id not in pair] or REMOVE
 
     tags: dict[str, str] = {}
-    for tag in (*survivor.tags, *other.tags):
+    for tag in (*survivor.tags, *merged_note.tags):
         tags.setdefault(tag.casefold(), tag)
     merged = [
         *writing.id_list(survivor.header.get("merged")),
-        other.id,
-        *writing.id_list(other.header.get("merged")),
+        merged_note.id,
+        *writing.id_list(merged_note.header.get("merged")),
     ]
     keys: dict[str, Any] = {
         "tags": list(tags.values()) or REMOVE,
         "links": [
-            each for each in dict.fromkeys([*survivor.links, *other.links]) if each not in pair
+            note_or_id
+            for note_or_id in dict.fromkeys([*survivor.links, *merged_note.links])
+            if note_or_id not in pair
         ]
         or REMOVE,
-        "access_count": _count(survivor) + _count(other) + pending,
-        "created_at": min(survivor.created, other.created, key=parse_stamp),
+        "access_count": _count(survivor) + _count(merged_note) + pending,
+        "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
         "merged": list(dict.fromkeys(merged)),
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "expires_at": None,
@@ -505,12 +520,13 @@ def _merged(
     # For as long as either is valid; both end at the same time
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(
-            str(each.header.get("valid_from") or each.date or each.created) for each in both
+            str(note_or_id.header.get("valid_from") or note_or_id.date or note_or_id.created)
+            for note_or_id in both
         )
-    if survivor.expires and other.expires and "inbox" == survivor.phase == other.phase:
-        keys["expires_at"] = max(survivor.expires, other.expires, key=parse_stamp)
-    in_inbox = survivor.phase == "inbox" and other.phase != "inbox"
-    category = (other.category if in_inbox else survivor.category) or "inbox"
+    if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
+        keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
+    in_inbox = survivor.phase == "inbox" and merged_note.phase != "inbox"
+    category = (merged_note.category if in_inbox else survivor.category) or "inbox"
     if in_inbox:
         keys |= {"phase": "organized", "category": category}
     return keys, category
@@ -521,7 +537,7 @@ class IngestedTexts:
     """The texts and files that memories the caller sees were made from. `hashes` counts the
     memories that have a text, by its SHA-256: the one they hold and the one they were made from.
     `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories
-    that were removed, as far as the history holds them."""
+    that were removed, if the history holds them."""
 
     hashes: Counter[str] = field(default_factory=Counter)
     refs: dict[str, NoteInfo] = field(default_factory=dict)
@@ -536,7 +552,7 @@ class IngestedTexts:
         self.hashes.update(texts)
         self.hashes.subtract(before)
         self.texts[identity] = texts
-        return frozenset(each for each in before if not self.hashes[each])
+        return frozenset(text_hash for text_hash in before if not self.hashes[text_hash])
 
 
 class Ingested:
@@ -550,46 +566,50 @@ class Ingested:
     def known(self) -> IngestedTexts:
         """What is known now: one pass over the memories, one over the history."""
         upkeep = Upkeep(self.memory)
-        known = IngestedTexts()
+        texts_known = IngestedTexts()
         merged = set[str]()
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
-                known.hold(
+                texts_known.hold(
                     info.id, frozenset(_texts_of(content_of(self.memory, info), info.header))
                 )
                 if isinstance(ref := info.header.get(SOURCE_REF), str):
-                    known.refs.setdefault(ref, info)
+                    texts_known.refs.setdefault(ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
-            known.change = self.engine.home.history.last
+            texts_known.change = self.engine.home.history.last
         history = self.engine.home.history
-        done = set[str]()
+        finished = set[str]()
         for change in history.changes():
-            here = [file for file in change.files if file.project in MEMORY_PROJECTS]
-            put = {each.path.rpartition("/")[2] for each in here if each.do == "put"}
-            for each in here:
-                is_moved = each.path.rpartition("/")[2] in put
+            memory_files = [file for file in change.files if file.project in MEMORY_PROJECTS]
+            put = {
+                touched.path.rpartition("/")[2] for touched in memory_files if touched.do == "put"
+            }
+            for touched in memory_files:
+                is_moved = touched.path.rpartition("/")[2] in put
                 if (
-                    each.do != "remove"
+                    touched.do != "remove"
                     or is_moved
-                    or not (each.kept and each.old and self.memory.sees(each.scope))
+                    or not (touched.kept and touched.old and self.memory.sees(touched.scope))
                 ):
                     continue
-                if each.old in done:
+                if touched.old in finished:
                     continue
-                done.add(each.old)
+                finished.add(touched.old)
                 # damaged, or no memory
                 with suppress(NotFound, StorageError, ValueError):
-                    text = history.text(each.old, each.path).decode()
+                    text = history.text(touched.old, touched.path).decode()
                     yaml_text, body_at = frontmatter.split(text)
                     header = frontmatter.parse(yaml_text or "")
                     identity = str(header.get("id"))
-                    if identity in known.texts:
+                    if identity in texts_known.texts:
                         # Moved since, or brought back
                         continue
-                    known.gone_hashes.update(_texts_of(text[body_at:].removesuffix("\n"), header))
+                    texts_known.gone_hashes.update(
+                        _texts_of(text[body_at:].removesuffix("\n"), header)
+                    )
                     if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
-                        known.gone_refs.add(ref)
-        return known
+                        texts_known.gone_refs.add(ref)
+        return texts_known
 
     @verb
     def store(
@@ -611,10 +631,10 @@ class Ingested:
                 if any(change.verb == INGEST for change in later):
                     now = self.known()
                     records = [
-                        each
-                        for each in batch
-                        if each.further[SOURCE_REF] not in now.refs
-                        and not now.hashes[each.further[SOURCE_HASH]]
+                        item
+                        for item in batch
+                        if item.further[SOURCE_REF] not in now.refs
+                        and not now.hashes[item.further[SOURCE_HASH]]
                     ]
                 if records:
                     Upkeep(self.memory).put(records, INGEST)
@@ -626,5 +646,5 @@ class Ingested:
 
 def _texts_of(content: str, header: dict[str, Any]) -> Iterator[str]:
     yield sha256(content.encode("utf-8", "surrogatepass"))
-    if isinstance(taken := header.get(SOURCE_HASH), str):
-        yield taken
+    if isinstance(text_hash := header.get(SOURCE_HASH), str):
+        yield text_hash

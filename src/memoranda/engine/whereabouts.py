@@ -13,8 +13,8 @@ from memoranda.ledger.change import Change
 from memoranda.note.model import MEMORY_PROJECTS
 
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
+# Places a note is followed through: a circle of moves ends there.
 _MOST_MOVES = 20
-"""Places a note is followed through: a circle of moves ends there."""
 
 Place = tuple[str, str]
 """A project, and a path in it."""
@@ -48,7 +48,7 @@ def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 
 
 def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
-    """The memory whose id is in the name of its file, wherever it lies."""
+    """The memory whose id is in the name of its file, wherever it is."""
     match = _ID_IN_NAME.search(place[1])
     if match is None or place[0] not in MEMORY_PROJECTS:
         return None

@@ -40,14 +40,13 @@ WARN = "warn"
 REDACT = "redact"
 REFUSE = "refuse"
 _RESTORING = ("undo", "restore")
+# Verbs that replace a note's text as a whole.
 _WHOLE = ("write", "overwrite", "create")
-"""Verbs that replace a note's text as a whole."""
 _UNKNOWN = Provenance()
 _SLACK = timedelta(days=1)
+# Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
+# those.
 _OF_OTHERS = frozenset(("delete", "undo"))
-"""Verbs that write nothing new, but into notes the agent does not see: their sizes would tell of
-those.
-"""
 
 
 class Gate:
@@ -65,15 +64,15 @@ class Gate:
         if self._rules is None:
             from memoranda.text.gate import default_rules
 
-            found = default_rules()
+            gate_rules = default_rules()
             name = self._settings.gate_rules
             if name is not None:
                 try:
-                    found = found.with_file(self._root / name)
+                    gate_rules = gate_rules.with_file(self._root / name)
                 except (OSError, ValueError) as error:
                     why = getattr(error, "strerror", None) or str(error)
                     raise ConfigFileError("gate.rules", f"{name}: {why}") from None
-            self._rules = found
+            self._rules = gate_rules
         return self._rules
 
     def suspicious(self, text: str) -> tuple[str, ...]:
@@ -82,13 +81,13 @@ class Gate:
             return ()
         from memoranda.text.gate import SUSPICIOUS, default_rules
 
-        known = default_rules()
+        gate_rules = default_rules()
         # Writing says so; reading goes on
         with suppress(ConfigFileError):
-            known = self.rules()
-        found = known.find(text, SUSPICIOUS)
-        if found:
-            return tuple(dict.fromkeys(each.rule.id for each in found))
+            gate_rules = self.rules()
+        findings = gate_rules.find(text, SUSPICIOUS)
+        if findings:
+            return tuple(dict.fromkeys(finding.rule.id for finding in findings))
         return ()
 
     def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
@@ -102,18 +101,18 @@ class Gate:
             is_memory = step.project == CATEGORY_PROJECT
             if step.do == "put" and step.data is not None and step.project != PRIVATE:
                 text = step.data.decode("utf-8", "replace")
-                old = (each.old.data for each in steps if isinstance(each.old, File))
+                old = (this_step.old.data for this_step in steps if isinstance(this_step.old, File))
                 # A memory's file name begins with its first line, so it is named by its id.
                 if is_memory:
                     place = f"memory {step.path.removesuffix('.md')[-8:]}"
                 else:
                     place = f"{step.project}/{step.path}"
-                found = self.check(text, place, is_owner, notices, old)
-                if found:
+                problem = self.check(text, place, is_owner, notices, old)
+                if problem:
                     from memoranda.note import edit, frontmatter, links
                     from memoranda.text.gate import redact
 
-                    new = redact(text, found)
+                    new = redact(text, problem)
                     # Its hash and a new one's file name follow its content
                     if is_memory:
                         header_text, body_at = frontmatter.split(new)
@@ -130,11 +129,11 @@ class Gate:
             is_named = step.do != SET and not step.old and not is_memory
             name = step.to or (step.path if is_named else "")
             if name and (
-                found := self.check(
+                problem := self.check(
                     name, f"a file of {step.project}", is_owner, notices, where="its name"
                 )
             ):
-                raise SecretRefused(found[0].rule.id, found[0].rule.why, "its name")
+                raise SecretRefused(problem[0].rule.id, problem[0].rule.why, "its name")
         return notices
 
     def check(
@@ -149,7 +148,7 @@ class Gate:
         """The secrets to be redacted in `text`, which is about to be written at `place`; those in
         `old` do not count.
 
-        Raises SecretRefused where they are refused, or stand where nothing can be redacted. `where`
+        Raises SecretRefused where they are refused, or are where nothing can be redacted. `where`
         [the line] says where they are.
         """
         from memoranda.text.gate import SECRET
@@ -159,36 +158,36 @@ class Gate:
         else:
             mode = self._settings.gate_secrets
         if mode == ALLOW:
-            found = []
+            findings = []
         else:
-            found = self.rules().find(text, SECRET)
-        if not found:
+            findings = self.rules().find(text, SECRET)
+        if not findings:
             return []
-        known = [each.decode("utf-8", "replace") for each in old]
-        found = [
-            each
-            for each in found
-            if not any(text[each.start : each.end] in before for before in known)
+        old_texts = [item.decode("utf-8", "replace") for item in old]
+        findings = [
+            item
+            for item in findings
+            if not any(text[item.start : item.end] in before for before in old_texts)
         ]
         body_at = _body_at(text)
-        for each in found:
-            row = text.count("\n", body_at, each.start) + 1
-            rule = each.rule
-            is_header = each.start < body_at
+        for item in findings:
+            row = text.count("\n", body_at, item.start) + 1
+            rule = item.rule
+            is_header = item.start < body_at
             at = where or ("its title or header" if is_header else f"line {row}")
             if mode == REFUSE or (mode == REDACT and is_header):
                 raise SecretRefused(rule.id, rule.why, at)
             if mode == REDACT:
-                done = "redacted"
+                outcome = "redacted"
             else:
-                done = "written all the same"
+                outcome = "written all the same"
             if not is_header:
-                shown = f"{place}, {at}"
+                where_shown = f"{place}, {at}"
             else:
-                shown = f"a note of {place.partition('/')[0]}, {at}"
-            notices.append(f"{shown}: looks like {rule.why} (rule {rule.id}); {done}")
+                where_shown = f"a note of {place.partition('/')[0]}, {at}"
+            notices.append(f"{where_shown}: looks like {rule.why} (rule {rule.id}); {outcome}")
         if mode == REDACT:
-            return found
+            return findings
         return []
 
 
@@ -225,8 +224,8 @@ class DayUse:
         if not self._begins <= now < self._ends or self._last > history.last:
             day = now.astimezone(settings.zone).date()
             self._begins, self._ends = (
-                to_utc(datetime.combine(each, time()), settings.zone)
-                for each in (day, day + timedelta(days=1))
+                to_utc(datetime.combine(day_looked_at, time()), settings.zone)
+                for day_looked_at in (day, day + timedelta(days=1))
             )
             self._last = 0
             self._agents = {}
@@ -262,7 +261,10 @@ def check_limits(
     puts = [step for step in steps if step.do == "put" and step.data is not None]
     for step in puts:
         size = len(step.data or b"")
-        before = len(step.old.data) if step.old else 0
+        if step.old:
+            before = len(step.old.data)
+        else:
+            before = 0
         if settings.note_bytes and size > max(settings.note_bytes, before):
             raise LimitExceeded(
                 f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
@@ -292,20 +294,20 @@ def sign(
     index: Index,
     history: History,
 ) -> None:
-    """Note in each `put` what the journal is to say of where its text comes from, besides the
+    """Note in each `put` what the journal will say of where its text comes from, in addition to the
     caller (`Touched.by`).
 
     `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from
     `made_from`.
     """
     puts = [step for step in steps if step.do == "put" and step.data is not None]
-    gone = [step for step in steps if step.do == "remove" and step.old is not None]
+    removed_steps = [step for step in steps if step.do == "remove" and step.old is not None]
     if verb in IMPORTING:
-        own = "import"
+        own_trust = "import"
     elif agent is None:
-        own = "owner"
+        own_trust = "owner"
     else:
-        own = "agent"
+        own_trust = "agent"
     for step in puts:
         if verb in _RESTORING:
             assert step.data is not None
@@ -315,27 +317,35 @@ def sign(
                 continue
         if verb in _WHOLE:
             continue
-        moved = _moved_by(steps, step) if verb == "move" else None
+        if verb == "move":
+            moved = _moved_by(steps, step)
+        else:
+            moved = None
         if moved is not None:
             # Only its links are other ones
             step.by = _known(index, moved).row()
             continue
-        before = [_known(index, step)] if step.old else []
+        if step.old:
+            before = [_known(index, step)]
+        else:
+            before = []
         body = _body(step.data)
         # Perhaps the same note under another path, in the archive or out of it
         if step.old is None:
             before = [
-                _known(index, each) for each in gone if each.old and _body(each.old.data) == body
+                _known(index, item)
+                for item in removed_steps
+                if item.old and _body(item.old.data) == body
             ]
         if verb == "merge":
-            before += [_known(index, each) for each in gone]
+            before += [_known(index, item) for item in removed_steps]
         elif before and verb != "edit" and (step.old is None or _body(step.old.data) == body):
             step.by = before[0].row()
             continue
         trust = least(
-            own, *(each.trust for each in (*before, *(made_from if step.old is None else ())))
+            own_trust, *(item.trust for item in (*before, *(made_from if step.old is None else ())))
         )
-        if trust != own:
+        if trust != own_trust:
             step.by = (step.by or {}) | {"trust": trust}
 
 
@@ -345,7 +355,9 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
     if step.old is not None:
         return step
     following = steps[steps.index(step) + 1 :][:1]
-    return next((each for each in following if each.do == "remove" and each.old), None)
+    return next(
+        (next_step for next_step in following if next_step.do == "remove" and next_step.old), None
+    )
 
 
 def _known(index: Index, step: Step) -> Provenance:

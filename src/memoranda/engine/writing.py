@@ -145,16 +145,18 @@ def place_memory(
     project: str,
     category: str,
     scope: str,
-    taken: set[str] | None = None,
+    taken_paths: set[str] | None = None,
 ) -> None:
     """Put `data` in place of a memory's file, read as `file`; into another category's folder of
-    `project` (the archive is one) if need be. `taken`: the lower-cased paths this change uses."""
+    `project` (the archive is one) if need be. `taken_paths`: the lower-cased paths this change uses."""
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return
-    path = free_path(session, project, category, info.path.rpartition("/")[2], info.id, taken or ())
-    if taken is not None:
-        taken.add(path.lower())
+    path = free_path(
+        session, project, category, info.path.rpartition("/")[2], info.id, taken_paths or ()
+    )
+    if taken_paths is not None:
+        taken_paths.add(path.lower())
     change.put(project, path, data, mode=file.mode, scope=scope)
     change.remove(info.project, info.path, file, scope=info.scope)
 
@@ -165,7 +167,7 @@ def free_path(
     category: str,
     name: str,
     identity: str,
-    taken: Collection[str] = (),
+    taken_paths: Collection[str] = (),
 ) -> str:
     """Where a memory goes, with the whole id in its name should the usual one be taken, also by
     this change.
@@ -173,11 +175,11 @@ def free_path(
     plain = plain_id(identity)
     root = session.engine.store(project).root
     names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
-    paths = (f"{category}/{each}" for each in names)
+    paths = (f"{category}/{this_name}" for this_name in names)
     return next(
         path
         for path in paths
-        if path.lower() not in taken and not os.path.lexists(os.path.join(root, path))
+        if path.lower() not in taken_paths and not os.path.lexists(os.path.join(root, path))
     )
 
 
@@ -194,11 +196,11 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
     """What a hand-made file says only by its place and its times, as keys: else a job would change
     it.
     """
-    said = {"id": info.id, "source": info.source, "created_at": info.created}
+    identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
     return {
         key: value
-        for key, value in said.items()
+        for key, value in identity_keys.items()
         if value and not (has_date if key == "created_at" else info.header.get(key))
     }
 
@@ -207,25 +209,31 @@ def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteI
     """Remove the notes' files, and the ids of memories from the `links` of the others."""
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
-    gone = {(info.project, info.path) for info, _ in removed}
+    gone_places = {(info.project, info.path) for info, _ in removed}
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
-    linking = {other.row: other for id in ids for other in session.index.notes.holding_link(id)}
-    for other in linking.values():
-        if (other.project, other.path) not in gone:
+    linking = {
+        linking_note.row: linking_note
+        for id in ids
+        for linking_note in session.index.notes.holding_link(id)
+    }
+    for linking_note in linking.values():
+        if (linking_note.project, linking_note.path) not in gone_places:
             # A locked or unreadable note keeps its link; doctor names it as dangling
             with suppress(MemorandaError):
-                file, text = editable(session, other)
-                set_keys(session, change, other, links_without(other, *ids), file, text)
+                file, text = editable(session, linking_note)
+                set_keys(
+                    session, change, linking_note, links_without(linking_note, *ids), file, text
+                )
 
 
-def linked_keys(info: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-    """The header keys of a memory once it links to `other`; the pair is not unwanted any more."""
+def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
+    """The header keys of a memory once it links to `partner`; the pair is not unwanted any more."""
     from memoranda.note.frontmatter import REMOVE
 
-    keys: dict[str, Any] = {"links": [*info.links, other.id]}
+    keys: dict[str, Any] = {"links": [*info.links, partner.id]}
     unlinked = id_list(info.header.get("unlinked"))
-    if other.id in unlinked:
-        keys["unlinked"] = [each for each in unlinked if each != other.id] or REMOVE
+    if partner.id in unlinked:
+        keys["unlinked"] = [note_id for note_id in unlinked if note_id != partner.id] or REMOVE
     return keys
 
 
@@ -241,7 +249,7 @@ def id_list(value: Any, single: bool = False) -> list[str]:
     if single and isinstance(value, str):
         return [value]
     if isinstance(value, list):
-        return [str(each) for each in value]
+        return [str(item) for item in value]
     return []
 
 
@@ -260,19 +268,27 @@ def new_scope(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
-    scope_before = scope_of(old) if old is not None else GLOBAL
-    scope = scope_before if scope_before != GLOBAL else scope
+    if old is not None:
+        scope_before = scope_of(old)
+    else:
+        scope_before = GLOBAL
+    if scope_before != GLOBAL:
+        scope = scope_before
+    else:
+        scope = scope
     if session.agent is None:
         return scope
     from memoranda.note.frontmatter import split
 
-    front, front_before = (split(each.decode("utf-8", "replace"))[0] for each in (data, old or b""))
+    front, front_before = (
+        split(data_bytes.decode("utf-8", "replace"))[0] for data_bytes in (data, old or b"")
+    )
     if front is None or front == front_before:
         return scope
     note = _header(data)
     before = _header(old or b"")
-    known = (before.id if before.own_id else None, identity)
-    if note.own_id and note.id not in known:
+    known_identity = (before.id if before.own_id else None, identity)
+    if note.own_id and note.id not in known_identity:
         raise InvalidInput(
             "The frontmatter key `id` is given by the memory, not by an agent. Leave it out."
         )

@@ -23,7 +23,7 @@ class Face:
 
     `module`: below memoranda.faces, with a function `toolset`. `file`: the declarations of its
     tools, in texts/. `prefix`: what goes before their names there. `project`: the one it is about,
-    None for any. `presets`: the servers it stands in for. `is_in_all`: it is one of `all`.
+    None for any. `presets`: the servers it replaces. `is_in_all`: it is one of `all`.
     """
 
     name: str
@@ -62,7 +62,7 @@ FACES = {
 """All toolsets by name. Every other list of toolsets and presets is made of this one."""
 TOOLSETS = tuple(FACES)
 ALL = tuple(face.name for face in FACES.values() if face.is_in_all)
-"""What `all` stands for."""
+"""What `all` means."""
 PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
 """The servers that can be stood in for."""
 DEFAULT_TOOLSETS = ("memory", "notes")
@@ -79,7 +79,7 @@ def tool_names(names: Sequence[str]) -> list[str]:
 
 
 def expand(names: Sequence[str]) -> list[str]:
-    """The toolsets these names stand for (`all` = every one of ALL), each once. Raises InvalidInput
+    """The toolsets these names mean (`all` = every one of ALL), each once. Raises InvalidInput
     for an unknown name."""
     unknown = {*names} - {*TOOLSETS, "all"}
     if unknown:
@@ -87,7 +87,7 @@ def expand(names: Sequence[str]) -> list[str]:
             f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.'
         )
     return list(
-        dict.fromkeys(each for name in names for each in (ALL if name == "all" else (name,)))
+        dict.fromkeys(toolset for name in names for toolset in (ALL if name == "all" else (name,)))
     )
 
 
@@ -106,13 +106,13 @@ def registry(
     InvalidInput for an unknown name."""
     from memoranda.faces.tool import Registry
 
-    wanted = expand(names)
+    toolset_names = expand(names)
     options: dict[str, dict[str, Any]] = {
         "memory": {
             "create_existing": settings.create_existing,
             "instructions": settings.instructions,
             "view_max_characters": settings.view_max_characters,
-            "with_notes": "notes" in wanted,
+            "with_notes": "notes" in toolset_names,
         },
         "notes": {"agents_may_add_projects": settings.agents_may_add_projects},
         "graph": {"like": like, "reply_chars": settings.graph_reply_chars, "open_graph": graphs},
@@ -126,7 +126,7 @@ def registry(
         "agent": {},
     }
     toolsets = []
-    for name in wanted:
+    for name in toolset_names:
         module = import_module(f"memoranda.faces.{FACES[name].module}")
         toolset = module.toolset(**options[name])
         if manners and name in manners:

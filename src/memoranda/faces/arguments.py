@@ -85,8 +85,10 @@ class Contract:
             values["text"] = repair_surrogates(str(value))[:_CUT]
         template = self.wording[key]
         if "{json}" in template:
-            shown = json.dumps(value, ensure_ascii=True, default=str)
-            values["json"] = shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
+            value_text = json.dumps(value, ensure_ascii=True, default=str)
+            values["json"] = (
+                value_text if len(value_text) <= _SHOWN else value_text[: _SHOWN - 3] + "..."
+            )
         return InvalidInput(
             self.prefix + template.format(**values, found=_FOUND.get(type(value), "object"))
         )
@@ -153,13 +155,13 @@ class _Checker:
                 self.shown[target] = name
         return renamed
 
-    def object(self, given: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
+    def object(self, arguments: Arguments, schema: Mapping[str, Any], path: str) -> Arguments:
         """The checked arguments of an object at `path` ("" = the call's own). Raises InvalidInput."""
         properties = schema["properties"]
         required = schema.get("required", ())
         present = {
             name: value
-            for name, value in given.items()
+            for name, value in arguments.items()
             if name in properties and not self._is_absent(value, name in required)
         }
         checked: Arguments = {}
@@ -167,15 +169,21 @@ class _Checker:
             if name in required and name not in present:
                 present[name] = checked[name] = ""
         for turn in self.rules.order:
-            for name in self._names_in_turn(turn, given, present, schema):
+            for name in self._names_in_turn(turn, arguments, present, schema):
                 if name in present:
-                    place = f"{path}.{name}" if path else self.shown.get(name, name)
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
                     checked[name] = self.value(present[name], properties.get(name), place)
                 elif name in required:
-                    place = f"{path}.{name}" if path else self.shown.get(name, name)
-                    raise self._missing(name, place, given, properties)
+                    if path:
+                        place = f"{path}.{name}"
+                    else:
+                        place = self.shown.get(name, name)
+                    raise self._missing(name, place, arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
-                    raise self._unknown(name, given, properties)
+                    raise self._unknown(name, arguments, properties)
         if len(checked) == len(properties):
             return checked
         defaults = {
@@ -265,7 +273,10 @@ class _Checker:
         is_small = minimum is not None and value < minimum
         is_large = maximum is not None and value > maximum
         if is_small or is_large:
-            key = "minimum" if maximum is None else "range"
+            if maximum is None:
+                key = "minimum"
+            else:
+                key = "range"
             raise self._error(key, name, value=value, minimum=minimum, maximum=maximum)
 
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
@@ -299,7 +310,9 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         return [part for part in parts if part]
     if coerce == "digits":
         is_whole_number = kind == "integer" and _DIGITS.fullmatch(text)
-        return int(text) if is_whole_number else value
+        if is_whole_number:
+            return int(text)
+        return value
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -90,14 +90,14 @@ def toolset(
     else:
         owner = ""
     names = ["protocol", "instructions", *(["finding"] if with_notes else [])]
-    told = "\n".join(text_file(f"memory-{name}.md") for name in names)
+    guide_text = "\n".join(text_file(f"memory-{name}.md") for name in names)
     guide = text_file("memory-guide.md") + (f"\n{owner}\n" if owner else "")
     prompt = Prompt(
         "memory_guide",
         "How to use the memory directory well, with examples.",
-        lambda memory, given: guide,
+        lambda memory, arguments: guide,
     )
-    return Toolset("memory", (tool,), told, closing=owner, prompts=(prompt,))
+    return Toolset("memory", (tool,), guide_text, closing=owner, prompts=(prompt,))
 
 
 @cache
@@ -190,28 +190,29 @@ class MemoryCommands:
         if total > MAX_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
-        wanted = None
+        line_range = None
         # Anything but exactly two integers is ignored
         with suppress(InvalidInput, ValueError, RecursionError):
-            span = json.loads(span) if isinstance(span, str) else span
+            if isinstance(span, str):
+                span = json.loads(span)
+            else:
+                span = span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
-            wanted = max(first, 1), total if last == -1 else min(last, total)
-        if wanted is not None:
-            first, last = wanted
+            line_range = max(first, 1), total if last == -1 else min(last, total)
+        if line_range is not None:
+            first, last = line_range
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        shown = total
+        lines_shown = total
         more = ""
         most = self.view_max_characters
         # As many whole lines as are allowed, at least one
         if most and len(text) > most:
-            shown = max(
+            lines_shown = max(
                 sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1
             )
-        if shown < total:
-            more = (
-                f"\n[lines 1-{shown} of {total}; see more with view_range [{shown + 1}, {total}]]"
-            )
-        return header + _numbered(lines[:shown], 1) + more
+        if lines_shown < total:
+            more = f"\n[lines 1-{lines_shown} of {total}; see more with view_range [{lines_shown + 1}, {total}]]"
+        return header + _numbered(lines[:lines_shown], 1) + more
 
     def _create(self, files: Files, args: Arguments) -> str:
         path = args["path"]
@@ -253,10 +254,12 @@ def _str_replace(files: Files, args: Arguments) -> str:
         with _worded(path):
             edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        shown = _cut(old)
-        text = f"No replacement was performed, old_str `{shown}` did not appear verbatim in {path}."
+        old_shown = _cut(old)
+        text = f"No replacement was performed, old_str `{old_shown}` did not appear verbatim in {path}."
         if error.found:
-            where = f"Multiple occurrences of old_str `{shown}` in lines: {_places(error.lines)}"
+            where = (
+                f"Multiple occurrences of old_str `{old_shown}` in lines: {_places(error.lines)}"
+            )
             text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
     lines = edited.text.split("\n")
@@ -274,10 +277,10 @@ def _cut(text: str) -> str:
 
 def _places(lines: Sequence[int]) -> str:
     """Numbers of lines; of very many the first ones."""
-    shown = ", ".join(map(str, lines[:_PLACES]))
+    line_numbers = ", ".join(map(str, lines[:_PLACES]))
     if len(lines) <= _PLACES:
-        return shown
-    return f"{shown}, and {len(lines) - _PLACES:,} more"
+        return line_numbers
+    return f"{line_numbers}, and {len(lines) - _PLACES:,} more"
 
 
 def _insert(files: Files, args: Arguments) -> str:
@@ -313,11 +316,11 @@ def _rename(files: Files, args: Arguments) -> str:
     for inside, path in ((source, old), (target, new)):
         with _worded(path):
             files.itself(inside)
-    own = {
+    own_errors = {
         Exists: f"The destination {new} already exists",
         NotFound: f"The path {old} does not exist",
     }
-    with _worded(new, own=own):
+    with _worded(new, own=own_errors):
         files.rename(source, target)
     return f"Successfully renamed {old} to {new}"
 
@@ -328,7 +331,7 @@ _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _
 def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
     r"""The arguments with paths as they are on disk where a listing shows them escaped.
 
-    `/memories/a\x07b.md` is a file whose name has the control character. Where there is none, the
+    `/memories/a\x07b.md` is a file whose name has the control character. Where it does not exist, the
     backslash is refused as any other.
     """
     paths: Arguments = {}
@@ -347,7 +350,10 @@ def _inside(path: str) -> str:
     """The path below /memories, checked on the text as given (contract 000a, 3)."""
     if any(bad in path for bad in "\0\n\r"):
         raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
-    rooted = path if path.startswith("/") else f"/{path}"
+    if path.startswith("/"):
+        rooted = path
+    else:
+        rooted = f"/{path}"
     # A backslash after the root is read as `/` only to refuse what it would climb to.
     if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
         raise InvalidInput(f"Path must start with /memories, got: {path}")
@@ -361,8 +367,10 @@ def _inside(path: str) -> str:
     parts = [part for part in rest.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            shown = f"{part[:60]}{'…' * (len(part) > 60)}"
-            raise InvalidInput(f"Invalid path: the name {shown} has more than {NAME_BYTES} bytes.")
+            part_shown = f"{part[:60]}{'…' * (len(part) > 60)}"
+            raise InvalidInput(
+                f"Invalid path: the name {part_shown} has more than {NAME_BYTES} bytes."
+            )
     inside = "/".join(parts)
     check_size(inside)
     return inside
@@ -381,7 +389,7 @@ def _existing_file(files: Files, path: str) -> str:
 
 @contextmanager
 def _worded(
-    path: str, what: str = "changed", own: dict[type[MemorandaError], str] | None = None
+    path: str, event: str = "changed", own: dict[type[MemorandaError], str] | None = None
 ) -> Iterator[None]:
     """Raises engine errors again in this tool's words, which `own` may replace for some of them.
     CountMismatch and LineOutOfRange pass, for their callers have the words."""
@@ -403,27 +411,27 @@ def _worded(
         if text:
             raise InvalidInput(text) from None
         text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
-        raise InvalidInput(text.format(path=path, what=what, error=error)) from None
+        raise InvalidInput(text.format(path=path, what=event, error=error)) from None
 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _list_level(files: Files, inside: str, shown: str, levels: int, rows: list[str]) -> None:
+def _list_level(files: Files, inside: str, path_shown: str, levels: int, rows: list[str]) -> None:
     for name, place in files.entries(inside):
         if place.kind == "folder":
-            rows.append(f"{_FOLDER_SIZE}\t{shown}/{flat(name)}/")
+            rows.append(f"{_FOLDER_SIZE}\t{path_shown}/{flat(name)}/")
             if levels > 1 and not place.link:
                 _list_level(
                     files,
                     f"{inside}/{name}" if inside else name,
-                    f"{shown}/{flat(name)}",
+                    f"{path_shown}/{flat(name)}",
                     levels - 1,
                     rows,
                 )
         else:
-            rows.append(f"{size(place.size)}\t{shown}/{flat(name)}")
+            rows.append(f"{size(place.size)}\t{path_shown}/{flat(name)}")
 
 
 def size(count: int) -> str:

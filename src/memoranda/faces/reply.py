@@ -11,7 +11,7 @@ from memoranda.text.unicode import flat
 
 @dataclass(slots=True)
 class Reply:
-    """What a tool answers: a readable text, and data that says the same by itself (None = text
+    """What a tool answers: a readable text, and data that says the same on its own (None = text
     only). `meta` is what a client may show beside it, under keys with our prefix. `hint` is a
     second text beside one whose words a contract fixes: what was not done, and what to do next."""
 

@@ -85,22 +85,24 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(name, element) for element in value]
     elif isinstance(value, dict):
         _check_keys(f"Parameter `{_shown(name)}`", value)
-        # What a note's header holds, and a filter of it, has names of its own
-        own = name in ("metadata", "metadata_filters")
-        return [(name if own else str(key), inner) for key, inner in value.items()]
+        # What a note's header holds, and a filter of it, has its own names
+        has_own_names = name in ("metadata", "metadata_filters")
+        return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []
 
 
-def _check_keys(what: str, value: dict[Any, Any]) -> None:
+def _check_keys(noun: str, value: dict[Any, Any]) -> None:
     most = _sizes().object
     if len(value) > most:
-        raise InvalidInput(f"{what} may have {most} keys; it has {len(value):,}. Use fewer.")
+        raise InvalidInput(f"{noun} may have {most} keys; it has {len(value):,}. Use fewer.")
     for key in value:
         if len(str(key)) > _sizes().text:
             raise InvalidInput(
-                f"{what} has a key of {len(str(key)):,} characters; {_sizes().text:,} is the most."
+                f"{noun} has a key of {len(str(key)):,} characters; {_sizes().text:,} is the most."
             )
 
 
 def _shown(name: str) -> str:
-    return name if len(name) <= _NAME_SHOWN else name[: _NAME_SHOWN - 3] + "..."
+    if len(name) <= _NAME_SHOWN:
+        return name
+    return name[: _NAME_SHOWN - 3] + "..."

@@ -79,8 +79,8 @@ class Tool:
     is_wide: bool = False
 
 
+# Keys of a declaration that are fields of its tool.
 _FLAGS = ("shares_commit", "is_for_admins", "is_wide")
-"""Keys of a declaration that are fields of its tool."""
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with an address of its own. `version` gives a value that differs once what it
+    """A resource with its own address. `version` gives a value that differs once what it
     reads changed.
     """
 
@@ -369,10 +369,10 @@ class Registry:
     @property
     def instructions(self) -> str:
         """What the server tells the model, toolset by toolset; the owner's sentences come last."""
-        told = [toolset.instructions for toolset in self.toolsets] + [
+        instruction_texts = [toolset.instructions for toolset in self.toolsets] + [
             toolset.closing for toolset in self.toolsets
         ]
-        return "\n\n".join(text.strip() for text in told if text.strip())
+        return "\n\n".join(text.strip() for text in instruction_texts if text.strip())
 
     def with_plain_schemas(self) -> Registry:
         """The same tools with schemas that Gemini takes; they check arguments as before."""
@@ -395,9 +395,12 @@ class Registry:
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
         replies. Raises KeyError when there is no such tool."""
-        given = {} if arguments is None else arguments
+        if arguments is None:
+            arguments_given = {}
+        else:
+            arguments_given = arguments
         return self.hooks.call(
-            memory.agent, name, given, partial(self._run, memory, self.tools[name])
+            memory.agent, name, arguments_given, partial(self._run, memory, self.tools[name])
         )
 
     def instead_of(self, name: str) -> str:
@@ -450,7 +453,7 @@ class Registry:
             return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            # Each time with arguments of its own: `run` may take out what it used
+            # Each time with its own arguments: `run` may take out what it used
             if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:

@@ -1,4 +1,4 @@
-"""The index file: opening it, making it anew when it is missing, old or damaged, its transactions
+"""The index file: opening it, rebuilding it when it is missing, old or damaged, its transactions
 and snapshots.
 """
 
@@ -45,22 +45,21 @@ _PROBES = (
     "select n.path, t.text from note n join text t on t.row = n.row order by n.row desc limit 1",
     *(f"select rowid from {table} where {table} match 'a' limit 1" for table in _WORD_TABLES),
 )
+# Keys bound to one statement.
 _BATCH = 500
-"""Keys bound to one statement."""
+# Pages of 4 kB of a full-text table that are merged in one transaction.
 _MERGED = 250
-"""Pages of 4 kB of a full-text table that are merged in one transaction."""
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
+# How long SQLite waits for another process that writes the index.
 _BUSY_SECONDS = 2.0
-"""How long SQLite waits for another process that writes the index."""
+# Bytes of an index up to which it is copied into memory when it cannot be written.
 _LARGEST_COPY = 256 << 20
-"""Bytes of an index up to which it is copied into memory when it cannot be written."""
+# Seconds after which an index that could not be written is tried again, once what replaces it
+# shows the disk.
 _TRY_AGAIN = 3.0
-"""Seconds after which an index that could not be written is tried again, once what stands in for it
-shows the disk.
-"""
+# How long the opening of the index waits for the home's lock.
 _OPEN_SECONDS = 0.5
-"""How long the opening of the index waits for the home's lock."""
 _SETTINGS = (
     "page_size = 8192",
     "journal_mode = wal",
@@ -80,7 +79,10 @@ class IndexConnection(sqlite3.Connection):
 
 def held(db: sqlite3.Connection, kind: type[T]) -> T:
     """The object of class `kind` that is cached for `db`, made by the first call."""
-    cache = db.held if isinstance(db, IndexConnection) else {}
+    if isinstance(db, IndexConnection):
+        cache = db.held
+    else:
+        cache = {}
     if kind not in cache:
         cache[kind] = kind()
     return cache[kind]
@@ -105,12 +107,12 @@ class Database:
         self._is_pinned = False
         self._try_again: float | None = None
         self.is_copy = False
-        """Whether the index in use lies in memory, because the file cannot be written or made."""
+        """Whether the index in use is in memory, because the file cannot be written or made."""
 
     @property
     def connection(self) -> sqlite3.Connection:
         """The open connection. A file that is missing, foreign, damaged or was replaced is opened,
-        or made, anew; while that cannot be, it is read as it is, or an index is made in memory.
+        or made again; while that cannot be, it is read as it is, or an index is made in memory.
         Raises StorageError."""
         if self._connection is not None:
             is_kept = (
@@ -136,9 +138,9 @@ class Database:
                 raise StorageError(
                     "the index", reason(error) if isinstance(error, OSError) else why
                 ) from None
-            found = _open_to_read(self.path)
-            self._use(found or _make(None))
-            self.is_copy = found is None
+            read_only = _open_to_read(self.path)
+            self._use(read_only or _make(None))
+            self.is_copy = read_only is None
             self._try_again = time.monotonic() + _TRY_AGAIN
         return self._connection  # type: ignore[return-value]  # `_use` sets it
 
@@ -176,7 +178,7 @@ class Database:
         return True
 
     def close_stand_in(self) -> bool:
-        """Have the file itself opened at the next use, if what is in use stands in for it; whether
+        """Have the file itself opened at the next use, if what is in use replaces it; whether
         it did.
         """
         if self._try_again is None:
@@ -197,7 +199,7 @@ class Database:
         self._is_pinned = self.connection is not None
 
     def try_later(self) -> None:
-        """Go on for some seconds with what stands in for the file, if anything does."""
+        """Go on for some seconds with what replaces the file, if anything does."""
         if self._try_again is not None:
             self._try_again = time.monotonic() + _TRY_AGAIN
 
@@ -214,7 +216,7 @@ class Database:
         self.is_copy = False
 
     def rebuild(self) -> None:
-        """Throw the file away; the next use makes it anew."""
+        """Throw the file away; the next use rebuilds it."""
         with self._lock:
             self.close()
             for file in _files(self.path):
@@ -275,7 +277,7 @@ class Queries:
     def _among(
         self, sql: str, keys: Collection[str | int], *values: object
     ) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query in which `{marks}` stands for `keys`, the last of its values; in
+        """The rows of a query in which `{marks}` means `keys`, the last of its values; in
         batches.
 
         The keys are bound, not passed as JSON, whose texts SQLite ends at a NUL.
@@ -383,7 +385,7 @@ def merge_words(db: sqlite3.Connection, lock: AbstractContextManager[object]) ->
 
 
 def is_corrupt(error: sqlite3.Error) -> bool:
-    """Whether `error` means that the index file is damaged and has to be made anew."""
+    """Whether `error` means that the index file is damaged and has to be rebuilt."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and code & 0xFF in (_CORRUPT, _NOT_A_DATABASE):
         return True
@@ -403,7 +405,7 @@ def explain(error: sqlite3.Error) -> str:
 
 
 def _inode(path: Path) -> tuple[int, ...]:
-    """What tells this file from another one in its place; () when there is none."""
+    """What tells this file from another one in its place, or ()."""
     try:
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -433,16 +435,16 @@ def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection | None:
-    """The index at `path`, only to be read; None when there is none that can be. No file is made or
+    """The index at `path`, only to be read; or None if it cannot be. No file is made or
     changed.
     """
     changes_wait = any(file.exists() and file.stat().st_size for file in _files(path)[1:2])
     for option in ("mode=ro", "immutable=1"):
         if path.is_file() and not (changes_wait and option == "immutable=1"):
             with suppress(sqlite3.Error, OSError):
-                found = _open_existing(path, option)
-                if found:
-                    return found
+                opened = _open_existing(path, option)
+                if opened:
+                    return opened
     return None
 
 

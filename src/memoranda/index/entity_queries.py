@@ -21,14 +21,13 @@ from memoranda.note.links import without_suffix
 from memoranda.note.model import GLOBAL, GRAPH_PROJECT, Note
 
 _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
+# The name a link's target means in the graph, as `target_name` says it.
 _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
-"""The name a link's target means in the graph, as `target_name` says it."""
+# Between texts: no text of an index holds a lone surrogate.
 _SEPARATOR = "\udfff"
-"""Between texts: no text of an index holds a lone surrogate."""
+# Entities whose relations are looked through, in memory, in the time the index takes for those of
+# one name.
 _LOOKED_THROUGH = 100
-"""Entities whose relations are looked through, in memory, in the time the index takes for those of
-one name.
-"""
 
 
 class EntityRow(NamedTuple):
@@ -66,10 +65,9 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     insert(db, "entity", [entity])
 
 
+# What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and
+# relations.
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
-"""What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder)
-and relations.
-"""
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
 
 
@@ -106,12 +104,12 @@ class EntityMemory:
             else:
                 text = "\n".join((name, kind, *json.loads(texts))).lower()
             new[seq] = EntityKey((created, path), name, kind or "", note), scope, text, []
-        known = self._by_seq | new
-        if db.execute("select count(*) from entity").fetchone()[0] != len(known):
-            there = {seq for (seq,) in db.execute("select seq from entity")}
-            known = {seq: one for seq, one in known.items() if seq in there}
-        if new or len(known) < len(self._by_seq):
-            self._ordered = sorted(known.values(), key=lambda one: one[0].order)
+        by_seq = self._by_seq | new
+        if db.execute("select count(*) from entity").fetchone()[0] != len(by_seq):
+            present_seqs = {seq for (seq,) in db.execute("select seq from entity")}
+            by_seq = {seq: ordered for seq, ordered in by_seq.items() if seq in present_seqs}
+        if new or len(by_seq) < len(self._by_seq):
+            self._ordered = sorted(by_seq.values(), key=lambda ordered: ordered[0].order)
             self._relations = None
             self.entities = [key for key, _, text, _ in self._ordered if text is not None]
             texts = [text for _, _, text, _ in self._ordered if text is not None]
@@ -120,21 +118,21 @@ class EntityMemory:
             self._scoped = [
                 (key.order[1], scope) for key, scope, _, _ in self._ordered if scope != GLOBAL
             ]
-        self._by_seq = known
+        self._by_seq = by_seq
         self.version = now
 
     def holding(self, text: str) -> list[EntityKey]:
         """The entities whose texts hold `text`, in lower case; in order."""
-        found = []
+        matches = []
         if self.entities and _SEPARATOR not in text:
             at = self._texts.find(text)
         else:
             at = -1
         while at >= 0:
             place = bisect_right(self._begins, at) - 1
-            found.append(self.entities[place])
+            matches.append(self.entities[place])
             at = self._texts.find(text, self._begins[place + 1])
-        return found
+        return matches
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
         """Every relation, in order."""
@@ -163,18 +161,18 @@ class EntityMemory:
 
     def relations_at(self, db: sqlite3.Connection, names: set[str]) -> list[GraphRelation]:
         """Those with at least one end among `names`, in order."""
-        every = self.relations(db)
+        relations = self.relations(db)
         return [
-            every[place]
+            relations[place]
             for place in sorted({place for name in names for place in self._ends.get(name, ())})
         ]
 
-    def visible(self, found: list[Ordered], viewer: str | None) -> list[Ordered]:
-        """The entities, or relations, that stand in notes the viewer sees."""
+    def visible(self, entities: list[Ordered], viewer: str | None) -> list[Ordered]:
+        """The entities, or relations, that are in notes the viewer sees."""
         hidden = {path for path, scope in self._scoped if not may_see(scope, viewer)}
         if hidden:
-            return [each for each in found if each.order[1] not in hidden]
-        return found[:]
+            return [entity for entity in entities if entity.order[1] not in hidden]
+        return entities[:]
 
 
 class EntityQueries(Queries):
@@ -200,26 +198,29 @@ class EntityQueries(Queries):
         order.
         """
         memory = self._memory()
-        found = memory.holding(text)
+        candidates = memory.holding(text)
         # Two observations may hold it together
         if "\n" in text:
-            said = self.observations([key.handle for key in found])
-            found = [
+            observations = self.observations([key.handle for key in candidates])
+            candidates = [
                 key
-                for key in found
-                if any(text in each.lower() for each in (key.name, key.type, *said[key.handle]))
+                for key in candidates
+                if any(
+                    text in text_part.lower()
+                    for text_part in (key.name, key.type, *observations[key.handle])
+                )
             ]
-        return memory.visible(found, viewer)
+        return memory.visible(candidates, viewer)
 
     def named(self, names: Iterable[str], viewer: str | None) -> list[EntityRow]:
         """Entities and placeholders of exactly these names, in order."""
-        wanted = set(names)
+        wanted_names = set(names)
         sql = f"select {_ENTITY} from note_fold f join entity e on e.note = f.note where f.fold in ({{marks}})"
-        found = map(EntityRow._make, self._among(sql, {key(name) for name in wanted}))
+        rows = map(EntityRow._make, self._among(sql, {key(name) for name in wanted_names}))
         visible = {
-            each.note: each for each in found if each.name in wanted and may_see(each.scope, viewer)
+            row.note: row for row in rows if row.name in wanted_names and may_see(row.scope, viewer)
         }
-        return sorted(visible.values(), key=lambda each: (each.created, each.path))
+        return sorted(visible.values(), key=lambda row: (row.created, row.path))
 
     def observations(self, notes: Sequence[int]) -> dict[int, list[str]]:
         """The observations of the entities in these notes, by note."""
@@ -228,8 +229,8 @@ class EntityQueries(Queries):
             "select '[' || group_concat(note) || ']', '[' || group_concat(observations) || ']'"
             " from entity where note in (select value from json_each(?))"
         )
-        found, texts = self._db.execute(sql, (json.dumps(notes),)).fetchone()
-        return dict(zip(json.loads(found or "[]"), json.loads(texts or "[]"), strict=True))
+        rows, texts = self._db.execute(sql, (json.dumps(notes),)).fetchone()
+        return dict(zip(json.loads(rows or "[]"), json.loads(texts or "[]"), strict=True))
 
     def relations(self, viewer: str | None) -> list[GraphRelation]:
         """Every relation, in order."""
@@ -298,26 +299,26 @@ class EntityQueries(Queries):
         """The rows whose `text` is one of `names`, found in `table` by the folded key all spellings
         share.
         """
-        wanted = set(names)
+        wanted_names = set(names)
         sql = (
             f"select n.row, {text}, n.scope from {table} f join note n on n.row = f.note"
             " join project p on p.id = n.project where p.name = ? and f.fold in ({marks})"
         )
-        found = self._among(sql, {key(name) for name in wanted}, project)
+        rows = self._among(sql, {key(name) for name in wanted_names}, project)
         return list(
             dict.fromkeys(
-                row for row, name, scope in found if name in wanted and may_see(scope, viewer)
+                row for row, name, scope in rows if name in wanted_names and may_see(scope, viewer)
             )
         )
 
     def last_created(self) -> int:
-        """The latest `created` of all entities and placeholders, 0 when there is none."""
+        """The latest `created` of all entities and placeholders, or 0."""
         return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
         """A value that differs once something in the graph changed."""
-        seen = seen_by("scope", ":viewer")
-        sql = f"select count(*), coalesce(max(seq), 0) from entity where {seen}"
+        visibility = seen_by("scope", ":viewer")
+        sql = f"select count(*), coalesce(max(seq), 0) from entity where {visibility}"
         return self._db.execute(sql, {"viewer": viewer}).fetchone()
 
 

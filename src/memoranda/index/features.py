@@ -1,7 +1,7 @@
 """Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind
 of sentence.
 
-A turn of a conversation that is a note of its own says little by itself. The ranking of questions
+A turn of a conversation that is a separate note says little on its own. The ranking of questions
 therefore also looks at the other notes of its conversation: those of one folder on one day.
 """
 
@@ -21,7 +21,7 @@ from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, w
 from memoranda.text.words import index_words, without_signs
 
 SHORT = 700
-"""A text of at most so many characters is one chunk; a longer one is no turn, and only its speaker
+"""A text of at most this many characters is one chunk; a longer one is no turn, and only its speaker
 is read.
 """
 
@@ -59,7 +59,7 @@ class Style(NamedTuple):
 def row(note: Note, text: str, project: int) -> dict[str, object]:
     """The features of a note, of whose body this `text` is searched, by the columns of the table.
 
-    Its day is that of its event as far as it is written so, else of its writing, whose time orders
+    Its day is that of its event if it is written so, else of its writing, whose time orders
     the notes of a conversation, which is a folder on a day. Only what somebody is known to have
     said belongs to one.
     """
@@ -95,17 +95,19 @@ def style_of(text: str, source: str | None = None) -> Style:
     if len(body) > SHORT or not body:
         return Style(speaker, size, 0, 0, bool(body))
     if "?" in body or "？" in body:
-        asked = sum(map(len, _QUESTION.findall(body)))
+        question_size = sum(map(len, _QUESTION.findall(body)))
     else:
-        asked = 0
+        question_size = 0
     has_time = _time_words().search(body.lower()) is not None
-    return Style(speaker, size, round(100 * asked / len(body)), first_person(body), has_time)
+    return Style(
+        speaker, size, round(100 * question_size / len(body)), first_person(body), has_time
+    )
 
 
 def speaker_of(text: str, source: str | None = None) -> str | None:
     """Who says a text that begins without blanks; `source`, where it names nobody."""
-    named = _SPEAKER.match(text)
-    return (_first_name(named[1]) if named else None) or _first_name(source or "")
+    match = _SPEAKER.match(text)
+    return (_first_name(match[1]) if match else None) or _first_name(source or "")
 
 
 def first_person(text: str) -> int:
@@ -132,17 +134,17 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
     looks for those.
     """
-    found: set[str] = set()
+    stems: set[str] = set()
     for part in parts("\n".join(texts)):
-        found.update(pieces(part.lower()))
+        stems.update(pieces(part.lower()))
         if not part.isascii():
-            several = [each for each in found if not each.isalnum()]
-            found.difference_update(several)
+            several = [stem for stem in stems if not stem.isalnum()]
+            stems.difference_update(several)
             written = index_words(" ".join(several))
-            found.update(written)
-            found.update(map(without_signs, written))
-    found -= stop_words()
-    return " ".join([*found, facet])
+            stems.update(written)
+            stems.update(map(without_signs, written))
+    stems -= stop_words()
+    return " ".join([*stems, facet])
 
 
 def _first_name(name: str) -> str | None:
@@ -157,8 +159,8 @@ def _first_name(name: str) -> str | None:
 def _time_words() -> re.Pattern[str]:
     """Words that name a time, from times.txt."""
     lines = Path(__file__).with_name("times.txt").read_text(encoding="utf-8").splitlines()
-    every = [word for line in lines if not line.startswith("#") for word in line.split()]
-    latin = "|".join(word for word in every if word.isascii())
+    all_words = [word for line in lines if not line.startswith("#") for word in line.split()]
+    latin = "|".join(word for word in all_words if word.isascii())
     return re.compile(
-        rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in every if not word.isascii())}"
+        rf"\b(?:{latin}|(?:19|20)\d\d)\b|{'|'.join(word for word in all_words if not word.isascii())}"
     )

@@ -6,7 +6,7 @@ of everything a user writes, so no query can mean one by accident.
 
 A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its
 header (`valid_from`, `valid_until`), or the header of another does (`supersedes`). A whole number
-of days since 1970 stands for that day in whatever time zone is asked about, any other number for a
+of days since 1970 means that day in whatever time zone is asked about, any other number for a
 moment.
 
 Values of the header are compared in header_filters.py.
@@ -44,8 +44,8 @@ _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
 _GIVEN = "(select value from json_each(:given))"
+# How the later note is called: a memory by the beginning of its id.
 _NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
-"""How the later note is called: a memory by the beginning of its id."""
 SUPERSEDES = (
     "superseded s join note new on new.row = s.note join note old on old.id = s.id and old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
@@ -125,31 +125,35 @@ def wanted(
     """
     needed: list[str] = []
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
-    known = project_ids(db)
-    archive = known.get(ARCHIVE_PROJECT)
+    ids_by_name = project_ids(db)
+    archive = ids_by_name.get(ARCHIVE_PROJECT)
     if query.archived:
         needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is not None:
-        ids = [known[name.casefold()] for name in query.projects if name.casefold() in known]
+        ids = [
+            ids_by_name[name.casefold()]
+            for name in query.projects
+            if name.casefold() in ids_by_name
+        ]
         if (
             archive is not None
             and CATEGORY_PROJECT in query.projects
             and query.archived is not False
         ):
             ids.append(archive)
-        others = set(known.values()).difference(ids)
+        other_ids = set(ids_by_name.values()).difference(ids)
         if (
             has_text
-            and len(others) <= _FEW_PROJECTS
-            and counted(db, set(ids)) > counted(db, others)
+            and len(other_ids) <= _FEW_PROJECTS
+            and counted(db, set(ids)) > counted(db, other_ids)
         ):
-            unwanted += [token(PROJECT, str(each)) for each in sorted(others)]
+            unwanted += [token(PROJECT, str(other_id)) for other_id in sorted(other_ids)]
         else:
             needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
     elif archive is not None and query.archived is False:
         unwanted.append(token(PROJECT, str(archive)))
     if query.projects is None:
-        traces = known.get(TRACE_PROJECT)
+        traces = ids_by_name.get(TRACE_PROJECT)
     else:
         traces = None
     if (
@@ -183,21 +187,24 @@ def wanted(
 
 
 def projects_of(
-    needed: Iterable[str], unwanted: Iterable[str], known: Iterable[int]
+    needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
     """The projects that a note of any kind passes these filters in, as `wanted` gave them; None
     when they ask for more than its project, or leave out more than scopes."""
-    left = {f"{chr(_FIRST_MARK + 2 * PROJECT)}{each}": each for each in known}
+    remaining = {
+        f"{chr(_FIRST_MARK + 2 * PROJECT)}{this_number}": this_number
+        for this_number in project_numbers
+    }
     scopes = (chr(_FIRST_MARK + 2 * SCOPE), chr(_FIRST_MARK + 2 * SCOPE + 1))
-    for one in needed:
-        tokens = _TOKEN.findall(one)
-        if not all(each in left or each == _NONE for each in tokens):
+    for needed_tokens in needed:
+        tokens = _TOKEN.findall(needed_tokens)
+        if not all(this_number in remaining or this_number == _NONE for this_number in tokens):
             return None
-        left = {name: number for name, number in left.items() if name in tokens}
-    for each in unwanted:
-        if not each.startswith(scopes):
-            left.pop(each, None)
-    return list(left.values())
+        remaining = {name: number for name, number in remaining.items() if name in tokens}
+    for this_number in unwanted:
+        if not this_number.startswith(scopes):
+            remaining.pop(this_number, None)
+    return list(remaining.values())
 
 
 def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
@@ -213,10 +220,10 @@ def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None 
 
 def any_of(kind: int, values: Iterable[str]) -> str:
     """An FTS5 expression for notes with one of these values."""
-    every = [quoted(token(kind, value)) for value in values]
-    if len(every) == 1:
-        return every[0]
-    return f"({' OR '.join(every)})"
+    phrases = [quoted(token(kind, value)) for value in values]
+    if len(phrases) == 1:
+        return phrases[0]
+    return f"({' OR '.join(phrases)})"
 
 
 def quoted(phrase: str) -> str:
@@ -234,9 +241,9 @@ def expression(needed: list[str], unwanted: list[str], text: str = "") -> str:
 
 def passes(facets: str, needed: Iterable[str], unwanted: Iterable[str]) -> bool:
     """Whether a note with these facet tokens passes the filters `wanted` gave."""
-    held = set(facets.split(" "))
-    return held.isdisjoint(unwanted) and not any(
-        held.isdisjoint(_TOKEN.findall(each)) for each in needed
+    held_tokens = set(facets.split(" "))
+    return held_tokens.isdisjoint(unwanted) and not any(
+        held_tokens.isdisjoint(_TOKEN.findall(this_expression)) for this_expression in needed
     )
 
 
@@ -244,13 +251,13 @@ def hidden_scopes(db: sqlite3.Connection, viewer: str | None) -> list[str]:
     """The scopes in use that `viewer` may not see (None, the owner, sees all)."""
     if viewer is None:
         return []
-    found = [""]
+    scopes = [""]
     next_scope = (
         "select scope from note where scope <> 'global' and scope > ? order by scope limit 1"
     )
-    while row := db.execute(next_scope, (found[-1],)).fetchone():
-        found.append(row[0])
-    return [scope for scope in found[1:] if not may_see(scope, viewer)]
+    while row := db.execute(next_scope, (scopes[-1],)).fetchone():
+        scopes.append(row[0])
+    return [scope for scope in scopes[1:] if not may_see(scope, viewer)]
 
 
 def may_see(scope: str, viewer: str | None) -> bool:
@@ -303,7 +310,7 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
-    """A moment, and the day it lies in in its own zone, as HAS_BEGUN compares them."""
+    """A moment, and its day in its own zone, as HAS_BEGUN compares them."""
     return microseconds(moment), (
         datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
     ).days * _DAY
@@ -328,7 +335,7 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
 
 
 def excluded(rows: Sequence[int], name: str) -> str:
-    """An SQL condition that leaves out these rows, which stand in the column `name`; "" for none."""
+    """An SQL condition that leaves out these rows, which are in the column `name`; "" for none."""
     if rows:
         return f"{name} not in ({', '.join(map(str, rows))})"
     return ""
@@ -337,32 +344,38 @@ def excluded(rows: Sequence[int], name: str) -> str:
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """What is to be said of those of `rows` that are not valid all the time: `superseded by …`,
+    """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
     `valid until …`. Days are those of `zone`, None for the system's.
     """
-    given = json.dumps(list(rows))
+    rows_json = json.dumps(list(rows))
     limited = db.execute(
         "select row, begins, ends from note"
         f" where row in {_GIVEN} and (ends is not null or begins > created)",
-        {"given": given},
+        {"given": rows_json},
     )
-    found: dict[int, str] = {}
+    marks: dict[int, str] = {}
     for row, begins, ends in limited:
-        moment = begins if ends is None else ends
-        word = "from" if ends is None else "until"
-        found[row] = f"valid {word} {_day(moment, zone)}"
-    found |= db.execute(
+        if ends is None:
+            moment = begins
+        else:
+            moment = ends
+        if ends is None:
+            word = "from"
+        else:
+            word = "until"
+        marks[row] = f"valid {word} {_day(moment, zone)}"
+    marks |= db.execute(
         f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
         f" and {seen_by('new.scope', ':viewer')}"
         " order by new.begins desc",
-        {"given": given, "viewer": viewer},
+        {"given": rows_json, "viewer": viewer},
     )
     # A permalink may be written with anything in it
-    return {row: one_line(mark) for row, mark in found.items()}
+    return {row: one_line(mark) for row, mark in marks.items()}
 
 
 def _day(moment: int, zone: tzinfo | None) -> str:
-    """The day of a time in microseconds; one at midnight UTC stands for the day itself."""
+    """The day of a time in microseconds; one at midnight UTC means the day itself."""
     time = EPOCH + timedelta(microseconds=moment)
     if moment % _DAY:
         time = time.astimezone(zone)

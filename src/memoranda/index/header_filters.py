@@ -80,14 +80,14 @@ class _In(Condition):
     def passes(self, scalar: Scalar) -> bool:
         if scalar in self.scalars:
             return True
-        return bool(self.others) and any(each.passes(scalar) for each in self.others)
+        return bool(self.others) and any(condition.passes(scalar) for condition in self.others)
 
     def passes_list(self, value: ListValue) -> bool:
-        return any(each.passes_list(value) for each in self.others)
+        return any(condition.passes_list(value) for condition in self.others)
 
     @property
     def asks_lists(self) -> bool:
-        return any(each.asks_lists for each in self.others)
+        return any(condition.asks_lists for condition in self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,9 @@ class _Contains(Condition):
     others: tuple[Condition, ...]
 
     def passes_list(self, value: ListValue) -> bool:
-        return self.scalars <= value.scalars and all(_holds(value, each) for each in self.others)
+        return self.scalars <= value.scalars and all(
+            _holds(value, condition) for condition in self.others
+        )
 
     @property
     def asks_lists(self) -> bool:
@@ -185,13 +187,13 @@ def _condition(name: str, value: Any) -> Condition:
 def _parts(name: str, values: Iterable[Any]) -> tuple[frozenset[Scalar], tuple[Condition, ...]]:
     """The scalars among `values`, and the conditions that the others are."""
     scalars = []
-    others = []
+    others_conditions = []
     for value in values:
         if isinstance(value, list | tuple | Mapping):
-            others.append(_condition(name, value))
+            others_conditions.append(_condition(name, value))
         else:
             scalars.append(scalar_of(value))
-    return frozenset(scalars), tuple(others)
+    return frozenset(scalars), tuple(others_conditions)
 
 
 def _operation(name: str, operator: str, limit: Any) -> Condition:
@@ -257,10 +259,10 @@ def _short(text: str) -> str:
     return text[:77] + "..."
 
 
-def _broken(what: str) -> InvalidInput:
+def _broken(noun: str) -> InvalidInput:
     examples = '{"status": "draft"} or {"priority": {"$gte": 2}}'
     return InvalidInput(
-        f"Parameter `metadata_filters` {what}. Use e.g. {examples}; operators: {_OPERATORS}."
+        f"Parameter `metadata_filters` {noun}. Use e.g. {examples}; operators: {_OPERATORS}."
     )
 
 
@@ -278,7 +280,7 @@ class Column:
         if isinstance(value, list):
             whole = _list_value(value)
             scalars = whole.scalars
-            self.lists += [(row, each) for each in (whole, *whole.lists)]
+            self.lists += [(row, part) for part in (whole, *whole.lists)]
         elif isinstance(value, Mapping):
             return
         else:
@@ -323,16 +325,19 @@ class HeaderColumns:
 
     def columns(self, db: sqlite3.Connection, names: Iterable[str]) -> dict[str, Column]:
         """The columns of these keys, brought up to date."""
-        wanted = list(names)
+        wanted_names = list(names)
         by_last_row: dict[int, list[str]] = {}
-        for name in wanted:
+        for name in wanted_names:
             # Moved to the end: the columns asked for last are dropped last
-            column = self._columns.pop(name) if name in self._columns else Column()
+            if name in self._columns:
+                column = self._columns.pop(name)
+            else:
+                column = Column()
             self._columns[name] = column
             by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
         for last_row, same in by_last_row.items():
             self._add_new(db, same, last_row)
-        columns = {name: self._columns[name] for name in wanted}
+        columns = {name: self._columns[name] for name in wanted_names}
         self._drop_oldest()
         return columns
 
@@ -343,11 +348,11 @@ class HeaderColumns:
         )
         # Before the rows are read: what comes meanwhile is read by the next call
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
-        found = db.execute(
+        rows = db.execute(
             f"select row, front, header, fields from text where row > ? and row <= ? and ({holds})",
             (last_row, newest, *begins),
         )
-        for row, front, header, fields in found:
+        for row, front, header, fields in rows:
             values = (json.loads(fields) if fields else {}) | header_of(front, header)
             for name in names:
                 for value in _values(values, name):
@@ -393,27 +398,36 @@ def passing_rows(
 
 
 def _rows_with(
-    db: sqlite3.Connection, asked: Mapping[str, Condition], rows: Sequence[int] | None
+    db: sqlite3.Connection, asked_conditions: Mapping[str, Condition], rows: Sequence[int] | None
 ) -> set[int]:
     """The rows that pass, among `rows` where the index understands the key (None: all)."""
-    written = [name for name in asked if name not in UNDERSTOOD]
-    columns = held(db, HeaderColumns).columns(db, written) if written else {}
+    written = [name for name in asked_conditions if name not in UNDERSTOOD]
+    if written:
+        columns = held(db, HeaderColumns).columns(db, written)
+    else:
+        columns = {}
     passed: set[int] | None = None
-    for name, condition in asked.items():
+    for name, condition in asked_conditions.items():
         column = columns.get(name) or _understood(db, name, rows)
-        found = column.passing(condition)
-        passed = found if passed is None else passed & found
+        found_passing_rows = column.passing(condition)
+        if passed is None:
+            passed = found_passing_rows
+        else:
+            passed = passed & found_passing_rows
     return passed or set()
 
 
 def _understood(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
     """The column of a key that the index understands: it may change while the text does not."""
     column = Column()
-    among = "" if rows is None else " and row in (select value from json_each(?))"
-    found = db.execute(
+    if rows is None:
+        among = ""
+    else:
+        among = " and row in (select value from json_each(?))"
+    type_rows = db.execute(
         f"select row, {name} from note where {name} is not null{among}",
         () if rows is None else (json.dumps(list(rows)),),
     )
-    for row, value in found:
+    for row, value in type_rows:
         column.add(row, json.loads(value) if name == "tags" else value)
     return column

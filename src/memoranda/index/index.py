@@ -88,19 +88,19 @@ class Index(Database):
         from memoranda.index.sync import Comparison
 
         comparison = Comparison()
-        known = self.notes.stamps(project, folder)
+        known_stamps = self.notes.stamps(project, folder)
         for stamps in parts:
-            comparison.look(known, stamps)
-        return comparison.end(known, unreadable)
+            comparison.look(known_stamps, stamps)
+        return comparison.end(known_stamps, unreadable)
 
     def plan_file(self, project: str, path: str, stamp: Stamp | None) -> list[Difference]:
         """The same for the single note at `path`, which has this stamp if it is there."""
         from memoranda.index.sync import Difference
 
-        known = self.notes.stamp(project, path)
-        if known == stamp:
+        known_stamp = self.notes.stamp(project, path)
+        if known_stamp == stamp:
             return []
-        return [Difference(path, stamp, None if known is None else path)]
+        return [Difference(path, stamp, None if known_stamp is None else path)]
 
     def apply(
         self,
@@ -114,7 +114,7 @@ class Index(Database):
     ) -> None:
         """Bring the index in step, a batch of changes per transaction, each under the home's `lock`
         so that no writer gets between a file's bytes and its rows. `load` gives a note and the
-        stamp it was read with, None when the path is none (any more); very many of `files` are read
+        stamp it was read with, None when there is no note at the path (any longer); very many of `files` are read
         by other processes. `result` is counted up; `progress` hears (done, total)."""
         from memoranda.index import sync
 
@@ -125,10 +125,10 @@ class Index(Database):
         None = never.
         """
         sql = "select size, mtime_ns, inode, ctime_ns from project where name = ?"
-        found = self.connection.execute(sql, (project,)).fetchone()
-        if found is None or found[0] is None:
+        row = self.connection.execute(sql, (project,)).fetchone()
+        if row is None or row[0] is None:
             return None
-        return Stamp(*found)
+        return Stamp(*row)
 
     def see(self, project: str, file: Stamp | None) -> None:
         """Record the stamp of the project's file that the index now shows."""

@@ -30,16 +30,16 @@ from memoranda.note.names import stem
 from memoranda.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
-"""A walk stops after so many notes, however large the graph."""
+"""A walk stops after this many notes, however large the graph."""
 MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
 _MOST_MARKS = 400
+# The notes that link to a hub are read this many at a time.
 _SOURCES = 200
-"""The notes that link to a hub are read so many at a time."""
 
 
 class _Link(NamedTuple):
-    """A relation as written, with what resolving it needs to know of the note it stands in."""
+    """A relation as written, with what resolving it needs to know of the note it is in."""
 
     note: int
     type: str
@@ -97,14 +97,14 @@ class LinkQueries(Queries):
         links = self._links("note", [note.row])
         resolver = self._resolver(viewer)
         answers = _answers(resolver, links)
-        known = infos(self._db, {answer.row for answer in answers if answer.row is not None})
+        infos_by_row = infos(self._db, {answer.row for answer in answers if answer.row is not None})
         return [
             Edge(
                 link.type,
                 "out",
                 _shown_target(resolver, link, answer),
                 answer.state,
-                known.get(answer.row or 0),
+                infos_by_row.get(answer.row or 0),
                 link.context,
                 link.line,
             )
@@ -131,29 +131,29 @@ class LinkQueries(Queries):
         """
         if rows is None:
             rows = [row for (row,) in self._db.execute("select distinct note from link")]
-            known = {
+            known_rows = {
                 row
                 for row, scope in self._db.execute("select row, scope from note")
                 if may_see(scope, viewer)
             }
         else:
-            known = set(rows)
-        links = self._links("note", sorted(known.intersection(rows)))
+            known_rows = set(rows)
+        links = self._links("note", sorted(known_rows.intersection(rows)))
         answers = _answers(self._resolver(viewer), links)
         return {
             (link.note, answer.row, link.type)
             for link, answer in zip(links, answers, strict=True)
-            if answer.row is not None and answer.row in known and answer.row != link.note
+            if answer.row is not None and answer.row in known_rows and answer.row != link.note
         }
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
         """The targets of these notes' relations, as written, by row and place; notes without any
         are left out.
         """
-        found: dict[int, list[str]] = {}
+        targets_by_row: dict[int, list[str]] = {}
         for link in self._links("note", rows):
-            found.setdefault(link.note, []).append(link.target)
-        return found
+            targets_by_row.setdefault(link.note, []).append(link.target)
+        return targets_by_row
 
     def incoming(
         self, note: NoteInfo, viewer: str | None, limit: int | None = None, offset: int = 0
@@ -163,19 +163,22 @@ class LinkQueries(Queries):
         Only links that really resolve to it, from notes the viewer sees; `limit` and `offset` page.
         """
         with self._database.snapshot():
-            until = None if limit is None else offset + limit
+            if limit is None:
+                until = None
+            else:
+                until = offset + limit
             links, _ = self._newest_to(note, self._resolver(viewer), until)
             return self._incoming(links[offset:until])
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
-        known = infos(self._db, {link.note for link in links})
+        infos_by_row = infos(self._db, {link.note for link in links})
         return [
             Edge(
                 link.type,
                 "in",
-                known[link.note].title,
+                infos_by_row[link.note].title,
                 RESOLVED,
-                known[link.note],
+                infos_by_row[link.note],
                 link.context,
                 link.line,
             )
@@ -222,17 +225,20 @@ class LinkQueries(Queries):
         """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through
         them; `links` are those that lead to the notes, if they are known.
         """
-        seen = {note.row for note in notes}
+        seen_rows = {note.row for note in notes}
         frontier = list(notes)
         reached: list[Reached] = []
-        earliest = None if since is None else microseconds(since)
+        if since is None:
+            earliest = None
+        else:
+            earliest = microseconds(since)
         for level in range(1, depth + 1):
             if level > 1 or links is None:
                 links = self._links_to(frontier, resolver)
-            types = self._types_of_next(frontier, links, seen, resolver)
+            types = self._types_of_next(frontier, links, seen_rows, resolver)
             changed = self._by_change(types)
-            rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen)]
-            seen.update(rows)
+            rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen_rows)]
+            seen_rows.update(rows)
             late = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
             # Nobody goes on from those of the last level, so the others need not be read.
             if level == depth:
@@ -293,16 +299,19 @@ class LinkQueries(Queries):
         places = self._among("select note from link where fold in ({marks})", keys)
         sources = Counter(chain.from_iterable(places))
         rows = sorted(sources, reverse=True)
-        found = list[_Link]()
-        size = _SOURCES if most is not None else max(1, len(rows))
+        newest_links = list[_Link]()
+        if most is not None:
+            size = _SOURCES
+        else:
+            size = max(1, len(rows))
         for at in range(0, len(rows), size):
-            if most is not None and len(found) >= most:
-                return found, sum(map(sources.__getitem__, rows[at:]))
+            if most is not None and len(newest_links) >= most:
+                return newest_links, sum(map(sources.__getitem__, rows[at:]))
             marks = ", ".join("?" * len(keys))
             among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
             links = map(_Link._make, self._among(among, rows[at : at + size], *keys))
-            found += self._leading([note], list(links), resolver)
-        return found, 0
+            newest_links += self._leading([note], list(links), resolver)
+        return newest_links, 0
 
     @staticmethod
     def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
@@ -311,7 +320,7 @@ class LinkQueries(Queries):
         """
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
-        # By no row: an index made anew has others.
+        # By no row: a rebuilt index has others.
         links.sort(key=lambda link: (-link.changed, link.project, link.path))
         return [
             link
@@ -392,13 +401,13 @@ class Relocation:
         return in_order(self._db, sorted(broken))
 
     def _select(self, column: str, values: Collection[int | str]) -> list[_Link]:
-        found: list[_Link] = []
-        every = list(values)
-        for at in range(0, len(every), _MOST_MARKS):
-            part = every[at : at + _MOST_MARKS]
+        links: list[_Link] = []
+        all_values = list(values)
+        for at in range(0, len(all_values), _MOST_MARKS):
+            part = all_values[at : at + _MOST_MARKS]
             sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
-            found += map(_Link._make, self._db.execute(sql, part))
-        return found
+            links += map(_Link._make, self._db.execute(sql, part))
+        return links
 
     def broken_target(
         self,
@@ -493,7 +502,10 @@ class MovedResolver(Resolver):
 def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
     """What the link names: with what looks like a project where it names none, and with what looks
     like a heading where that is the end of a name."""
-    target = link.target + link.rest if answer.is_whole else link.target
+    if answer.is_whole:
+        target = link.target + link.rest
+    else:
+        target = link.target
     if link.target_project is None or resolver.is_project(link.target_project):
         return target
     return f"{link.target_project}::{target}"
@@ -502,22 +514,14 @@ def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
 def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
     """Where each link leads; plain targets are looked up together."""
     resolver.prefetch({link.target for link in links if not link.target.startswith(("./", "../"))})
-    known: dict[tuple[object, ...], LinkTarget] = {}
-    answers = []
-    for link in links:
-        folder = posixpath.dirname(link.path)
-        asked = (
+    return [
+        resolver.link(
             link.target,
             link.project,
-            folder,
+            posixpath.dirname(link.path),
             link.target_project,
             link.scope,
             link.rest,
         )
-        # Notes of one folder name the same notes again and again
-        answer = known.get(asked)
-        if answer is None:
-            answer = resolver.link(*asked)
-            known[asked] = answer
-        answers.append(answer)
-    return answers
+        for link in links
+    ]

@@ -40,22 +40,22 @@ _ORDERS = {
 }
 _THESE = "select value from json_each(?)"
 # The title of a memory is the first line of its text, which is looked at anyway
+# The titles that may hold a text: those beyond ASCII are folded and compared in Python.
 _TITLES = (
     "select n.row, n.title from note n join project p on p.id = n.project"
     " where p.name not in (?, ?) and (n.title glob '*[^ -~]*' or n.title like ? escape '\\')"
 )
-"""The titles that may hold a text: those beyond ASCII are folded and compared in Python."""
+# Up to this many notes are fetched by their facets and sorted; more are walked in order.
 _FEW = 5_000
-"""Up to so many notes are fetched by their facets and sorted; more are walked in order."""
 
 MAX_BYTES = 16_000_000
 """Larger indexes (some 40,000 memories of 50 words) are scanned by SQLite instead of cached."""
 
 _SEPARATOR = "\0"
 _LONGEST_LIKE = 10_000
+# Letters without case, which only a text that `folds` may write in another way. Compiled when first
+# needed: that takes `re` long.
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-"""Letters without case, which only a text that `folds` may write in another way. Compiled when first
-needed: that takes `re` long."""
 
 
 # Else a note of a scope nobody had may come between the filters and the list
@@ -87,14 +87,17 @@ def listing(
     else:
         held_there = counted(db, projects, viewer)
     if projects is None or conditions:
-        known = None
+        rows_held = None
     else:
-        known = held_there
+        rows_held = held_there
     # Some scopes, the archive, or the traces
     if (unwanted and not facets) or held_there > _FEW:
         facets = ""
         # `+`: else SQLite sorts whole projects, instead of walking the notes in order
-        by_path = "" if order == "path" else "+"
+        if order == "path":
+            by_path = ""
+        else:
+            by_path = "+"
         conditions.append(f"{by_path}n.project in ({', '.join(map(str, projects or ()))})")
         if viewer is not None:
             conditions.append(filters.seen_by("n.scope", "?"))
@@ -103,29 +106,29 @@ def listing(
     if moment:
         over = filters.invalid_at(filters.valid_spans(db), moment)
         conditions += filter(None, [filters.excluded(over, "n.row")])
-        known, is_since = (None, False) if over else (known, is_since)
+        rows_held, is_since = (None, False) if over else (rows_held, is_since)
     if query.contains:
         facets = ""
         conditions.append(f"n.row in ({_THESE})")
         values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
     if query.metadata:
-        known = None
+        rows_held = None
         is_since = False
         conditions.append(f"n.row in ({_THESE})")
         values.append(json.dumps(sorted(rows_with(db, query.metadata))))
     source = "note n"
     where = " and ".join(conditions)
-    every = values
+    parameters = values
     by = _ORDERS[order]
     # By way of them
     if facets:
         source = "note_fts f join note n on n.row = f.rowid"
-        every = [facets, *values]
+        parameters = [facets, *values]
         where = " and ".join(["note_fts match ?", *conditions])
     source += f" where {where}" if where else ""
     if query.contains or limit is None:
-        found = db.execute(f"select n.row from {source} order by {by}", every)
-        rows = [row for (row,) in found]
+        row_cursor = db.execute(f"select n.row from {source} order by {by}", parameters)
+        rows = [row for (row,) in row_cursor]
         return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
     if facets and not conditions and offset + limit <= _FEW:
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
@@ -134,21 +137,27 @@ def listing(
                 "select count(*) from note_fts where note_fts match ?", (facets,)
             ).fetchone()[0]
             return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
-    if known is None and is_since and not facets and held_there > _FEW:
+    if rows_held is None and is_since and not facets and held_there > _FEW:
         sql = "select count(*) from (select 1 from note n where {} limit ?)"
-        number = db.execute(sql.format(where), [*every, _FEW]).fetchone()[0]
-        known = number if number < _FEW else None
+        number = db.execute(sql.format(where), [*parameters, _FEW]).fetchone()[0]
+        if number < _FEW:
+            rows_held = number
+        else:
+            rows_held = None
         # Of a long time, those before it may be the fewer
-        if known is None:
+        if rows_held is None:
             before = where.replace("n.changed >= ?", "n.changed < ?")
-            number = db.execute(sql.format(before), [*every, _FEW]).fetchone()[0]
-            known = held_there - number if number < _FEW else None
-    if known is not None:
-        total = known
+            number = db.execute(sql.format(before), [*parameters, _FEW]).fetchone()[0]
+            if number < _FEW:
+                rows_held = held_there - number
+            else:
+                rows_held = None
+    if rows_held is not None:
+        total = rows_held
     else:
-        total = db.execute(f"select count(*) from {source}", every).fetchone()[0]
+        total = db.execute(f"select count(*) from {source}", parameters).fetchone()[0]
     page = db.execute(
-        f"select n.row from {source} order by {by} limit ? offset ?", [*every, limit, offset]
+        f"select n.row from {source} order by {by} limit ? offset ?", [*parameters, limit, offset]
     )
     return in_order(db, [row for (row,) in page]), total
 
@@ -162,7 +171,10 @@ def _holding(
 ) -> list[int]:
     """The rows of the notes that hold `text` and pass the filters by facet; looked for in
     `projects` alone, where they have few of all notes."""
-    number = _FEW if projects is None else counted(db, projects)
+    if projects is None:
+        number = _FEW
+    else:
+        number = counted(db, projects)
     if projects is None or number >= _FEW or 4 * number > counted(db, project_ids(db).values()):
         rows = held(db, FoldedTexts).find(db, text)
     else:
@@ -170,11 +182,16 @@ def _holding(
         texts = db.execute(f"select t.row, t.text from {source}")
         rows = _containing(texts, text)
     # SQLite ends a pattern at NUL, which no title holds
-    pattern = None if "\0" in text else like_pattern(fold(text))
+    if "\0" in text:
+        pattern = None
+    else:
+        pattern = like_pattern(fold(text))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
     rows += _containing(titles, text)
-    found = db.execute(f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),))
-    return [row for row, facet in found if passes(facet, needed, unwanted)]
+    text_rows = db.execute(
+        f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
+    )
+    return [row for row, facet in text_rows if passes(facet, needed, unwanted)]
 
 
 def like_pattern(text: str) -> str:
@@ -185,24 +202,24 @@ def like_pattern(text: str) -> str:
 
 def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int]:
     """The first `needed` rows in order that match `facets`, which many do: looked for in portions."""
-    found: list[int] = []
+    found_rows: list[int] = []
     size = max(64, needed * 2)
     at = 0
     page = f"select n.row from note n order by {by} limit ? offset ?"
-    while len(found) < needed and (rows := [row for (row,) in db.execute(page, (size, at))]):
+    while len(found_rows) < needed and (rows := [row for (row,) in db.execute(page, (size, at))]):
         low = min(rows)
         high = max(rows)
         is_sparse = high - low > 8 * len(rows)
         if is_sparse:
-            here = f"rowid in ({', '.join(map(str, rows))})"
+            row_range = f"rowid in ({', '.join(map(str, rows))})"
         else:
-            here = f"rowid between {low} and {high}"
-        sql = f"select rowid from note_fts where note_fts match ? and {here}"
+            row_range = f"rowid between {low} and {high}"
+        sql = f"select rowid from note_fts where note_fts match ? and {row_range}"
         inside = {row for (row,) in db.execute(sql, (facets,))}
-        found += [row for row in rows if row in inside]
+        found_rows += [row for row in rows if row in inside]
         at = at + size
         size = min(size * 2, 5_000)
-    return found[:needed]
+    return found_rows[:needed]
 
 
 def columns(query: Query) -> tuple[list[str], list[object]]:
@@ -213,11 +230,11 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
         ("n.created >= ?", query.created_from),
         ("n.created < ?", query.created_until),
     )
-    given = [
+    column_values = [
         (condition, microseconds(moment)) for condition, moment in bounds if moment is not None
     ]
-    conditions: list[str] = [condition for condition, _ in given]
-    values: list[object] = [value for _, value in given]
+    conditions: list[str] = [condition for condition, _ in column_values]
+    values: list[object] = [value for _, value in column_values]
     if query.as_of is not None:
         conditions.append(filters.HAS_BEGUN)
         values += filters.moment_values(query.as_of)
@@ -227,10 +244,10 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
 def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     """Those of `rows`, in their order, that pass the filters SQL cannot apply: metadata, contains."""
     if query.contains:
-        found = db.execute(
+        row_cursor = db.execute(
             f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
         )
-        held = set(_containing(found, query.contains))
+        held = set(_containing(row_cursor, query.contains))
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
@@ -246,7 +263,7 @@ def matching(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """Notes whose permalink fits `address`, where `*` stands for any run of characters.
+    """Notes whose permalink fits `address`, where `*` means any run of characters.
 
     The address counts with and without the project in front; verbatim first, slugged when that
     finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
@@ -269,14 +286,14 @@ def _matching_rows(
         wanted = None
     else:
         wanted = {name.casefold() for name in names}
-    found: list[tuple[str, str, str, int]] = []
+    matches: list[tuple[str, str, str, int]] = []
     for number, name in db.execute("select id, name from project").fetchall():
         if (
             name not in (ARCHIVE_PROJECT, TRACE_PROJECT)
             if wanted is None
             else name.casefold() in wanted
         ):
-            found += db.execute(
+            matches += db.execute(
                 "select permalink, :name, path, row from note where project = :project"
                 " and (permalink glob :pattern or permalink glob :lead || :pattern"
                 " or :lead || permalink glob :pattern)"
@@ -289,7 +306,7 @@ def _matching_rows(
                     "viewer": viewer,
                 },
             ).fetchall()
-    return [row for *_, row in sorted(found)]
+    return [row for *_, row in sorted(matches)]
 
 
 class FoldedTexts:
@@ -324,15 +341,15 @@ class FoldedTexts:
             if not self._add_new(db):
                 self._is_too_large = True
                 return _scan(db, written)
-        found: list[int] = []
+        rows: list[int] = []
         for block in self._blocks.values():
             starts = [*block.starts, len(block.text)]
             at = block.text.find(needle)
             while 0 <= at < len(block.text):
                 place = bisect_right(block.starts, at)
-                found.append(block.rows[place - 1])
+                rows.append(block.rows[place - 1])
                 at = block.text.find(needle, starts[place])
-        return found
+        return rows
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
         """Add the rows that are new. Returns False when all texts take too many bytes."""
@@ -351,10 +368,12 @@ class FoldedTexts:
         for is_ascii, texts in new.items():
             if texts:
                 block = self._blocks.setdefault(is_ascii, _Block())
-                lengths = (len(each) + len(_SEPARATOR) for _, each in texts[:-1])
+                lengths = (len(text_added) + len(_SEPARATOR) for _, text_added in texts[:-1])
                 starts = [*block.starts, *accumulate(lengths, initial=len(block.text))]
                 rows = [*block.rows, *(row for row, _ in texts)]
-                text = "".join([block.text, *(f"{each}{_SEPARATOR}" for _, each in texts)])
+                text = "".join(
+                    [block.text, *(f"{text_added}{_SEPARATOR}" for _, text_added in texts)]
+                )
                 # At once: who is interrupted keeps the old
                 block.starts = starts
                 block.rows = rows
@@ -367,7 +386,7 @@ class FoldedTexts:
 @dataclass(slots=True)
 class _Block:
     """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character
-    makes all of a string wide, so ASCII has a block of its own."""
+    makes all of a string wide, so ASCII has a separate block."""
 
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -403,5 +422,5 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
     elif caseless := re.findall(_CASELESS, folded):
         condition = " where folds or instr(text, ?)"
         value = max(caseless, key=len)
-    found = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
-    return _containing(found, needle)
+    text_rows = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
+    return _containing(text_rows, needle)

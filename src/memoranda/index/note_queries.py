@@ -2,7 +2,7 @@
 and key-value entries (contract 004).
 
 An expired entry leaves all other tables, and so every face; `expired` remembers where its file
-lies.
+is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 @dataclass(slots=True)
 class FolderRow:
-    """A folder (`note` None, `notes` = how many lie in it, at any depth) or a note of a project."""
+    """A folder (`note` None, `notes` = how many are in it, at any depth) or a note of a project."""
 
     path: str
     note: NoteInfo | None = None
@@ -98,7 +98,7 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """By row, what is to be said of notes that are not valid all the time:
+        """By row, what should be said of notes that are not valid all the time:
         `filters.validity_marks`.
         """
         return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
@@ -114,30 +114,33 @@ class NoteQueries(Queries):
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
         knows, expired entries included."""
-        here = f"project = {_PROJECT}"
+        place_condition = f"project = {_PROJECT}"
         numbers = "path, size, mtime_ns, inode, ctime_ns"
-        found: Iterable[tuple[str, int, int, int, int]] = ()
+        stamp_rows: Iterable[tuple[str, int, int, int, int]] = ()
         if folder:
             # The sign after the slash
             bounds = (project, f"{folder}/", f"{folder}0")
-            found = self._db.execute(
-                f"select {numbers} from note where {here} and path >= ? and path < ?", bounds
+            stamp_rows = self._db.execute(
+                f"select {numbers} from note where {place_condition} and path >= ? and path < ?",
+                bounds,
             )
-        elif self._db.execute(f"select 1 from note where {here} limit 1", (project,)).fetchone():
+        elif self._db.execute(
+            f"select 1 from note where {place_condition} limit 1", (project,)
+        ).fetchone():
             # Is faster
-            found = self._db.execute(
-                f"select {numbers} from note not indexed where {here}", (project,)
+            stamp_rows = self._db.execute(
+                f"select {numbers} from note not indexed where {place_condition}", (project,)
             )
         if project == "kv":
             expired = self._db.execute(f"select {numbers} from expired")
-            found = chain(
-                found,
-                (each for each in expired if each[0].startswith(f"{folder}/" if folder else "")),
+            stamp_rows = chain(
+                stamp_rows,
+                (row for row in expired if row[0].startswith(f"{folder}/" if folder else "")),
             )
         pack = PACKED.pack
         return {
             path: pack(size, mtime_ns, inode, ctime_ns)
-            for path, size, mtime_ns, inode, ctime_ns in found
+            for path, size, mtime_ns, inode, ctime_ns in stamp_rows
         }
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
@@ -150,7 +153,7 @@ class NoteQueries(Queries):
         return {path: PACKED.pack(*stamp) for path, *stamp in self._among(sql, paths, number)}
 
     def number_in(self, project: str, folder: str = "") -> int:
-        """How many notes of a project lie in a folder, at any depth."""
+        """How many notes of a project are in a folder, at any depth."""
         sql = f"select total(notes) from tally where project = {_PROJECT} and folder = ?"
         return int(self._db.execute(sql, (project, folder)).fetchone()[0])
 
@@ -165,11 +168,17 @@ class NoteQueries(Queries):
         """Path → `PACKED` stamp of the notes the index knows in a folder that are neither among
         `notes`, those directly in it, nor below one of `folders`; after every `size` notes looked
         at."""
-        prefix = f"{folder}/" if folder else ""
-        known = self._folders(project, prefix, 1, None)
-        ranges = [(f"{each}/", each + _AFTER_SLASH) for each in sorted(known.keys() - set(folders))]
-        if self.number_in(project, folder) - sum(known.values()) != len(notes):
-            ranges += _between(prefix, known, 1)
+        if folder:
+            prefix = f"{folder}/"
+        else:
+            prefix = ""
+        known_folders = self._folders(project, prefix, 1, None)
+        ranges = [
+            (f"{this_folder}/", this_folder + _AFTER_SLASH)
+            for this_folder in sorted(known_folders.keys() - set(folders))
+        ]
+        if self.number_in(project, folder) - sum(known_folders.values()) != len(notes):
+            ranges += _between(prefix, known_folders, 1)
         sql = (
             "select path, size, mtime_ns, inode, ctime_ns from note"
             f" where project = {_PROJECT} and path > ? and path < ?"
@@ -188,23 +197,21 @@ class NoteQueries(Queries):
     ) -> dict[str, list[int]]:
         """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before
         `until`, without the archive: the day a note is about, else the one it was written on."""
-        near = [
-            microseconds(to_utc(datetime.combine(each, time()), zone)) for each in (first, until)
-        ]
+        near = [microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)]
         sql = (
             f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
             " from note n join project p on p.id = n.project"
             f" where p.name <> '{ARCHIVE_PROJECT}' and case when {_SAYS_DAY} then n.date >= ? and n.date < ?"
             " else n.created >= ? and n.created < ? end order by n.created, n.row"
         )
-        found: dict[str, list[int]] = {}
-        for row, created, said, scope in self._db.execute(
+        rows_by_day: dict[str, list[int]] = {}
+        for row, created, day_said, scope in self._db.execute(
             sql, (first.isoformat(), until.isoformat(), *near)
         ):
             if may_see(scope, viewer):
                 written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
-                found.setdefault(said or written.date().isoformat(), []).append(row)
-        return found
+                rows_by_day.setdefault(day_said or written.date().isoformat(), []).append(row)
+        return rows_by_day
 
     def written(self, viewer: str | None) -> list[tuple[int, int]]:
         """When each note was written (microseconds), and how large it is."""
@@ -215,15 +222,15 @@ class NoteQueries(Queries):
         """How many notes `viewer` sees by who wrote them, without the archive and traces; most
         first.
         """
-        found = Counter[str]()
+        counts = Counter[str]()
         sql = (
             "select coalesce(n.provenance ->> 'who', 'file'), n.scope, count(*) from note n"
             " join project p on p.id = n.project where p.name not in (?, ?) group by 1, 2"
         )
         for who, scope, number in self._db.execute(sql, (ARCHIVE_PROJECT, TRACE_PROJECT)):
             if may_see(scope, viewer):
-                found[str(who).removeprefix("agent:")] += number
-        return dict(found.most_common())
+                counts[str(who).removeprefix("agent:")] += number
+        return dict(counts.most_common())
 
     def projects(self) -> list[str]:
         """The names of all projects that were ever indexed and not forgotten."""
@@ -270,7 +277,7 @@ class NoteQueries(Queries):
         limit: int | None = 50,
         offset: int = 0,
     ) -> tuple[list[FolderRow], int]:
-        """A page of what lies in a folder (contract 000b, list_directory) and how many entries
+        """A page of what is in a folder (contract 000b, list_directory) and how many entries
         there are.
 
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the
@@ -282,14 +289,17 @@ class NoteQueries(Queries):
         most = prefix.count("/") + depth
         # Read from an index of paths, which has no scopes, where there is nothing to hide
         hides = self._hides(project, folder.strip("/"), viewer)
-        scope_of = "scope" if hides else f"'{GLOBAL}'"
+        if hides:
+            scope_of = "scope"
+        else:
+            scope_of = f"'{GLOBAL}'"
         for start, stop in _between(prefix, folders, depth):
-            found = self._db.execute(
+            rows = self._db.execute(
                 f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
             )
             notes += [
                 (path, row)
-                for path, row, scope in found
+                for path, row, scope in rows
                 if may_see(scope, viewer) and path.count("/") < most
             ]
         entries: list[tuple[str, int | None]] = [
@@ -301,9 +311,11 @@ class NoteQueries(Queries):
                 entry for entry in entries if fnmatch.fnmatchcase(entry[0].rpartition("/")[2], glob)
             ]
         page = entries[offset : None if limit is None else offset + limit]
-        known = infos(self._db, [row for _, row in page if row is not None])
+        infos_by_row = infos(self._db, [row for _, row in page if row is not None])
         return [
-            FolderRow(path, notes=folders[path]) if row is None else FolderRow(path, known[row])
+            FolderRow(path, notes=folders[path])
+            if row is None
+            else FolderRow(path, infos_by_row[row])
             for path, row in page
         ], len(entries)
 
@@ -323,17 +335,17 @@ class NoteQueries(Queries):
         sees.
         """
         sql = f"select folder, scope, notes from tally where project = {_PROJECT} and folder > ? and folder < ?"
-        found = Counter[str]()
+        note_counts = Counter[str]()
         most = prefix.count("/") + depth
         for path, scope, number in self._db.execute(sql, (project, prefix, prefix + _LAST)):
             if path.count("/") < most and may_see(scope, viewer):
-                found[path] += number
-        return found
+                note_counts[path] += number
+        return note_counts
 
     def etags(self) -> set[str]:
         """The SHA-256 of every note."""
-        every = self._db.execute("select etag from note")
-        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in every}
+        rows = self._db.execute("select etag from note")
+        return {etag.hex() if isinstance(etag, bytes) else etag for (etag,) in rows}
 
     def below(self, project: str, folder: str) -> list[NoteInfo]:
         """All notes of a folder of a project at any depth, whatever their scope, by path."""
@@ -347,7 +359,7 @@ class NoteQueries(Queries):
     ) -> list[str]:
         """Permalinks that begin with `prefix`, by code point, at most `limit`."""
         prefix = sqlite_text(prefix)
-        found = self._db.execute(
+        rows = self._db.execute(
             "select distinct permalink from note where permalink >= :prefix and permalink < :end"
             " and (:project is null or project = (select id from project where name = :project))"
             f" and project is not (select id from project where name = '{ARCHIVE_PROJECT}')"
@@ -361,7 +373,7 @@ class NoteQueries(Queries):
                 "limit": limit,
             },
         )
-        return [permalink for (permalink,) in found]
+        return [permalink for (permalink,) in rows]
 
     def duplicates(self) -> dict[str, list[NoteInfo]]:
         """Ids that occur in more than one note."""
@@ -376,27 +388,27 @@ class NoteQueries(Queries):
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """What was odd about notes when they were read: (project, path, texts)."""
         source = "note n join project p on p.id = n.project where n.warnings is not null"
-        found = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
-        return [(project, path, tuple(json.loads(texts))) for project, path, texts in found]
+        rows = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
+        return [(project, path, tuple(json.loads(texts))) for project, path, texts in rows]
 
     def stamp(self, project: str, path: str) -> Stamp | None:
         """The stamp the index knows of a note or an expired entry, None when it knows none."""
         numbers = "size, mtime_ns, inode, ctime_ns"
-        known = f"select {numbers} from note where project = {_PROJECT} and path = ?"
+        stamp_query = f"select {numbers} from note where project = {_PROJECT} and path = ?"
         expired = f"select {numbers} from expired where ? = 'kv' and path = ?"
-        found = self._db.execute(f"{known} union all {expired}", (project, path) * 2).fetchone()
-        if found is None:
+        row = self._db.execute(f"{stamp_query} union all {expired}", (project, path) * 2).fetchone()
+        if row is None:
             return None
-        return Stamp(*found)
+        return Stamp(*row)
 
     def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
         """(project, path) of each file that is no note → the stamp it was read with, and why it is
         none.
         """
-        found = self._db.execute(
+        rows = self._db.execute(
             "select project, path, size, mtime_ns, inode, ctime_ns, why from skipped"
         )
-        return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in found}
+        return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in rows}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
         """Remember that the file at `path` is no note as long as it has this stamp."""
@@ -417,12 +429,12 @@ class NoteQueries(Queries):
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
         """A note whose path would be the same file where case and Unicode form do not count."""
-        found = self._db.execute(
+        rows_of_folder = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",
             (fold_key(path), project),
         )
-        rows = [row for row, other in found if file_key(other) == file_key(path)]
+        rows = [row for row, other_path in rows_of_folder if file_key(other_path) == file_key(path)]
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
@@ -437,8 +449,8 @@ class NoteQueries(Queries):
 
     def holding_link(self, identity: str) -> list[NoteInfo]:
         """The memories whose `links` hold an id."""
-        found = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
-        return [info for info in found if identity in info.links]
+        rows = self._select("select distinct note from link where fold = ?", (fold_key(identity),))
+        return [info for info in rows if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
         """The notes of these projects that have one of these ids; of two with one id, neither is
@@ -453,23 +465,23 @@ class NoteQueries(Queries):
     def survivors(self, ids: Iterable[str]) -> dict[str, NoteInfo]:
         """The notes that ids were merged into, by id."""
         sql = "select id, note from merged where id in (select value from json_each(?))"
-        found = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
-        notes = {info.row: info for info in in_order(self._db, [row for _, row in found])}
-        return {identity: notes[row] for identity, row in found if row in notes}
+        rows = self._db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        notes = {info.row: info for info in in_order(self._db, [row for _, row in rows])}
+        return {identity: notes[row] for identity, row in rows if row in notes}
 
     def rows_by_creation(
         self, viewer: str | None, category: str | None, scope: str | None
     ) -> array[int]:
         """The rows of all memories `viewer` sees, archived ones too, of one category and scope if
         given: oldest first, then by id."""
-        found = self._db.execute(
+        rows = self._db.execute(
             f"select row from note where project in (select id from project where name in {MEMORY_PROJECTS})"
             " and (:viewer is null or scope in ('global', 'agent:' || :viewer))"
             " and (:category is null or category = :category)"
             " and (:scope is null or scope = :scope) order by created, id, row",
             {"viewer": viewer, "category": category, "scope": scope},
         )
-        return array("q", (row for (row,) in found))
+        return array("q", (row for (row,) in rows))
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """The texts after the frontmatter of these rows."""
@@ -485,16 +497,19 @@ class NoteQueries(Queries):
         """Every category that has memories; of each the `most` (0 = none) first: pinned, often
         read, new ones, of those that are valid at `moment`.
 
-        `reads` are counted besides those in the frontmatter, by id. Reminders are left to
+        `reads` are counted in addition to those in the frontmatter, by id. Reminders are left to
         `reminders`.
         """
         counted = self._db.execute(
             "select n.category, count(*), sum(n.phase = 'inbox') from note n join project p on p.id = n.project"
             f" where {_SHOWN} group by 1"
         )
-        found = {name: Section(name, total, inbox) for name, total, inbox in counted}
+        sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
         over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
-        invalid = f" and {over}" if over else ""
+        if over:
+            invalid = f" and {over}"
+        else:
+            invalid = ""
         pinned = self._db.execute(
             "select rowid from name_fts where name_fts match ?", (any_of(PINNED, ["true"]),)
         )
@@ -507,8 +522,8 @@ class NoteQueries(Queries):
             (json.dumps([row for (row,) in pinned]), json.dumps(reads), most),
         )
         for name, row in ranked:
-            found[name].first += in_order(self._db, [row])
-        return list(found.values())
+            sections[name].first += in_order(self._db, [row])
+        return list(sections.values())
 
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders` and scope `global`."""
@@ -519,10 +534,12 @@ class NoteQueries(Queries):
 
 
 def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[str, str]]:
-    """The ranges of paths below `prefix` that leave out what lies in the deepest of these folders."""
+    """The ranges of paths below `prefix` that leave out what is in the deepest of these folders."""
     start = prefix
     for folder in sorted(
-        f"{each}/" for each in folders if each.count("/") == prefix.count("/") + depth - 1
+        f"{this_folder}/"
+        for this_folder in folders
+        if this_folder.count("/") == prefix.count("/") + depth - 1
     ):
         yield start, folder
         start = folder + _LAST
@@ -561,30 +578,33 @@ class EntryQueries(Queries):
         """Every entry that is not expired; without `bodies` each `body` is empty."""
         from memoranda.note.entry import namespace_in
 
-        body = "t.text" if bodies else "''"
-        found = self._db.execute(
+        if bodies:
+            body = "t.text"
+        else:
+            body = "''"
+        rows = self._db.execute(
             f"select n.row, n.path, t.front, n.title, n.id, n.scope, n.created, n.access_count, n.size, {body}"
             f" from note n join text t on t.row = n.row where n.project = {_KV}"
         )
-        for row, path, front, *rest in found:
+        for row, path, front, *rest in rows:
             yield Kept(row, path, namespace_in(front, path), *rest)
 
     def expired(self, limit: int = -1) -> list[Expired]:
         """Entries that wait for their removal; `limit` -1 = all."""
-        found = self._db.execute(
+        rows = self._db.execute(
             "select path, namespace, scope from expired order by path limit ?", (limit,)
         )
-        return [Expired(*one) for one in found]
+        return [Expired(*row) for row in rows]
 
     def paths_with(self, key: str) -> Sequence[str]:
         """Paths of all entries of this key, in any namespace, expired or not."""
-        found = self._db.execute(
+        rows = self._db.execute(
             "select n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = :fold and n.title = :key and n.project = {_KV}"
             " union select path from expired where key = :key order by 1",
             {"fold": fold_key(key), "key": key},
         )
-        return [path for (path,) in found]
+        return [path for (path,) in rows]
 
     def retire(self, now: int) -> None:
         """Takes all entries whose time is over at `now` (microseconds since 1970) out of the tables

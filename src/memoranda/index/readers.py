@@ -80,9 +80,9 @@ class Readers:
         for paths in batches:
             waiting.append(self._threads.submit(self._ask, paths))
             if len(waiting) > 2 * len(self._processes):
-                yield {each.path: each for each in waiting.popleft().result()}
+                yield {note.path: note for note in waiting.popleft().result()}
         for future in waiting:
-            yield {each.path: each for each in future.result()}
+            yield {note.path: note for note in future.result()}
 
     def _ask(self, paths: Sequence[str]) -> list[Prepared]:
         if not paths or not self._processes:
@@ -110,7 +110,7 @@ class Readers:
 
 
 def answer() -> None:
-    """What such a process does: read the files whose paths stand in its input, until that ends."""
+    """What such a process does: read the files whose paths are in its input, until that ends."""
     with suppress(EOFError, BrokenPipeError):
         version, store, suspicious, project = pickle.load(sys.stdin.buffer)
         # Else this program was exchanged while the other process ran
@@ -127,10 +127,10 @@ def answer() -> None:
             for note in notes:
                 add_name_of_day(note, store)
                 note.suspicious = suspicious(note.text)
-            found = [
+            answers = [
                 prepare(note, file.stamp, project)
                 for note, (_, _, file) in zip(notes, files, strict=True)
                 if warning_text(note.warnings, BAD_HEADER) is None
             ]
-            pickle.dump(found, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+            pickle.dump(answers, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             sys.stdout.buffer.flush()

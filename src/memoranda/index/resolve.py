@@ -43,17 +43,16 @@ TITLE_CUT = 100
 
 _LAST = "\U0010ffff"
 _SUGGESTIONS = 5
+# Notes a refusal names.
 _NAMED = 10
-"""Notes a refusal names."""
 _LONGEST_PREFIX = 200
+# Names looked up by one statement.
 _MOST_VALUES = 400
-"""Names looked up by one statement."""
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 _SHORTEST = 8
+# Characters an id, or its beginning, has at least where names mean notes too; and where only
+# memories are meant.
 _SHORTEST_OF_MEMORY = 4
-"""Characters an id, or its beginning, has at least where names mean notes too; and where only
-memories are meant.
-"""
 
 _CANDIDATE = (
     "n.row, p.name, n.path, n.id, n.permalink, n.title, n.aliases, n.scope, n.created,"
@@ -160,7 +159,7 @@ class LinkTarget(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A link without its folder: links that ask the same have one answer, but for notes beside
+    """A link without its folder: links that ask the same have one answer, except notes beside
     them."""
 
     target: str
@@ -207,7 +206,7 @@ class Resolver:
         scope: str | None,
         rest: str = "",
     ) -> LinkTarget:
-        """What a link in `folder` of `project` means: a note of its own folder, else one whose path
+        """What a link in `folder` of `project` means: a note in its own folder, else one whose path
         ends so, else one of the project. `rest`, `#` and what follows, is a heading unless a note
         has that name."""
         if rest:
@@ -218,7 +217,10 @@ class Resolver:
             # `[[std::vector]]` names no project
             target = f"{target_project}::{target}"
             target_project = None
-        home = project if target_project is None else target_project
+        if target_project is None:
+            home = project
+        else:
+            home = target_project
         if target.startswith(("./", "../")):
             return self._relative_link(target, home, folder)
         is_chosen = CATEGORY_PROJECT in (project, target_project)
@@ -237,10 +239,10 @@ class Resolver:
 
     def _is_written(self, matches: LinkTarget, name: str) -> bool:
         """Whether a note that was found has this name, case aside: `C#Tips` is a heading of `C`."""
-        asked = without_case(name)
+        folded_name = without_case(name)
         for note in self.candidates(name):
             names = [*note.titles, note.path, stem(note.path), posixpath.basename(stem(note.path))]
-            if matches.row in (None, note.row) and asked in map(without_case, names):
+            if matches.row in (None, note.row) and folded_name in map(without_case, names):
                 return True
         return False
 
@@ -260,9 +262,9 @@ class Resolver:
         target = question.target
         candidates = self.candidates(target)
         inside = _inside(candidates, home)
-        others: list[Candidate] = []
+        other_notes: list[Candidate] = []
         if question.target_project is None:
-            others = [note for note in candidates if note.project != question.project]
+            other_notes = [note for note in candidates if note.project != question.project]
         beside: dict[str, list[Candidate]] = {}
         if home not in MEMORY_PROJECTS:
             for note in inside:
@@ -270,8 +272,8 @@ class Resolver:
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
-                matches = _by_permalink(target, others, FORMS[0]) or _by_title(
-                    target, others, FORMS[0]
+                matches = _by_permalink(target, other_notes, FORMS[0]) or _by_title(
+                    target, other_notes, FORMS[0]
                 )
                 if matches:
                     return _Answer(_target(matches), number - 1, beside)
@@ -408,54 +410,57 @@ def _without_project(name: str, project: str) -> str:
 
 
 def _by_path(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    asked = form.address(path)
-    if not asked.strip("/ "):
+    address = form.address(path)
+    if not address.strip("/ "):
         return []
     return [
-        note for note in notes if asked in (form.address(note.path), form.address(stem(note.path)))
+        note
+        for note in notes
+        if address in (form.address(note.path), form.address(stem(note.path)))
     ]
 
 
 def _by_path_end(path: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes whose path ends in whole names that are `path`."""
-    asked = f"/{form.address(path)}"
-    if not asked.strip("/ "):
+    ending = f"/{form.address(path)}"
+    if not ending.strip("/ "):
         return []
     return [
         note
         for note in notes
-        if form.address(note.path).endswith(asked) or form.address(stem(note.path)).endswith(asked)
+        if form.address(note.path).endswith(ending)
+        or form.address(stem(note.path)).endswith(ending)
     ]
 
 
 def _by_file_name(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
-    asked = form.address(name)
+    address = form.address(name)
     matches = []
     for note in notes:
         file_name = posixpath.basename(note.path)
-        if asked in (form.address(file_name), form.address(stem(file_name))):
+        if address in (form.address(file_name), form.address(stem(file_name))):
             matches.append(note)
     return matches
 
 
 def _by_permalink(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes of this permalink, the project's name in front or not."""
-    asked = form.address(name)
+    address = form.address(name)
     matches = []
     for note in notes:
         permalink = form.address(note.permalink)
         fronts = {form.address(note.project), lead(note.project)}
-        is_short = any(permalink == f"{front}/{asked}" for front in fronts)
-        is_long = any(asked == f"{front}/{permalink}" for front in fronts)
-        if asked and (permalink == asked or is_short or is_long):
+        is_short = any(permalink == f"{front}/{address}" for front in fronts)
+        is_long = any(address == f"{front}/{permalink}" for front in fronts)
+        if address and (permalink == address or is_short or is_long):
             matches.append(note)
     return matches
 
 
 def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
     """The notes with this title or alias. Titles of memories are compared up to TITLE_CUT, but not
-    where the name is to be exact (contract 001, 4)."""
-    asked = form.title(name)
+    where the name should be exact (contract 001, 4)."""
+    title_key = form.title(name)
     cut = form.title(name.strip()[:TITLE_CUT])
     matches = []
     for note in notes:
@@ -463,8 +468,8 @@ def _by_title(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
             titles = [form.title(title.strip()[:TITLE_CUT]) for title in note.titles]
             is_named = cut in titles
         else:
-            is_named = asked in [form.title(title) for title in note.titles]
-        if is_named and asked:
+            is_named = title_key in [form.title(title) for title in note.titles]
+        if is_named and title_key:
             matches.append(note)
     return matches
 
@@ -564,7 +569,7 @@ class _Search:
             return [_inside(self.candidates, self.project)]
         default = self.default_project.casefold()
         head, slash, _ = self.target.partition("/")
-        first, others, archived = [], [], []
+        first, other_notes, archived = [], [], []
         for note in self.candidates:
             is_named = slash and head.casefold() in (note.project.casefold(), lead(note.project))
             if note.project.casefold() == default or is_named:
@@ -572,8 +577,8 @@ class _Search:
             elif note.project == ARCHIVE_PROJECT:
                 archived.append(note)
             else:
-                others.append(note)
-        return [first, others, archived]
+                other_notes.append(note)
+        return [first, other_notes, archived]
 
     def _by_beginning(self) -> list[Candidate]:
         """The notes whose id begins with the target, in the order of projects."""
@@ -616,8 +621,8 @@ def find_id(db: sqlite3.Connection, text: str, *, viewer: str | None) -> NoteInf
     one. Raises NotFound, or Ambiguous with `total` notes.
     """
     text = sqlite_text(text.strip())
-    for wanted in dict.fromkeys((text, text.lower())):
-        notes = in_order(db, _ids(db, wanted, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
+    for spelling in dict.fromkeys((text, text.lower())):
+        notes = in_order(db, _ids(db, spelling, _SHORTEST_OF_MEMORY, viewer, CATEGORY_PROJECT))
         if not notes:
             continue
         original = original_of(notes)
@@ -677,9 +682,17 @@ def _by_prefix(
     rows = _ids(db, target, _SHORTEST, viewer, project)
     return [
         Candidate(
-            one.row, one.project, one.path, one.id, one.permalink, one.title, None, one.scope, 0
+            candidate.row,
+            candidate.project,
+            candidate.path,
+            candidate.id,
+            candidate.permalink,
+            candidate.title,
+            None,
+            candidate.scope,
+            0,
         )
-        for one in in_order(db, rows)
+        for candidate in in_order(db, rows)
     ]
 
 
@@ -688,7 +701,7 @@ def _ids(
 ) -> list[int]:
     """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum`
     characters, else of those that took such an id over."""
-    wanted = (
+    condition = (
         None
         if project is None
         else MEMORY_PROJECTS
@@ -697,15 +710,15 @@ def _ids(
     )
     for having in ("n.id", "n.row in (select note from merged where id"):
         for last in (text, text + _LAST) if len(text) >= minimum else (text,):
-            found = db.execute(
+            id_rows = db.execute(
                 "select n.row, n.scope, p.name from note n join project p on p.id = n.project"
                 f" where {having} between ? and ?{')' * having.count('(')} order by n.permalink limit 1000",
                 (text, last),
             )
             rows = [
                 row
-                for row, scope, name in found
-                if may_see(scope, viewer) and (wanted is None or name.casefold() in wanted)
+                for row, scope, name in id_rows
+                if may_see(scope, viewer) and (condition is None or name.casefold() in condition)
             ]
             if rows:
                 return rows

@@ -37,19 +37,19 @@ PACKED = Struct("qqqq")
 """How a stamp is kept where there are very many: an eighth of what its numbers take by themselves.
 """
 FIRST_PASSAGE = 1 << 16
-"""A long note's passages begin at the row of this times its own: none has so many."""
+"""A long note's passages begin at the row of this times its own row: no note has that many."""
+# Header keys whose values are not searched as text: they have a column or a filter of their own, or
+# are times.
 _NO_TEXT = frozenset(
     (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
 )
-"""Header keys whose values are not searched as text: they have a column or a filter of their own, or
-are times."""
 _LONGEST_PROPERTIES = 10_000
+# Characters of a title that count: the title of a memory may be its whole text.
 _TITLE = 80
-"""Characters of a title that count: the title of a memory may be its whole text."""
 
 
+# Notes whose tags are counted, the latest changed.
 _LOOKED_AT = 5000
-"""Notes whose tags are counted, the latest changed."""
 _SEEN = "(n.scope = 'global' or :agent is null or n.scope = 'agent:' || :agent)"
 _MEMORY = "n.project = (select id from project where name = 'categories')"
 _SQL = {
@@ -110,7 +110,7 @@ class NoteInfo:
         return one_line_repr("NoteInfo", f"{self.project}/{self.path}", self.title)
 
     def may_say(self, keys: Iterable[str]) -> bool:
-        """False when no such key can stand in the header: told without reading it."""
+        """False when no such key can be in the header: told without reading it."""
         text = self.header_json or self.front
         # A list is asked for each of its notes, so no generator
         for key in keys:
@@ -161,7 +161,10 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 def property_text(header: str | None) -> str:
     """What is searched of a header given as JSON: its values, one on a line, without those of keys
     that say what a note is and not what it says."""
-    values = json.loads(header) if header else {}
+    if header:
+        values = json.loads(header)
+    else:
+        values = {}
     texts = [text for key, value in values.items() if key not in _NO_TEXT for text in _texts(value)]
     return "\n".join(texts)[:_LONGEST_PROPERTIES]
 
@@ -230,7 +233,10 @@ class Hits:
         return {}
 
     def __repr__(self) -> str:
-        more = " or more" if self.is_lower_bound else ""
+        if self.is_lower_bound:
+            more = " or more"
+        else:
+            more = ""
         return f"<Hits {len(self.hits)} of {self.total}{more}>"
 
     def __iter__(self) -> Iterator[Hit]:
@@ -254,22 +260,22 @@ class Hits:
 
         What an earlier passage said is not said twice: such a hit keeps its place without it.
         """
-        kept: list[Hit] = []
-        said = ""
+        hits_kept: list[Hit] = []
+        flat_text = ""
         room = characters
         for hit in self.hits:
             flat = f" {' '.join(hit.passage.split()).casefold()} "
-            if flat in said and hit.passage:
+            if flat in flat_text and hit.passage:
                 hit.passage = ""
                 hit.why.append("says the same as one above")
-            said += f"{flat}\0"
+            flat_text += f"{flat}\0"
             room -= min(len(hit.note.title), _TITLE)
-            if kept and room < len(hit.passage):
+            if hits_kept and room < len(hit.passage):
                 break
             hit.passage = hit.passage[: max(room, 20)]
             room -= len(hit.passage)
-            kept.append(hit)
-        self.hits = kept
+            hits_kept.append(hit)
+        self.hits = hits_kept
 
 
 @dataclass(slots=True)
@@ -297,33 +303,38 @@ class Reached:
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
     """The day a note is about, else the one it was written on where its reader lives."""
-    return note.date[:10] if note.date else local_day(note.created, zone)
+    if note.date:
+        return note.date[:10]
+    return local_day(note.created, zone)
 
 
 def get(db: sqlite3.Connection, project: str, path: str) -> NoteInfo | None:
     """The note at `path` of `project` (exact), None when the index has none."""
-    found = db.execute(
+    row = db.execute(
         f"select {_SELECTED} from {_FROM} where p.name = ? and n.path = ?", (project, path)
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    return _info(found)
+    return _info(row)
 
 
 def infos(db: sqlite3.Connection, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """The notes of these rows by row; missing rows are left out."""
-    found = db.execute(
+    note_rows = db.execute(
         f"select {_SELECTED} from {_FROM} where n.row in (select value from json_each(?))",
         (json.dumps(list(rows)),),
     )
-    notes = map(_info, found)
+    notes = map(_info, note_rows)
     return {note.row: note for note in notes}
 
 
 def in_order(db: sqlite3.Connection, rows: Sequence[int]) -> list[NoteInfo]:
     """The notes of these rows, in the order given."""
-    known = infos(db, rows) if rows else {}
-    return [known[row] for row in rows if row in known]
+    if rows:
+        infos_by_row = infos(db, rows)
+    else:
+        infos_by_row = {}
+    return [infos_by_row[row] for row in rows if row in infos_by_row]
 
 
 def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
@@ -340,7 +351,7 @@ def observations(db: sqlite3.Connection, note: NoteInfo) -> list[Observation]:
 
 
 def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
-    """A note's indexed text as (frontmatter, body); two empty ones when there is none."""
+    """A note's indexed text as (frontmatter, body), or two empty ones."""
     return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
 
 
@@ -358,7 +369,9 @@ def _texts_of(values: str | None) -> tuple[str, ...]:
 
 
 def _hex(etag: bytes | str) -> str:
-    return etag.hex() if isinstance(etag, bytes) else etag
+    if isinstance(etag, bytes):
+        return etag.hex()
+    return etag
 
 
 class _Column(NamedTuple):
@@ -412,9 +425,9 @@ _READERS = [
 ]
 
 
-def _info(found: tuple[Any, ...]) -> NoteInfo:
+def _info(row: tuple[Any, ...]) -> NoteInfo:
     """The note of a row of `_SELECTED`, whose columns are in the order of the fields."""
-    values = list(found)
+    values = list(row)
     for position, read in _READERS:
         values[position] = read(values[position])
     return NoteInfo(*values)
@@ -432,7 +445,10 @@ def indexed(
     try:
         # Then SQLite need not make files to read it
         at_rest = not file.with_name(f"{file.name}-wal").exists()
-        how = "mode=ro&immutable=1" if at_rest else "mode=ro"
+        if at_rest:
+            how = "mode=ro&immutable=1"
+        else:
+            how = "mode=ro"
         with closing(
             sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=0.2)
         ) as db:
@@ -484,9 +500,9 @@ N = TypeVar("N", bound=Placed)
 
 
 def original_of(notes: Sequence[N]) -> N | None:
-    """The one of several notes of which all others are copies; None when there is none."""
+    """The one of several notes of which all others are copies, or None."""
     for note in notes:
-        if all(other is note or _is_copy(other, note) for other in notes):
+        if all(other_note is note or _is_copy(other_note, note) for other_note in notes):
             return note
     return None
 
@@ -496,8 +512,8 @@ def _is_copy(note: Placed, original: Placed) -> bool:
     it, with its id, and with a name that begins with the whole name of the other one."""
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
-    here = (note.id, note.project, folder)
-    if here != (original.id, original.project, original_folder):
+    own_identity = (note.id, note.project, folder)
+    if own_identity != (original.id, original.project, original_folder):
         return False
     stem = without_suffix(original_name)
     return without_suffix(name) != stem and name.startswith(stem)

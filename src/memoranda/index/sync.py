@@ -25,18 +25,18 @@ BATCH_BYTES = 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
 
 MANY_NEW = 4_000
-"""From so many new files on, processes of their own pay, each of which takes a third of a second to
+"""From this many new files on, processes of their own pay, each of which takes a third of a second to
 start.
 """
 _MANY_CHANGES = 2_000
+# From this many new notes in a batch on, a second thread pays.
 _MANY = 50
-"""From so many new notes in a batch on, a second thread pays."""
 
 _AGE = Struct(">Q")
+# The part of `PACKED` that a rename leaves as it was.
 _MOVED = Struct("qqq")
-"""The part of `PACKED` that a rename leaves as it was."""
+# A time in nanoseconds, so that the older of two comes first.
 _OLDEST = 1 << 63
-"""A time in nanoseconds, so that the older of two comes first."""
 _IS_KNOWN = (
     "select 1 from note where project = (select id from project where name = ?) and path = ?"
     " and size = ? and mtime_ns = ? and inode = ? and ctime_ns = ?"
@@ -81,19 +81,19 @@ class Result:
 
 
 class Differences(Sequence[Difference]):
-    """Differences in the order they are to be applied: removals first, then moves, new notes and
+    """Differences in the order they should be applied: removals first, then moves, new notes and
     changed ones, each of these two oldest first. A million is kept in some 100 MB."""
 
     def __init__(
         self,
-        gone: Iterable[str],
+        removed: Iterable[str],
         moved: Iterable[tuple[bytes, str]],
         added: list[bytes],
         changed: list[bytes],
     ):
         added.sort()
         changed.sort()
-        self._all = [*gone, *moved, *added, *changed]
+        self._all = [*removed, *moved, *added, *changed]
         self._first_changed = len(self._all) - len(changed)
 
     def __len__(self) -> int:
@@ -105,11 +105,11 @@ class Differences(Sequence[Difference]):
     def __getitem__(self, at: slice) -> list[Difference]: ...
     def __getitem__(self, at: int | slice) -> Difference | list[Difference]:
         if isinstance(at, slice):
-            return [self[each] for each in range(*at.indices(len(self)))]
-        kept = self._all[at]
-        if isinstance(kept, str):
-            return Difference(kept, None, kept)
-        new, old = kept if isinstance(kept, tuple) else (kept, None)
+            return [self[index] for index in range(*at.indices(len(self)))]
+        item = self._all[at]
+        if isinstance(item, str):
+            return Difference(item, None, item)
+        new, old = item if isinstance(item, tuple) else (item, None)
         path = new[_AGE.size : -1 - PACKED.size].decode()
         stamp = Stamp(*PACKED.unpack(new[-PACKED.size :]))
         return Difference(path, stamp, path if at >= self._first_changed else old)
@@ -122,11 +122,11 @@ class Comparison:
         self._added: list[bytes] = []
         self._changed: list[bytes] = []
 
-    def look(self, known: dict[str, bytes], stamps: dict[str, Values]) -> None:
+    def look(self, known_stamps: dict[str, bytes], stamps: dict[str, Values]) -> None:
         """Compare files on disk with what the index knows; what it knows of these files is taken
-        out of `known`.
+        out of `known_stamps`.
         """
-        before = [*map(known.pop, stamps, repeat(None))]
+        before = [*map(known_stamps.pop, stamps, repeat(None))]
         # Of a number of more than 64 bits
         with suppress(error):
             if before == [*starmap(PACKED.pack, stamps.values())]:
@@ -139,28 +139,30 @@ class Comparison:
                 new = b"%b%b\0%b" % (_AGE.pack(stamp.mtime_ns + _OLDEST), path.encode(), packed)
                 (self._added if old is None else self._changed).append(new)
 
-    def end(self, gone: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
-        """All that differs, when the index knows files that are `gone`. Nothing below a folder that
+    def end(self, removed: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
+        """All that differs, when the index knows files that are `removed`. Nothing below a folder that
         could not be read counts as removed. A file that is gone and a new one whose stamp differs
         at most by what a rename changes are one that moved."""
-        if unreadable and gone:
+        if unreadable and removed:
             folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
-            gone = {path: stamp for path, stamp in gone.items() if not path.startswith(folders)}
+            removed = {
+                path: stamp for path, stamp in removed.items() if not path.startswith(folders)
+            }
         if self._added:
-            by_stamp = {stamp[: _MOVED.size]: path for path, stamp in gone.items()}
+            by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
         else:
             by_stamp = {}
         moved: list[tuple[bytes, str]] = []
-        for each in self._added if by_stamp else ():
-            old = by_stamp.pop(each[-PACKED.size :][: _MOVED.size], None)
+        for change in self._added if by_stamp else ():
+            old = by_stamp.pop(change[-PACKED.size :][: _MOVED.size], None)
             if old is not None:
-                moved.append((each, old))
+                moved.append((change, old))
         if moved:
-            new = {each for each, _ in moved}
-            self._added = [each for each in self._added if each not in new]
+            new = {change for change, _ in moved}
+            self._added = [change for change in self._added if change not in new]
             for _, old in moved:
-                del gone[old]
-        return Differences(gone, moved, self._added, self._changed)
+                del removed[old]
+        return Differences(removed, moved, self._added, self._changed)
 
 
 def apply(
@@ -175,21 +177,21 @@ def apply(
 ) -> None:
     """Carry out `changes`, a batch a transaction, each under the home's lock so that no writer gets
     between a file's bytes and its rows. `load` gives a note and the stamp it was read with, None
-    when the path is none (any more); very many of `files` are read by other processes. What came of
+    when the path is not one (any more); very many of `files` are read by other processes. What came of
     it is added to `result`; `progress` hears (done, total)."""
     with many_changes(db) if len(changes) > _MANY_CHANGES else nullcontext():
-        done = 0
+        applied = 0
         with _read_ahead(db, project, changes, lock, files) as prepared:
             for batch in _batches(changes):
-                known = next(prepared, {})
+                prepared_batch = next(prepared, {})
                 with lock, transaction(db):
-                    _apply_batch(db, project, batch, load, result, known, files)
-                done += len(batch)
+                    _apply_batch(db, project, batch, load, result, prepared_batch, files)
+                applied += len(batch)
                 if progress is not None:
-                    progress(done, len(changes))
+                    progress(applied, len(changes))
         if (
-            done > _MANY_CHANGES
-            and done * 4 > db.execute("select count(*) from note").fetchone()[0]
+            applied > _MANY_CHANGES
+            and applied * 4 > db.execute("select count(*) from note").fetchone()[0]
         ):
             merge_words(db, lock)
 
@@ -232,7 +234,8 @@ def _read_ahead(
         number = writer.project_id(db, project)
     with readers.Readers(files.store, files.suspicious, number) as reading:
         yield reading.ahead(
-            [each.path for each in batch if each.old is None] for batch in _batches(changes)
+            [this_change.path for this_change in batch if this_change.old is None]
+            for batch in _batches(changes)
         )
 
 
@@ -250,7 +253,7 @@ def _apply_batch(
     # 8 ms, and most calls find nothing new
     from memoranda.index import writer
 
-    added = [each.path for each in changes if each.old is None]
+    added = [this_change.path for this_change in changes if this_change.old is None]
     # A name exchanged while its folder was listed may have come twice
     is_new = len(set(added)) == len(changes)
     if not is_new or len(added) < _MANY or writer.holds_any(db, project, added):
@@ -260,15 +263,17 @@ def _apply_batch(
     with ThreadPoolExecutor(1) as threads:
         loading = writer.Loading(db, project, threads)
         for path in added:
-            known = prepared.get(path)
+            prepared_note = prepared.get(path)
             if (
-                known is not None
+                prepared_note is not None
                 and files is not None
-                and known.place[0] == loading.project
-                and known.stamp == files.store.stamp(path)
+                and prepared_note.place[0] == loading.project
+                and prepared_note.stamp == files.store.stamp(path)
             ):
-                known.sign(files.accept(path, File(b"", known.stamp, known.etag)))
-                loading.add(known)
+                prepared_note.sign(
+                    files.accept(path, File(b"", prepared_note.stamp, prepared_note.etag))
+                )
+                loading.add(prepared_note)
                 result.added += 1
             elif (loaded := load(path)) is not None:
                 loading.add(writer.prepare(*loaded, loading.project))
@@ -300,11 +305,15 @@ def _apply(
     if old != path and db.execute(_IS_KNOWN, (project, path, *stamp)).fetchone():
         # Another process has indexed it since the disk was listed
         return
-    if old == path and (known := get(db, project, path)) is not None and known.etag == note.etag:
-        if known.mtime_ns == stamp.mtime_ns:
+    if (
+        old == path
+        and (indexed := get(db, project, path)) is not None
+        and indexed.etag == note.etag
+    ):
+        if indexed.mtime_ns == stamp.mtime_ns:
             writer.touch(db, project, path, stamp)
             return
-        note.provenance = known.provenance
+        note.provenance = indexed.provenance
     writer.put(db, note, stamp, row=row)
     if old is None:
         result.added += 1

@@ -124,7 +124,10 @@ class Watch:
             if not folder and mask & flags.ATTRIB:
                 changes.folders.add((project, ""))
             return
-        path = f"{folder}/{name}" if folder else name
+        if folder:
+            path = f"{folder}/{name}"
+        else:
+            path = name
         if name.startswith(".") or not is_valid_unicode(path):
             return
         if not mask & flags.ISDIR:

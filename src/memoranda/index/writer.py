@@ -49,13 +49,15 @@ PLACED = 4_000_000
 further on shows the note's beginning."""
 WORDS = 250_000
 PAIRS = 150_000
+# About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
+# in memory, and each takes longer than the one before.
 _STEP = 1 << 16
-"""About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
-in memory, and each takes longer than the one before."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
+# Every table that has rows of a note, in the order they are written, with the column that names the
+# note.
 _ROW_OF = {
     "note": "row",
     "text": "row",
@@ -68,15 +70,13 @@ _ROW_OF = {
     "merged": "note",
     "superseded": "note",
 }
-"""Every table that has rows of a note, in the order they are written, with the column that names
-the note."""
+# The id of a project, the row of the next new note, that of the note at a path, and whether another
+# note has a permalink.
 _AROUND = (
     "select p.id, 1 + coalesce((select seq from sqlite_sequence where name = 'note'), 0), n.row,"
     " exists (select 1 from note o where o.permalink = :permalink and +o.project = p.id and o.path <> :path)"
     " from project p left join note n on n.project = p.id and n.path = :path where p.name = :project"
 )
-"""The id of a project, the row of the next new note, that of the note at a path, and whether
-another note has a permalink."""
 _COUNTING = (
     "insert into tally (project, scope, phase, category, folder, notes)"
     " values (:project, :scope, :phase, :category, :folder, :notes)"
@@ -87,8 +87,8 @@ _TALLIED = (
     " (select project, scope, coalesce(phase, ''), coalesce(category, '') from note where row = ?)"
 )
 _FORGET_EXPIRED = "delete from expired where path = ?"
+# Projects whose texts are facts and values, in which `#` and `::` mean nothing.
 _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
-"""Projects whose texts are facts and values, in which `#` and `::` mean nothing."""
 
 
 class _Indexed(NamedTuple):
@@ -112,6 +112,7 @@ class _Indexed(NamedTuple):
     header: str | None
 
 
+# Of each field of `_Indexed`, the column it is read from.
 _INDEXED_COLUMNS = {
     "row": "n.row",
     "path": "n.path",
@@ -127,7 +128,6 @@ _INDEXED_COLUMNS = {
     "text": "t.text",
     "header": "t.header",
 }
-"""Of each field of `_Indexed`, the column it is read from."""
 
 
 class Passage(NamedTuple):
@@ -139,7 +139,7 @@ class Passage(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What `tally` counts a note by, besides its folders."""
+    """What `tally` counts a note by, in addition to its folders."""
 
     project: int
     scope: str
@@ -178,9 +178,9 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     order of change). A derived permalink may get a number: `_claimed`.
     """
     path = sqlite_text(note.path)
-    wanted = sqlite_text(note.permalink)
-    own = note.own_permalink
-    place = {"project": note.project, "path": path, "permalink": wanted}
+    wanted_permalink = sqlite_text(note.permalink)
+    own_permalink = note.own_permalink
+    place = {"project": note.project, "path": path, "permalink": wanted_permalink}
     around = db.execute(_AROUND, place).fetchone()
     if around is None:
         # Adds it
@@ -189,17 +189,26 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
     project, next_row, is_known, is_taken = around
     if note.project == "kv":
         db.execute(_FORGET_EXPIRED, (path,))
-    old = _read(db, project, path) if is_known else None
+    if is_known:
+        old = _read(db, project, path)
+    else:
+        old = None
     if old is not None:
         _take_out(db, note.project, old)
-    stays = old is not None and bool(old.own) == own and (old.base or old.permalink) == wanted
-    permalink, base = (old.permalink, old.base) if old is not None and stays else (wanted, None)
+    stays = (
+        old is not None
+        and bool(old.own) == own_permalink
+        and (old.base or old.permalink) == wanted_permalink
+    )
+    permalink, base = (
+        (old.permalink, old.base) if old is not None and stays else (wanted_permalink, None)
+    )
     row = row or next_row
     _insert(db, [(row, prepare(note, stamp, project, permalink, base))])
     if old is not None and not stays:
         _released(db, project, note.project, old.permalink)
     if is_taken if old is None else not stays:
-        _claimed(db, project, note.project, row, wanted, own)
+        _claimed(db, project, note.project, row, wanted_permalink, own_permalink)
         permalink = db.execute("select permalink from note where row = ?", (row,)).fetchone()[0]
     return permalink
 
@@ -240,15 +249,17 @@ class Loading:
         assert self._writing is not None
         self._writing.result()
         sql = "select permalink from note where permalink in ({}) and +project = ? group by 1 having count(*) > 1"
-        every = list({permalink for _, permalink, _ in self._permalinks})
+        permalinks = list({permalink for _, permalink, _ in self._permalinks})
         shared = set[str]()
-        for at in range(0, len(every), 500):
-            part = every[at : at + 500]
-            found = self._db.execute(sql.format(", ".join("?" * len(part))), (*part, self.project))
-            shared.update(permalink for (permalink,) in found)
-        for row, permalink, own in self._permalinks:
+        for at in range(0, len(permalinks), 500):
+            part = permalinks[at : at + 500]
+            claimed_rows = self._db.execute(
+                sql.format(", ".join("?" * len(part))), (*part, self.project)
+            )
+            shared.update(permalink for (permalink,) in claimed_rows)
+        for row, permalink, own_permalink in self._permalinks:
             if permalink in shared:
-                _claimed(self._db, self.project, self._name, row, permalink, own)
+                _claimed(self._db, self.project, self._name, row, permalink, own_permalink)
 
 
 def holds_any(db: sqlite3.Connection, project: str, paths: Sequence[str]) -> bool:
@@ -296,10 +307,9 @@ def forget_project(db: sqlite3.Connection, project: str) -> None:
 
 def project_id(db: sqlite3.Connection, name: str) -> int:
     """The id of a project, which is added when it is new."""
-    found = db.execute("select id from project where name = ?", (name,)).fetchone()
+    row = db.execute("select id from project where name = ?", (name,)).fetchone()
     return (
-        found
-        or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()
+        row or db.execute("insert into project (name) values (?) returning id", (name,)).fetchone()
     )[0]
 
 
@@ -314,9 +324,15 @@ def prepare(
         note = sqlite_value(note)
     body = note.text[note.body_at :]
     text = searched(body)
-    extra = inline(text) if note.project not in _WITHOUT_INLINE else Inline()
-    places = passages(text[:PLACED]) if len(text) >= LONG_TEXT else []
-    known = _Indexed(
+    if note.project not in _WITHOUT_INLINE:
+        extra = inline(text)
+    else:
+        extra = Inline()
+    if len(text) >= LONG_TEXT:
+        places = passages(text[:PLACED])
+    else:
+        places = []
+    indexed = _Indexed(
         row=0,
         path=note.path,
         title=note.title,
@@ -332,11 +348,11 @@ def prepare(
         header=_header_json(note.header),
     )
     tables = {
-        "note": [_note_row(note, stamp, project, known, is_cut=len(text) < len(body))],
-        "text": [_text_row(note, known, extra)],
-        **{table: [words] for table, words in _words(note.project, known).items()},
+        "note": [_note_row(note, stamp, project, indexed, is_cut=len(text) < len(body))],
+        "text": [_text_row(note, indexed, extra)],
+        **{table: [words] for table, words in _words(note.project, indexed).items()},
         "feature": [features.row(note, text, project)],
-        "note_fold": [{"fold": fold} for fold in _keys(note.project, known)],
+        "note_fold": [{"fold": fold} for fold in _keys(note.project, indexed)],
         "link": _links(note),
         "merged": [{"id": identity} for identity in _merged_ids(note)],
         "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
@@ -411,7 +427,9 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
 
 def _provenance_json(provenance: Provenance) -> str | None:
     """Where a text comes from, as the table has it: nothing for a file of another program."""
-    return None if provenance.who == "file" else _json(provenance.row())
+    if provenance.who == "file":
+        return None
+    return _json(provenance.row())
 
 
 def _text_row(note: Note, known: _Indexed, extra: Inline) -> Row:
@@ -435,7 +453,10 @@ def _merged_ids(note: Note) -> Iterable[str]:
     merged = note.header.get("merged")
     if not merged:
         return ()
-    identities = merged if isinstance(merged, list) else str(merged).split(",")
+    if isinstance(merged, list):
+        identities = merged
+    else:
+        identities = str(merged).split(",")
     return dict.fromkeys(str(identity).strip() for identity in identities)
 
 
@@ -474,9 +495,9 @@ def _folders(path: str) -> list[str]:
 
 
 def _links(note: Note) -> list[Row]:
-    """The rows of table `link`: relations, then links that are none of them."""
-    known = {relation.target for relation in note.relations if relation.type == "links_to"}
-    further = [Relation("links_to", link) for link in note.links if link not in known]
+    """The rows of table `link`: relations, then links that are not of them."""
+    linked_names = {relation.target for relation in note.relations if relation.type == "links_to"}
+    further = [Relation("links_to", link) for link in note.links if link not in linked_names]
     in_graph = note.project == GRAPH_PROJECT
     rows = []
     for position, relation in enumerate([*note.relations, *further]):
@@ -501,14 +522,14 @@ def _links(note: Note) -> list[Row]:
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     columns = joined(_INDEXED_COLUMNS.values())
-    found = db.execute(
+    row = db.execute(
         f"select {columns} from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",
         (project, path),
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    old = _Indexed(**dict(zip(_INDEXED_COLUMNS, found, strict=True)))
+    old = _Indexed(**dict(zip(_INDEXED_COLUMNS, row, strict=True)))
     return old._replace(text=searched(old.text))
 
 
@@ -516,12 +537,12 @@ def searched(text: str) -> str:
     """What is searched of a note's text: all of it, or its beginning with about `WORDS` different
     words.
     """
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     for at in range(0, len(text) if len(text) > PAIRS else 0, _STEP):
         part = text[at : at + _STEP].lower()
         is_cjk = not part.isascii() and sum(map(len, runs().findall(part))) * 2 > len(part)
-        seen.update(map(add, part, part[1:]) if is_cjk else tokens(part))
-        if len(seen) > (PAIRS if is_cjk else WORDS):
+        seen_texts.update(map(add, part, part[1:]) if is_cjk else tokens(part))
+        if len(seen_texts) > (PAIRS if is_cjk else WORDS):
             return text[: at + _STEP]
     return text
 
@@ -545,7 +566,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         db.execute("delete from passage where row between ? and ?", span)
     db.executemany(
         "delete from note_fold where fold = ? and note = ?",
-        [(one, row) for one in _keys(project, old)],
+        [(this_key, row) for this_key in _keys(project, old)],
     )
     for folder in _folders(old.path):
         db.execute(f"update tally set notes = notes - 1 where {_TALLIED}", (folder, row))
@@ -576,7 +597,10 @@ def _words(project: str, old: _Indexed) -> dict[str, Row]:
         address = f"{address}\n{tail}"
     address = fts_text(f"{address}\n{property_text(old.header)}")
     body = fts_text(old.text)
-    begin = body if len(old.text) <= STEMMED else fts_text(old.text[:STEMMED])
+    if len(old.text) <= STEMMED:
+        begin = body
+    else:
+        begin = fts_text(old.text[:STEMMED])
     stems = features.stem_text([titles, headings, tags, address, begin], old.facet)
     names = {"title": titles, "headings": headings, "tags": tags}
     return {
@@ -608,7 +632,7 @@ def _json(value: Any) -> str | None:
 
 
 def _claimed(
-    db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own: bool
+    db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
     """The note `row` now claims `permalink`: renumbers the groups this touches.
 
@@ -617,12 +641,12 @@ def _claimed(
     path or frontmatter. The outcome does not depend on the order in which notes came. A note of its
     own permalink never gives way.
     """
-    others = db.execute(
+    other_rows = db.execute(
         "select own, base from note where permalink = ? and project = ? and row <> ?",
         (permalink, project, row),
     ).fetchall()
-    groups = {base or permalink for own_one, base in others if not own_one}
-    if others and not own:
+    groups = {base or permalink for own_one, base in other_rows if not own_one}
+    if other_rows and not own_permalink:
         groups.add(permalink)
     for base in sorted(groups):
         _renumber(db, project, name, base)
@@ -659,11 +683,14 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         f" and scope in ('{GLOBAL}', ?) limit 1"
     )
     for row, path, current, scope in members:
-        # A note gives way to those of its own scope and of all agents: others are not to be told
+        # A note gives way to those in its own scope and of all agents: others are not to be told
         # from its number.
         start = max(next_of.get(scope, 0), next_of.get(GLOBAL, 0))
         for number in count(start):
-            permalink = f"{base}-{number}" if number else base
+            if number:
+                permalink = f"{base}-{number}"
+            else:
+                permalink = base
             if db.execute(is_taken, (permalink, project, number > 0, scope)).fetchone() is None:
                 break
         next_of[scope] = number + 1
@@ -673,7 +700,7 @@ def _renumber(db: sqlite3.Connection, project: int, name: str, base: str) -> Non
         assert old is not None
         db.executemany(
             "delete from note_fold where fold = ? and note = ?",
-            [(one, row) for one in _keys(name, old)],
+            [(this_key, row) for this_key in _keys(name, old)],
         )
         keys = _keys(name, old._replace(permalink=permalink))
         insert(db, "note_fold", [{"fold": fold, "note": row} for fold in keys])

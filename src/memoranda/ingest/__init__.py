@@ -42,7 +42,7 @@ Change = tuple[NoteInfo, SourceNote]
 
 @dataclass(slots=True)
 class IngestPlan:
-    """What is to be done with the files of one source; `seen` counts the files looked at."""
+    """What should be done with the files of one source; `seen` counts the files looked at."""
 
     source: str
     root: str = ""
@@ -68,27 +68,30 @@ ALL = "all"
 
 
 def named_sources(
-    wanted: str, path: str | None, settings: Settings
+    name_wanted: str, path: str | None, settings: Settings
 ) -> list[tuple[Source, Path | None]]:
     """The sources named (parted by commas), each with its folder; of all sources those that are
     there and not switched off. `path`: the folder to read instead. Raises InvalidInput for an
     unknown source, or a `path` that is missing, a file or blank."""
-    names = list(dict.fromkeys(split_list(wanted)))
-    for name in names or [wanted]:
+    names = list(dict.fromkeys(split_list(name_wanted)))
+    for name in names or [name_wanted]:
         if name != ALL and name not in SOURCES:
             raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
-    folder = None if path is None else _absolute(path)
+    if path is None:
+        folder = None
+    else:
+        folder = _absolute(path)
     if path is not None and folder and (not path.strip() or not folder.is_dir()):
         is_missing = path.strip() and not folder.exists()
         raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
-    found: list[tuple[Source, Path | None]] = []
+    sources_found: list[tuple[Source, Path | None]] = []
     for source in SOURCES.values() if ALL in names else [SOURCES[name] for name in names]:
-        own = settings.ingestion.get(source.name) or source.root
-        root = folder or (_absolute(own) if own else None)
+        source_root = settings.ingestion.get(source.name) or source.root
+        root = folder or (_absolute(source_root) if source_root else None)
         is_there = root is not None and root.is_dir() and source.name not in settings.ingestion_off
         if ALL not in names or is_there:
-            found.append((source, root))
-    return found
+            sources_found.append((source, root))
+    return sources_found
 
 
 def _absolute(path: str) -> Path:
@@ -106,60 +109,62 @@ def run(
     """Take in what the files of these sources say: the plans, and what became of each (with
     `dry_run`: would).
     """
-    known = Ingested(memory).known()
+    texts_known = Ingested(memory).known()
     plans = plan(
-        [(source, Tree(root, (memory.home,))) for source, root in chosen], known, again=again
+        [(source, Tree(root, (memory.home,))) for source, root in chosen], texts_known, again=again
     )
     if not dry_run:
-        return plans, apply(memory, plans, known, progress)
-    sizes = [(len(each.new), len(each.changed), each) for each in plans]
+        return plans, apply(memory, plans, texts_known, progress)
+    sizes = [(len(source_plan.new), len(source_plan.changed), source_plan) for source_plan in plans]
     return plans, [
-        Ingestion(new, changed, each.seen - new - changed, each.warnings)
-        for new, changed, each in sizes
+        Ingestion(new, changed, source_plan.seen - new - changed, source_plan.warnings)
+        for new, changed, source_plan in sizes
     ]
 
 
 def plan(
-    reads: Sequence[tuple[Source, Tree]], known: IngestedTexts, *, again: bool = False
+    reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
 ) -> list[IngestPlan]:
-    """What the files of these sources ask for, given what is `known`, which takes the plan up. A
+    """What the files of these sources ask for, given what is `texts_known`, which takes the plan up. A
     text some memory has is skipped; a known file with a new text changes its memory; what was
     removed stays so, unless `again`. Nothing is written."""
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
     changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()
     for source, tree in reads:
-        here = IngestPlan(source.name, tree.root, warnings=tree.warnings)
-        plans.append(here)
+        source_plan = IngestPlan(source.name, tree.root, warnings=tree.warnings)
+        plans.append(source_plan)
         for note in source.scan(tree):
-            info = known.refs.get(note.source_ref)
+            info = texts_known.refs.get(note.source_ref)
             if info is None:
-                unknown.append((here, note))
-            elif note.content_hash not in known.texts[info.id]:
-                changed.append((here, info, note))
-        here.seen = tree.seen
+                unknown.append((source_plan, note))
+            elif note.content_hash not in texts_known.texts[info.id]:
+                changed.append((source_plan, info, note))
+        source_plan.seen = tree.seen
     waiting: dict[str, list[tuple[IngestPlan, NoteInfo, SourceNote]]] = {}
     # A text another memory has waits until the change of that memory's own file frees it
     while changed:
-        here, info, note = changed.popleft()
-        if known.hashes[note.content_hash]:
-            waiting.setdefault(note.content_hash, []).append((here, info, note))
+        source_plan, info, note = changed.popleft()
+        if texts_known.hashes[note.content_hash]:
+            waiting.setdefault(note.content_hash, []).append((source_plan, info, note))
             continue
-        here.changed.append((info, note))
-        for free in known.hold(info.id, frozenset((note.content_hash,))):
+        source_plan.changed.append((info, note))
+        for free in texts_known.hold(info.id, frozenset((note.content_hash,))):
             changed.extend(waiting.pop(free, ()))
-    for here, note in unknown:
-        is_gone = note.content_hash in known.gone_hashes or note.source_ref in known.gone_refs
-        if not known.hashes[note.content_hash] and (again or not is_gone):
-            here.new.append(note)
-            known.hold(note.source_ref, frozenset((note.content_hash,)))
+    for source_plan, note in unknown:
+        is_gone = (
+            note.content_hash in texts_known.gone_hashes or note.source_ref in texts_known.gone_refs
+        )
+        if not texts_known.hashes[note.content_hash] and (again or not is_gone):
+            source_plan.new.append(note)
+            texts_known.hold(note.source_ref, frozenset((note.content_hash,)))
     return plans
 
 
 def apply(
     memory: MemorySession,
     plans: Sequence[IngestPlan],
-    known: IngestedTexts,
+    texts_known: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Ingestion]:
     """Carry out the plans; each batch of new memories is one change, and each changed memory. One
@@ -167,9 +172,9 @@ def apply(
     StorageError; what was stored before it stays."""
     ingested = Ingested(memory)
     upkeep = Upkeep(memory)
-    total = sum(len(each.new) + len(each.changed) for each in plans)
+    total = sum(len(source_plan.new) + len(source_plan.changed) for source_plan in plans)
     done = 0
-    outcomes = [Ingestion(warnings=list(each.warnings)) for each in plans]
+    outcomes = [Ingestion(warnings=list(source_plan.warnings)) for source_plan in plans]
 
     def advance(number: int) -> None:
         nonlocal done
@@ -177,41 +182,48 @@ def apply(
         if progress is not None:
             progress(done, total)
 
-    for each, here in zip(plans, outcomes, strict=True):
+    for source_plan, outcome in zip(plans, outcomes, strict=True):
         records = []
-        for note in each.new:
+        for note in source_plan.new:
             # One after the other: of two files of one name the first is the older
             now = memory.clock()
             expires = now + memory.settings.short_term_ttl
-            further = _further(note, each.root, note.aliases)
+            further = _further(note, source_plan.root, note.aliases)
             more: dict[str, Any] = {"source": note.source, "expires": expires, "further": further}
             records.append(
                 Record(str(uuid4()), note.content, INBOX, now, now, tags=note.tags, **more)
             )
-        size = lambda each: len(each.content)
-        here.ingested = ingested.store(
-            list(batches(records, BATCH, size, BATCH_CHARACTERS)), known, advance
+        size = lambda source_plan: len(source_plan.content)
+        outcome.ingested = ingested.store(
+            list(batches(records, BATCH, size, BATCH_CHARACTERS)), texts_known, advance
         )
-    for each, here in zip(plans, outcomes, strict=True):
+    for source_plan, outcome in zip(plans, outcomes, strict=True):
         # What a memory was tagged and named with since stays
-        for info, note in each.changed:
-            keys = _further(note, each.root, tuple(dict.fromkeys((*info.aliases, *note.aliases))))
+        for info, note in source_plan.changed:
+            keys = _further(
+                note, source_plan.root, tuple(dict.fromkeys((*info.aliases, *note.aliases)))
+            )
             keys["tags"] = united((*info.tags, *note.tags))
             try:
                 upkeep.rewrite(info, note.content, keys, VERB)
-                here.updated += 1
+                outcome.updated += 1
             except (Conflict, InvalidInput, Locked, NotFound, NotText) as error:
-                here.warnings.append(f"{note.source_ref.partition(':')[2]}: not updated. {error}")
+                outcome.warnings.append(
+                    f"{note.source_ref.partition(':')[2]}: not updated. {error}"
+                )
             advance(1)
-        here.skipped = each.seen - here.ingested - here.updated
+        outcome.skipped = source_plan.seen - outcome.ingested - outcome.updated
     return outcomes
 
 
 def _further(note: SourceNote, root: str, aliases: Sequence[str]) -> dict[str, Any]:
-    named = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
-    dated = {"date": note.date} if note.date else {}
+    names = {"title": note.title} | ({"aliases": list(aliases)} if aliases else {})
+    if note.date:
+        dated = {"date": note.date}
+    else:
+        dated = {}
     return (
-        named
+        names
         | {SOURCE_REF: note.source_ref, SOURCE_ROOT: root, SOURCE_HASH: note.content_hash}
         | dated
     )

@@ -1,4 +1,4 @@
-"""Which sources there are, where they lie, and what their files say (contract 001, 11)."""
+"""Which sources there are, where they are, and what their files say (contract 001, 11)."""
 
 from __future__ import annotations
 
@@ -30,24 +30,36 @@ class Tree:
     entered. Nothing here writes."""
 
     def __init__(self, root: Path | None, apart: Collection[Path] = ()):
-        self.root = "" if root is None else str(root)
+        if root is None:
+            self.root = ""
+        else:
+            self.root = str(root)
         self.warnings: list[str] = []
         self.seen = 0
         self._real = os.path.realpath(self.root)
-        self._apart = {os.path.realpath(each) for each in apart}
+        self._apart = {os.path.realpath(folder) for folder in apart}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
         """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
         hidden folders. Without `deep` only those in the folder itself. Symbolic links that stay
         below the root are followed, each folder reached so once; others are not."""
-        found: list[str] = []
-        folders = [folder] if self.root else []
+        paths: list[str] = []
+        if self.root:
+            folders = [folder]
+        else:
+            folders = []
         linked = list[str]()
         followed = set[str]()
         while folders or linked:
-            here = folders.pop() if folders else linked.pop(0)
-            for entry in self._entries(here):
-                path = f"{here}/{entry.name}" if here else entry.name
+            if folders:
+                current_folder = folders.pop()
+            else:
+                current_folder = linked.pop(0)
+            for entry in self._entries(current_folder):
+                if current_folder:
+                    path = f"{current_folder}/{entry.name}"
+                else:
+                    path = entry.name
                 if entry.name.startswith(".") and not hidden:
                     continue
                 # One that leads nowhere, or to itself, is left out
@@ -55,7 +67,8 @@ class Tree:
                     if not os.path.exists(entry.path):
                         continue
                     real, above = (
-                        os.path.realpath(each) for each in (entry.path, os.path.dirname(entry.path))
+                        os.path.realpath(this_path)
+                        for this_path in (entry.path, os.path.dirname(entry.path))
                     )
                     if not self._is_inside(real):
                         if entry.is_dir() or entry.name.endswith(".md"):
@@ -63,7 +76,7 @@ class Tree:
                         continue
                     if not hidden and "/." in real[len(self._real.rstrip("/")) :]:
                         continue
-                    # It lies in the folder it leads to
+                    # It is in the folder it leads to
                     is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")
                     if entry.is_dir() and not is_above and real not in followed:
                         followed.add(real)
@@ -71,10 +84,10 @@ class Tree:
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                 if entry.name.endswith(".md") and entry.is_file():
-                    found.append(path)
+                    paths.append(path)
             if not deep:
                 break
-        return sorted(found)
+        return sorted(paths)
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         """What a folder holds; nothing when it is missing, apart, unreadable, or reached by a link
@@ -123,13 +136,13 @@ class Tree:
 
     def warn(self, path: str, why: str) -> None:
         """Note that `path` was not read as a whole."""
-        shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        self.warnings.append(f"{shown}: {why}")
+        path_shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self.warnings.append(f"{path_shown}: {why}")
 
 
 LONGEST_START = 5000
+# Paths that one warning names.
 _NAMED = 20
-"""Paths that one warning names."""
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
@@ -249,7 +262,7 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
 
 
 def logseq_page(name: str) -> str:
-    """The page a file is: `%2F` and `___` stand for `/`, other signs no file name may have for
+    """The page a file is: `%2F` and `___` mean `/`, other signs no file name may have for
     themselves.
     """
     name = name.replace("___", "/")
@@ -290,7 +303,7 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder. `root` is where it lies if nobody says otherwise; None: nowhere."""
+    """A kind of folder. `root` is where it is if nobody says otherwise; None: nowhere."""
 
     name: str
     root: str | None
@@ -355,7 +368,7 @@ def _text(header: dict[str, Any], key: str) -> str:
 
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
     """The texts of some keys, a list each or separated."""
-    found: list[str] = []
+    texts: list[str] = []
     for value in map(unpacked, map(header.get, keys)):
         if isinstance(value, str):
             parts: list[Any] = re.split(separator, value)
@@ -363,8 +376,8 @@ def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...
             parts = value
         else:
             parts = []
-        found += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
-    return tuple(dict.fromkeys(found))
+        texts += [part.strip() for part in parts if isinstance(part, str) and part.strip()]
+    return tuple(dict.fromkeys(texts))
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:

@@ -1,3 +1,3 @@
-"""The work that upkeep does by itself: each job plans actions, one runner applies or only shows
+"""The work that upkeep does on its own: each job plans actions, one runner applies or only shows
 them.
 """

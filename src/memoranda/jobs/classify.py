@@ -38,20 +38,21 @@ _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
 _WEIGHT = 1.5
-# The power for likeness by meaning, whose values lie closer together
+# The power for likeness by meaning, whose values are closer together
 _BY_MEANING = 4
 # The likeness with which the nearest example decides alone
 _ALIKE = 0.4
 # The likeness (cosine) an example must have to decide
 _LEAST_LIKE = 0.12
 _OUTWEIGHS = 0.25
+# The likeness an example must have to be weighed against one ordinary word of the table, whose
+# category then has this share of all votes more.
 _TABLE_SHARE = 0.15
-"""The likeness an example must have to be weighed against one ordinary word of the table, whose
-category then has this share of all votes more."""
 # The likeness a memory the owner corrected must have to decide
 _CORRECTED = 0.35
 # How many times the votes of the second category those of the first are when nobody need be asked
 _SURE = 1.5
+# Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:19|20)\d\d\b"
@@ -59,7 +60,6 @@ _SAYS_WHEN = re.compile(
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
 )
-"""Words of time the grammar reads no time from, as it would guess: "in August"."""
 # Characters of a text that are compared
 _READ = 2000
 # Characters of an example that a reason shows
@@ -95,7 +95,9 @@ class Classifier:
             if memory.info is not None and memory.info.may_say((SET_BY,))
         )
         corrected = [
-            (each.content, each.category) for each in may_be if each.header.get(SET_BY) == OWNER
+            (this_memory.content, this_memory.category)
+            for this_memory in may_be
+            if this_memory.header.get(SET_BY) == OWNER
         ]
         self._corrected = Examples(corrected) if corrected else None
 
@@ -149,7 +151,10 @@ class Classifier:
 
         `leaning`: what the table says. Examples of `date` have no vote on a text that names no time.
         """
-        without = "date" if is_timeless else None
+        if is_timeless:
+            without = "date"
+        else:
+            without = None
         by_words = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
         by_words = [example for example in by_words if example[1] != without][:_NEIGHBOURS]
         by_meaning = self._nearest_in_meaning(text, without)
@@ -225,7 +230,10 @@ def _by_table(classified: Classified, highest: int) -> CategoryChoice:
         name for name, score in classified.scores.items() if score == highest and name != category
     ]
     reason = f"{category} ({', '.join(classified.words)})"
-    second = equal[0] if equal else None
+    if equal:
+        second = equal[0]
+    else:
+        second = None
     return CategoryChoice(category, "table", reason, classified.words, second)
 
 
@@ -265,7 +273,10 @@ def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]])
     """The category with most votes, and the second if it is close."""
     (category, most), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
     examples_of_category = [example for _, name, example in near if name == category]
-    nearest = examples_of_category[0] if examples_of_category else near[0][2]
+    if examples_of_category:
+        nearest = examples_of_category[0]
+    else:
+        nearest = near[0][2]
     second = None
     if others and most < _SURE * others[0][1]:
         second = others[0][0]
@@ -276,9 +287,9 @@ def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]])
 def learn(settings: Settings) -> int:
     """Embed some of the examples, so that texts are compared by meaning, too. Returns how many
     were; 0 = all are, or there is no model. Raises NoModel, NoAnswer, StorageError."""
-    known = known_texts(settings, examples().texts)
-    if known:
-        return known.learn()
+    known_examples = known_texts(settings, examples().texts)
+    if known_examples:
+        return known_examples.learn()
     return 0
 
 
@@ -304,10 +315,10 @@ class Examples:
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
         # loops, no small functions: there are a thousand
-        for at, each in enumerate(counts):
+        for at, features in enumerate(counts):
             weights = {}
             squares = 0.0
-            for feature, count in each.items():
+            for feature, count in features.items():
                 weights[feature] = weight = (1 + log(count)) * self._rarity[feature]
                 squares += weight * weight
             length = sqrt(squares) or 1.0
@@ -326,8 +337,8 @@ class Examples:
         }
         length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
-            for at, other in self._with.get(feature, ()):
-                likeness[at] += weight / length * other
+            for at, example in self._with.get(feature, ()):
+                likeness[at] += weight / length * example
         best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
         return [
             (likeness[at], self.labelled[at][1], self.labelled[at][0])
@@ -339,14 +350,14 @@ class Examples:
 @cache
 def examples() -> Examples:
     """The sentences of examples.txt."""
-    found = list[tuple[str, str]]()
+    rows = list[tuple[str, str]]()
     category = ""
     for line in Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             category = line.strip("[]")
         elif line and not line.startswith("#"):
-            found.append((line, category))
-    return Examples(found)
+            rows.append((line, category))
+    return Examples(rows)
 
 
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
@@ -359,22 +370,28 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of a
     long text the beginning counts. Loops and patterns, no small functions: a thousand examples are
     read before the first text is compared."""
-    every = list[Counter[str]]()
+    all_counts = list[Counter[str]]()
     words = one_word()
     is_cjk = runs().match
     for text in texts:
         text = text[:_READ]
-        found = list[str]()
+        features = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
         for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
             if not word.isascii() and is_cjk(word):
-                found += [*word, *map(add, word, word[1:])]
-                found += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
+                features += [*word, *map(add, word, word[1:])]
+                features += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
             else:
-                plain = "" if word.isdigit() else word
-                found += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+                if word.isdigit():
+                    plain = ""
+                else:
+                    plain = word
+                features += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
         written = _LATIN_WORD.findall(text)
-        first = written[0].lower() if written else ""
+        if written:
+            first = written[0].lower()
+        else:
+            first = ""
         after = " " + " ".join(written[1:]) + " "
         every_word = f" {first}{after}"
         signs = {
@@ -385,15 +402,15 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
             "#of": "'s " in every_word,
             "#did": "ed " in every_word,
         }
-        found += [
+        features += [
             *compress(signs, signs.values()),
             *map("#".__add__, dict.fromkeys(_MARK.findall(text))),
         ]
-        found.append(
+        features.append(
             f"#words{min(4, len(written) // 4)}" if written else f"#length{min(5, len(text) // 5)}"
         )
-        every.append(Counter(found))
-    return every
+        all_counts.append(Counter(features))
+    return all_counts
 
 
 class Classified(NamedTuple):
@@ -415,7 +432,7 @@ class _Entry(NamedTuple):
     exact: bool
 
     def is_at(self, at: int, text: str) -> bool:
-        """Whether it stands at a position of `text`, an English entry as a word of its own."""
+        """Whether it stands at a position of `text`, an English entry as a separate word."""
         end = at + len(self.sought)
         if not text.startswith(self.sought, at):
             return False
@@ -474,11 +491,11 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
         for kind, words in kinds.items()
     ]
     places = {word: (category, kind) for category, kind, words in rows for word in words}
-    found: dict[str, list[_Entry]] = {}
+    entries_by_stem: dict[str, list[_Entry]] = {}
     for word in sorted(places, key=len, reverse=True):
         (category, kind), low = places[word], word.lower()
         entry = _Entry(
             word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact"
         )
-        found.setdefault(_WORD_START.findall(low)[0], []).append(entry)
-    return tuple(tables), found
+        entries_by_stem.setdefault(_WORD_START.findall(low)[0], []).append(entry)
+    return tuple(tables), entries_by_stem

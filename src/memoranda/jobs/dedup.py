@@ -2,7 +2,7 @@
 values.
 
 A memory is the *same* as another when its text is, blanks apart, or all its lines are lines of the
-other in order. That goes along chains: what lies in what lies in C lies in C, so all of a chain is
+other in order. That goes along chains: what is in a text that is in C is in C, so all of a chain is
 merged into its end at once, and a second run finds nothing. Source: contract 001, 5 (dream level 2)
 and 18.6.
 """
@@ -30,8 +30,8 @@ MOST_LINKS = 10
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
+# Between words of one text: no word holds it.
 _APART = "\0"
-"""Between words of one text: no word holds it."""
 _LETTER = f"[^\\W_{_HAN}]"
 # `don't`, `kube-proxy`, `config.yaml`, `max_retries` are one word each.
 _WORD = re.compile(f"{_LETTER}+(?:(?:[.'-]|_+){_LETTER}+)*")
@@ -47,10 +47,10 @@ def words(low: str) -> list[str]:
     texts.
     """
     low = low.replace("’", "'")
-    found = _WORD.findall(low)
+    words_found = _WORD.findall(low)
     if "'s" in low:
-        return [intern(word.removesuffix("'s")) for word in found]
-    return list(map(intern, found))
+        return [intern(word.removesuffix("'s")) for word in words_found]
+    return list(map(intern, words_found))
 
 
 def han_runs(low: str) -> list[str]:
@@ -70,10 +70,9 @@ ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
 _FINAL = ".。!！"
 
 
+# One English sentence, whose capital says nothing: three words or more, without what keys and
+# commands have.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
-"""One English sentence, whose capital says nothing: three words or more, without what keys and
-commands have.
-"""
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 
@@ -100,10 +99,12 @@ class _Text:
             memory.id,
         )
 
-    def is_in(self, other: _Text) -> bool:
-        """Whether all its lines are lines of `other` in the same order."""
-        pairs = (self.lines, iter(other.lines)), (self.unended, iter(other.unended))
-        return any(all(line in others for line in own) for own, others in pairs)
+    def is_in(self, other_text: _Text) -> bool:
+        """Whether all its lines are lines of `other_text` in the same order."""
+        pairs = (self.lines, iter(other_text.lines)), (self.unended, iter(other_text.unended))
+        return any(
+            all(line in other_lines for line in own_lines) for own_lines, other_lines in pairs
+        )
 
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
@@ -128,7 +129,10 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
         same = dict[tuple[str, ...], _Text]()
         with_line = defaultdict[str, list[_Text]](list)
         texts = map(_Text, group) if len(group) > 1 else ()
-        for text in sorted((each for each in texts if each.lines), key=lambda each: each.rank):
+        for text in sorted(
+            (candidate for candidate in texts if candidate.lines),
+            key=lambda candidate: candidate.rank,
+        ):
             holder = same.get(text.same)
             if holder is None:
                 same[text.same] = text
@@ -136,7 +140,9 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
                     min((with_line[line] for line in lines), key=len)
                     for lines in (text.lines, text.unended)
                 ]
-                holder = next((each for each in chain(*rarest) if text.is_in(each)), None)
+                holder = next(
+                    (candidate for candidate in chain(*rarest) if text.is_in(candidate)), None
+                )
                 for line in {*text.lines, *text.unended}:
                     with_line[line].append(text)
             is_kept = holder is None or text.memory.is_pinned
@@ -148,14 +154,21 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
     actions = []
     for text, survivor in merges:
-        gone = text.memory
-        kept = survivor.memory
+        duplicate = text.memory
+        survivor_memory = survivor.memory
         if survivor.same == text.same:
             how = "same text as"
         else:
             how = "all its lines are in"
         actions.append(
-            Action(job, MERGE, gone.id, f"{how} {kept.id[:8]}", gone.path, target=kept.id)
+            Action(
+                job,
+                MERGE,
+                duplicate.id,
+                f"{how} {survivor_memory.id[:8]}",
+                duplicate.path,
+                target=survivor_memory.id,
+            )
         )
     return actions
 
@@ -172,16 +185,22 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     the merges, best first; the plan does not depend on the order of `memories`.
     """
     merges = plan_duplicates(memories, DREAM)
-    left = after_actions(memories, merges)
-    found = {each.id: terms(plain(each.content)) for each in left}
-    groups = _grouped(each for each in left if len(found[each.id]) >= FEWEST_TERMS)
+    remaining = after_actions(memories, merges)
+    terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
+    groups = _grouped(memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS)
     links = sorted(
-        link for group in groups for link in _links([(each, found[each.id]) for each in group])
+        link
+        for group in groups
+        for link in _links([(memory, terms_by_id[memory.id]) for memory in group])
     )
-    made = {(a, b) for _, a, b in links}
+    made_linked_pairs = {(a, b) for _, a, b in links}
     pairs = [("similar", -score, a, b) for score, a, b in links]
-    pairs += [("near", score, a, b) for score, a, b in near_pairs(left) if (a, b) not in made]
-    paths = {each.id: each.path for each in left}
+    pairs += [
+        ("near", score, a, b)
+        for score, a, b in near_pairs(remaining)
+        if (a, b) not in made_linked_pairs
+    ]
+    paths = {memory.id: memory.path for memory in remaining}
     return merges + [
         Action(DREAM, LINK, a, f"{how} {score:.2f}", paths[a], target=b)
         for how, score, a, b in pairs
@@ -197,6 +216,7 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
+# `t` is what is left of don't.
 _NEGATIONS = frozenset(
     [
         "not",
@@ -216,9 +236,8 @@ _NEGATIONS = frozenset(
         "勿",
     ]
 )
-"""`t` is what is left of don't."""
+# Words between two things of which it matters which comes first.
 _COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
-"""Words between two things of which it matters which comes first."""
 # Content words two texts must share to be near
 _FEW = 3
 # How much of the content words of two near texts is shared (Dice)
@@ -240,10 +259,10 @@ def spoken(text: str) -> _Said:
     """The words of a text in order (a Han character is one), and those that carry its content, cut
     short.
     """
-    every = list[str]()
+    all_words = list[str]()
     for word in tokens(plain(text)):
-        every += word if is_cjk(word) else (word,)
-    return tuple(every), frozenset(map(_content, every)) - {""}
+        all_words += word if is_cjk(word) else (word,)
+    return tuple(all_words), frozenset(map(_content, all_words)) - {""}
 
 
 def _content(word: str) -> str:
@@ -257,30 +276,36 @@ def _nearness(a: _Said, b: _Said) -> float:
     that do not. Texts that differ in a number or a negation, have a word in place of another one,
     or swap two, do not; but one may have the second part of the other first, where nothing is
     compared."""
-    (every, content), (others, other) = a, b
-    shared = content & other
+    (words_a, content), (words_b, content_b) = a, b
+    shared = content & content_b
     if shared:
-        score = 2 * len(shared) / (len(content) + len(other))
+        score = 2 * len(shared) / (len(content) + len(content_b))
     else:
         score = 0.0
-    if score < _NEAR or len(shared) < _FEW or max(len(every), len(others)) > _LONGEST_SAID:
+    if score < _NEAR or len(shared) < _FEW or max(len(words_a), len(words_b)) > _LONGEST_SAID:
         return 0.0
-    if _signs(every) != _signs(others) or every == others:
+    if _signs(words_a) != _signs(words_b) or words_a == words_b:
         return 0.0
-    if not _COMPARES.isdisjoint({*every} & {*others}):
+    if not _COMPARES.isdisjoint({*words_a} & {*words_b}):
         order, other_order = (
-            [each for each in map(_content, said) if each in shared] for said in (every, others)
+            [content_word for content_word in map(_content, spoken_words) if content_word in shared]
+            for spoken_words in (words_a, words_b)
         )
         if order != other_order:
             return 0.0
-    if sorted(every) == sorted(others):
-        return score if _is_turned(every, others) else 0.0
-    for kind, start, end, from_, to in changes(every, others):
+    if sorted(words_a) == sorted(words_b):
+        if _is_turned(words_a, words_b):
+            return score
+        return 0.0
+    for kind, start, end, from_, to in changes(words_a, words_b):
         if kind == "replace" and end - start == to - from_:
             pairs = zip(
-                map(_content, every[start:end]), map(_content, others[from_:to]), strict=True
+                map(_content, words_a[start:end]), map(_content, words_b[from_:to]), strict=True
             )
-            if any(one and two and one not in other and two not in content for one, two in pairs):
+            if any(
+                first_word and two and first_word not in content_b and two not in content
+                for first_word, two in pairs
+            ):
                 return 0.0
     return score
 
@@ -317,16 +342,18 @@ def near_pairs(
     """(score; the smaller id, the other) of memories of one block that say the same in other words,
     best first. Not those that were unlinked nor, unless `linked`, those linked already; reminders
     take no part. No memory is in more than MOST_LINKS of them."""
-    found: list[tuple[float, str, str]] = []
+    scored_pairs: list[tuple[float, str, str]] = []
     for group in _grouped(memory for memory in memories if memory.category != REMINDERS):
         closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-        said = [spoken(each.content) for each in group]
+        spoken_texts = [spoken(item.content) for item in group]
         with_word = defaultdict[str, list[int]](list)
-        for at, (every, content) in enumerate(said):
+        for at, (all_words, content) in enumerate(spoken_texts):
             keys = content | {
-                f"{one}{two}" for one, two in pairwise(every) if is_cjk(one) and is_cjk(two)
+                f"{first_character}{two}"
+                for first_character, two in pairwise(all_words)
+                if is_cjk(first_character) and is_cjk(two)
             }
-            for word in keys if len(every) <= _LONGEST_SAID else ():
+            for word in keys if len(all_words) <= _LONGEST_SAID else ():
                 with_word[word].append(at)
         shared = Counter(
             pair
@@ -339,17 +366,17 @@ def near_pairs(
             if (
                 count > 1
                 and pair not in closed
-                and (score := _nearness(said[pair[0]], said[pair[1]]))
+                and (score := _nearness(spoken_texts[pair[0]], spoken_texts[pair[1]]))
             ):
                 ids = group[pair[0]].id, group[pair[1]].id
-                found.append((score, min(ids), max(ids)))
+                scored_pairs.append((score, min(ids), max(ids)))
     counts = Counter[str]()
-    kept = []
-    for score, a, b in sorted(found, key=lambda each: (-each[0], each[1:])):
+    kept_pairs = []
+    for score, a, b in sorted(scored_pairs, key=lambda item: (-item[0], item[1:])):
         if max(counts[a], counts[b]) < MOST_LINKS:
             counts.update((a, b))
-            kept.append((score, a, b))
-    return kept
+            kept_pairs.append((score, a, b))
+    return kept_pairs
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
@@ -357,41 +384,47 @@ def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float,
     of a block. Found by a prefix filter over terms in order of rarity, smaller sets first: two sets
     that overlap by 0.8 or more share two of the rarest terms, of the smaller one a ninth and two,
     of the larger one a fifth and two."""
-    block.sort(key=lambda each: (len(each[1]), each[0].id))
-    memories = [each for each, _ in block]
-    every = [found for _, found in block]
+    block.sort(key=lambda item: (len(item[1]), item[0].id))
+    memories = [item for item, _ in block]
+    term_sets = [links for _, links in block]
     linked = linked_pairs(memories)
     closed = linked | linked_pairs(memories, "unlinked")
-    made = Counter(end for a, b in linked if overlap(every[a], every[b]) for end in (a, b))
-    counts = Counter(chain.from_iterable(every))
+    link_counts = Counter(
+        end for a, b in linked if overlap(term_sets[a], term_sets[b]) for end in (a, b)
+    )
+    counts = Counter(chain.from_iterable(term_sets))
     ranks = {
         term: rank
         for rank, term in enumerate(sorted(counts, key=lambda term: (counts[term], term)))
     }
     with_term: dict[int, set[int]] = {}
     indexed: dict[int, list[int]] = {}
-    found = []
-    for at, own in enumerate(every):
-        if made[at] >= MOST_LINKS:
+    links = []
+    for at, own_terms in enumerate(term_sets):
+        if link_counts[at] >= MOST_LINKS:
             continue
-        order = sorted(map(ranks.__getitem__, own))
-        size = len(own)
+        order = sorted(map(ranks.__getitem__, own_terms))
+        size = len(own_terms)
         shared = Counter(
             chain.from_iterable(with_term.get(rank, ()) for rank in order[: size // 5 + 2])
         )
-        others = [other for other, count in shared.items() if count > 1]
+        other_positions = [position for position, count in shared.items() if count > 1]
         scores = [
-            (-overlap(own, every[other]), other) for other in others if (other, at) not in closed
+            (-overlap(own_terms, term_sets[position]), position)
+            for position in other_positions
+            if (position, at) not in closed
         ]
-        for score, other in sorted(each for each in scores if each[0])[: MOST_LINKS - made[at]]:
-            a, b = sorted((memories[at].id, memories[other].id))
-            found.append((score, a, b))
-            made.update((at, other))
-            if made[other] == MOST_LINKS:
-                for rank in indexed[other]:
-                    with_term[rank].discard(other)
-        if made[at] < MOST_LINKS:
+        for score, position in sorted(item for item in scores if item[0])[
+            : MOST_LINKS - link_counts[at]
+        ]:
+            a, b = sorted((memories[at].id, memories[position].id))
+            links.append((score, a, b))
+            link_counts.update((at, position))
+            if link_counts[position] == MOST_LINKS:
+                for rank in indexed[position]:
+                    with_term[rank].discard(position)
+        if link_counts[at] < MOST_LINKS:
             indexed[at] = order[: size // 9 + 2]
             for rank in indexed[at]:
                 with_term.setdefault(rank, set()).add(at)
-    return found
+    return links

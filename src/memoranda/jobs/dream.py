@@ -119,22 +119,22 @@ def run(
             for without_copy in _without_copies(memories)
             for id in (*without_copy.merged, without_copy.id)
         }
-        found: dict[frozenset[str], Action] = {}
-        has_any = any(each.targets for each in memories)
-        for one in memory.resolve_links(dry_run=True).actions if has_any else ():
-            a = by_id.get(one.source)
-            b = by_id.get(one.target)
+        report: dict[frozenset[str], Action] = {}
+        has_any = any(this_memory.targets for this_memory in memories)
+        for this_action in memory.resolve_links(dry_run=True).actions if has_any else ():
+            a = by_id.get(this_action.source)
+            b = by_id.get(this_action.target)
             if (
                 a is not None
                 and b is not None
                 and a is not b
                 and not (a.id in b.links and b.id in a.links)
             ):
-                found.setdefault(
+                report.setdefault(
                     frozenset((a.id, b.id)),
-                    Action(DREAM, LINK, a.id, one.reason, a.path, target=b.id),
+                    Action(DREAM, LINK, a.id, this_action.reason, a.path, target=b.id),
                 )
-        return list(found.values())
+        return list(report.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
         """Links across categories; an endpoint may add some for what this dream took out of the
@@ -161,25 +161,25 @@ def run(
     if level == 3:
         outcomes.append(turn.run("cross", cross))
         outcomes.append(turn.run("remind", partial(plan_from_text, skipped=skipped)))
-    found = _report_of(turn, level, outcomes, skipped)
+    report = _report_of(turn, level, outcomes, skipped)
     if not dry_run:
-        kept = found
+        stored = report
         before = load_report(memory.home)
         # The older report stays, and only says when this one was
-        if before and not found["actions"] and level < DEEP:
-            kept = before | {"last_dream": found["last_dream"]}
+        if before and not report["actions"] and level < DEEP:
+            stored = before | {"last_dream": report["last_dream"]}
         path = Layout(memory.home).dream_report
         with changing_shared(memory.home, path):
             put_derived(
                 path,
-                json.dumps(kept, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
+                json.dumps(stored, ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass")
                 + b"\n",
             )
-    return Dream(level, tuple(outcomes), found)
+    return Dream(level, tuple(outcomes), report)
 
 
 def _without_copies(memories: Sequence[MemoryState]) -> list[MemoryState]:
-    """The memories but for reminders made of another memory's text: what that says stands there
+    """The memories except reminders made of another memory's text: what that says is there
     already.
     """
     return [memory for memory in memories if not memory.header.get("reminder_of")]
@@ -196,12 +196,17 @@ def _classify(
     with an endpoint it may say those the table cannot."""
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
-    found = {
-        each.id: organize(DREAM, "classify", each, classifier, careful=careful) for each in inbox
+    actions_by_id = {
+        this_memory.id: organize(DREAM, "classify", this_memory, classifier, careful=careful)
+        for this_memory in inbox
     }
-    planned = {id: action for id, action in found.items() if action is not None}
+    planned = {id: action for id, action in actions_by_id.items() if action is not None}
     by_words = {id for id, action in planned.items() if action.words}
-    unsure = [each for each in inbox if each.category == INBOX and each.id not in by_words]
+    unsure = [
+        this_memory
+        for this_memory in inbox
+        if this_memory.category == INBOX and this_memory.id not in by_words
+    ]
     return list((planned | proposed_categories(endpoint, unsure)).values())
 
 
@@ -225,25 +230,25 @@ def proposed_categories(
 
     if endpoint is None:
         return {}
-    found: dict[str, Action] = {}
+    proposals: dict[str, Action] = {}
     for at in range(0, min(len(unsure), MOST_ASKED), PER_REQUEST):
-        part = {each.id: each for each in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
+        part = {memory.id: memory for memory in unsure[at : min(at + PER_REQUEST, MOST_ASKED)]}
         for id, category in (
             _ask(endpoint, "dream-categories.md", part.values(), checked) or {}
         ).items():
             reason = f"{category} (the language model's choice)"
-            found[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
-    return found
+            proposals[id] = Action(DREAM, "classify", id, reason, part[id].path, category)
+    return proposals
 
 
 def proposed_links(
     endpoint: Endpoint | None,
     memories: Sequence[MemoryState],
     fresh: set[str],
-    made: Sequence[Action],
+    made_links: Sequence[Action],
 ) -> list[Action]:
     """Links the model sees between memories of one scope, one of them `fresh`, in addition to those
-    `made` already. None that was unlinked; the limits of `plan_links` hold for both together.
+    `made_links` already. None that was unlinked; the limits of `plan_links` hold for both together.
     """
     if endpoint is None:
         return []
@@ -254,17 +259,19 @@ def proposed_links(
     pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
     closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
     counts = Counter[str]()
-    for action in made:
+    for action in made_links:
         ends = (action.id, action.target or "")
         closed.add(frozenset(ends))
         counts.update(ends)
     proposals: list[Action] = []
     for scope in sorted({memory.scope for memory in candidates if memory.id in fresh}):
         of_scope = [memory for memory in candidates if memory.scope == scope]
-        shown = _shown_to_model(of_scope, fresh)
-        check = partial(_checked_links, shown_ids={memory.id for memory in shown}, fresh=fresh)
-        for a, b, why in _ask(endpoint, "dream-links.md", shown, check) or ():
-            is_full = len(made) + len(proposals) >= MOST_LINKS_PER_RUN
+        memories_shown = _shown_to_model(of_scope, fresh)
+        check = partial(
+            _checked_links, shown_ids={memory.id for memory in memories_shown}, fresh=fresh
+        )
+        for a, b, why in _ask(endpoint, "dream-links.md", memories_shown, check) or ():
+            is_full = len(made_links) + len(proposals) >= MOST_LINKS_PER_RUN
             is_full = is_full or max(counts[a], counts[b]) >= MOST_LINKS
             if is_full or frozenset((a, b)) in closed:
                 continue
@@ -296,12 +303,18 @@ def _checked_links(
     """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
     answer that must not be followed.
     """
-    rows = answer.get("links") if isinstance(answer, dict) else None
+    if isinstance(answer, dict):
+        rows = answer.get("links")
+    else:
+        rows = None
     if not isinstance(rows, list):
         raise ValueError("it has no links")
     links = []
     for row in rows:
-        ends = [row.get("a"), row.get("b")] if isinstance(row, dict) else []
+        if isinstance(row, dict):
+            ends = [row.get("a"), row.get("b")]
+        else:
+            ends = []
         texts = [end for end in ends if isinstance(end, str) and end in shown_ids]
         if len(texts) != 2 or texts[0] == texts[1]:
             raise ValueError("it links a memory that was not shown")
@@ -317,7 +330,7 @@ def _checked_links(
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """What `read` makes of the model's answer about these memories; None when there is none that
+    """What `read` makes of the model's answer about these memories; or None if it is not one that
     can be used.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
@@ -328,9 +341,9 @@ def _ask(
     ]
     if not rows:
         return None
-    asked = json.dumps(rows, ensure_ascii=False)
+    request_text = json.dumps(rows, ensure_ascii=False)
     try:
-        return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), asked, read)
+        return endpoint.ask(system.substitute(categories=", ".join(CHOICES)), request_text, read)
     except NoAnswer:
         return None
 
@@ -339,6 +352,7 @@ Report = dict[str, Any]
 """`last_dream` (when any dream last was), and of the last dream that was deep or did something
 `level`, `processed`, `actions`, `report`; the latter with the keys of PARTS."""
 
+# The parts that are lists of rows, and the keys in a row that hold the ids of memories.
 _IDS = {
     "merged": ("id", "target"),
     "similar": ("a", "b"),
@@ -346,7 +360,7 @@ _IDS = {
     "reminders": ("id", "source"),
     "skipped": ("id",),
 }
-"""The parts that are lists of rows, and the keys in a row that hold the ids of memories."""
+# How the rows of these parts are shown to people.
 _LINES = {
     "merged": ("Merged", "{id} {reason}"),
     "similar": ("Similar", "{a} <-> {b}: {reason}"),
@@ -354,7 +368,6 @@ _LINES = {
     "reminders": ("Reminders made", "{id} {due_at:%Y-%m-%d %H:%M} {phrase}"),
     "skipped": ("Time expressions skipped", '{id} {code}: "{phrase}"'),
 }
-"""How the rows of these parts are shown to people."""
 PARTS = ("classified", *_IDS, "empty_categories")
 _KEYS = {"last_dream", "level", "processed", "actions", "report"}
 DEEP = 3
@@ -422,20 +435,20 @@ def _counts(categories: Iterable[str]) -> dict[str, int]:
 
 
 def load_report(home: Path) -> Report | None:
-    """The report kept in this home; None when there is none that can be read. Raises StorageError."""
-    found = stored_report(home)
-    parts = found.get("report")
-    is_whole = found.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
+    """The report kept in this home; or None if it cannot be read. Raises StorageError."""
+    report = stored_report(home)
+    parts = report.get("report")
+    is_whole = report.keys() >= _KEYS and isinstance(parts, dict) and parts.keys() >= set(PARTS)
     if is_whole:
-        return found
+        return report
     return None
 
 
-def report_seen_by(memory: MemorySession, found: Report) -> Report:
+def report_seen_by(memory: MemorySession, report: Report) -> Report:
     """What of a report the caller may see: only what is about memories it sees, or that were merged
     into one; counts included."""
     if memory.agent is None:
-        return found
+        return report
 
     @cache
     def sees(id: str) -> bool:
@@ -447,37 +460,39 @@ def report_seen_by(memory: MemorySession, found: Report) -> Report:
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
         return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
 
-    parts = found["report"]
-    actions = visible(found["actions"], "id", "target")
+    parts = report["report"]
+    actions = visible(report["actions"], "id", "target")
     used = {name for phase, name in memory.stats().categories if phase != ARCHIVED}
-    shown = {
+    visible_report = {
         "classified": _counts(
             action["category"] for action in actions if action["verb"] == "classify"
         ),
         **{part: visible(parts[part], *keys) for part, keys in _IDS.items()},
         "empty_categories": [name for name in CATEGORIES if name not in used],
     }
-    return found | {"processed": len(actions), "actions": actions, "report": shown}
+    return report | {"processed": len(actions), "actions": actions, "report": visible_report}
 
 
 def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
     """The report as text; `zone` is that of the times shown (None: the system's)."""
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
-    found = [f"Classified: {counts or 'none'}"]
+    lines = [f"Classified: {counts or 'none'}"]
     for part, (title, form) in _LINES.items():
         rows = parts[part]
         if part == "skipped":
             most = MOST_SKIPPED
         else:
             most = len(parts[part])
-        found.append(f"{title}: {len(rows)}")
+        lines.append(f"{title}: {len(rows)}")
         for row in rows[:most]:
-            shown = {key: value[:8] if key in _IDS[part] else value for key, value in row.items()}
+            row_shown = {
+                key: value[:8] if key in _IDS[part] else value for key, value in row.items()
+            }
             if part == "reminders":
-                shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
-            found.append("  " + form.format_map(shown))
-        found += [f"  … {len(rows) - most} more"] if len(rows) > most else []
+                row_shown["due_at"] = parse_stamp(row["due_at"]).astimezone(zone)
+            lines.append("  " + form.format_map(row_shown))
+        lines += [f"  … {len(rows) - most} more"] if len(rows) > most else []
     return [
-        *found,
+        *lines,
         f"Categories without a memory: {', '.join(parts['empty_categories']) or 'none'}",
     ]

@@ -67,7 +67,7 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 class MemoryState:
     """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for
     equality only. `used` is when a search last showed it. `targets` are those of its wikilinks as
-    written, but for code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
+    written, except code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
     `header` is that of the file when the round read it. Under a dry run fields may differ from
     `info`, the index's."""
 
@@ -138,8 +138,11 @@ class MemoryState:
 
     @property
     def path(self) -> str:
-        """Where it lies, relative to the home."""
-        path = self.info.path if self.info else ""
+        """Where it is, relative to the home."""
+        if self.info:
+            path = self.info.path
+        else:
+            path = ""
         if self.info and self.category != self.info.category:
             path = f"{self.category}/{path.rpartition('/')[2]}"
         return f"{CATEGORY_PROJECT}/{path}"
@@ -179,7 +182,7 @@ def states_of(
     ]
 
 
-def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryState:
+def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryState]) -> MemoryState:
     """The survivor after the others were merged into it, in this order (contract 001, 5,
     "Merging").
 
@@ -188,7 +191,7 @@ def merged_into(survivor: MemoryState, others: Iterable[MemoryState]) -> MemoryS
     is the earliest; `expires` is None if any is organized, else the latest; `merged` gains the
     others' ids and those in them.
     """
-    merged_states = list(others)
+    merged_states = list(others_merged_states)
     states = [survivor, *merged_states]
     home = next((state for state in states if state.phase == ORGANIZED), survivor)
     merged_ids = list(survivor.merged)
@@ -231,7 +234,7 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One planned change: `job` wants to do `verb` to the memory `id`, which lies at `path`
+    """One planned change: `job` wants to do `verb` to the memory `id`, which is at `path`
     (relative to the home).
 
     `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`;
@@ -252,9 +255,9 @@ class Action:
     set_by: str | None = None
 
     def document(self) -> dict[str, Any]:
-        """The action as JSON shows it: job, verb, id, reason, path, then what its verb has besides."""
+        """The action as JSON shows it: job, verb, id, reason, path, then what its verb has as well."""
         row: dict[str, Any] = {
-            each: getattr(self, each) for each in ("job", "verb", "id", "reason", "path")
+            name: getattr(self, name) for name in ("job", "verb", "id", "reason", "path")
         }
         if self.verb in _ORGANIZING:
             row |= {"category": self.category, "words": list(self.words)}
@@ -318,16 +321,16 @@ class Round:
         """The memories jobs may touch, as they stand now, oldest first: not those their owner
         locked, nor files that claim one id."""
         if self._memories is None:
-            every = self.upkeep.every()
-            files = Counter(info.id for info in every)
+            states = self.upkeep.every()
+            files = Counter(info.id for info in states)
             infos = [
                 info
-                for info in every
+                for info in states
                 if not (info.locked or info.is_broken) and files[info.id] == 1
             ]
             self._excluded = {
                 info.category or ""
-                for info in every
+                for info in states
                 if info.locked or info.is_broken or files[info.id] > 1
             }
             self._memories = states_of(
@@ -344,7 +347,7 @@ class Round:
         """Plan a job and apply its actions one by one, each if its memories are still as they were
         planned with. Never raises for what goes wrong inside: the outcome tells.
         """
-        done: list[Action] = []
+        carried_out: list[Action] = []
         skipped = 0
         self.memory.run = 0
         try:
@@ -364,18 +367,18 @@ class Round:
                 if self._progress is not None:
                     self._progress(number, len(actions))
                 if self._apply(action, infos):
-                    done.append(action)
+                    carried_out.append(action)
                 else:
                     skipped += 1
-            is_known = not skipped and all(action.record is None for action in done)
-            if done and is_known:
+            is_known = not skipped and all(action.record is None for action in carried_out)
+            if carried_out and is_known:
                 self._memories = _states_after(states, infos)
         # One of the outermost loops: reported, and the next job runs.
         except Exception as error:
-            return Outcome(job, tuple(done), skipped, error)
+            return Outcome(job, tuple(carried_out), skipped, error)
         finally:
             self.memory.run = None
-        return Outcome(job, tuple(done), skipped)
+        return Outcome(job, tuple(carried_out), skipped)
 
     def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
         """Apply an action and bring `infos` up to date. Returns False when a memory changed since the
@@ -401,7 +404,10 @@ def _not_taken_back(
     ids_joined = {id: [id, *state.merged] for id, state in states.items()}
     for action in actions:
         if action.verb not in (MERGE, LINK):
-            owner = (action.target or "") if action.verb == REMIND else action.id
+            if action.verb == REMIND:
+                owner = action.target or ""
+            else:
+                owner = action.id
             if not states[owner].is_kept_from(action.verb):
                 yield action
             continue
@@ -440,24 +446,24 @@ def _states_after(
 
 
 def apply(
-    upkeep: Upkeep, action: Action, info: NoteInfo | None, other: NoteInfo | None
+    upkeep: Upkeep, action: Action, info: NoteInfo | None, target_info: NoteInfo | None
 ) -> list[NoteInfo]:
-    """Carry out one action on the memory `info` (and `other`, its target): one change, which `undo`
+    """Carry out one action on the memory `info` (and `target_info`, its target): one change, which `undo`
     takes back. Returns the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are
-    not as given, or there are none."""
-    if action.verb == REMIND and action.record is not None and other is not None:
-        reminded = [*id_list(other.header.get(REMINDED)), action.id]
-        return upkeep.derive(other, action.record, {REMINDED: reminded}, REMIND)
-    if info is None or (action.target is not None and other is None):
+    not as given, or there are not any."""
+    if action.verb == REMIND and action.record is not None and target_info is not None:
+        reminded = [*id_list(target_info.header.get(REMINDED)), action.id]
+        return upkeep.derive(target_info, action.record, {REMINDED: reminded}, REMIND)
+    if info is None or (action.target is not None and target_info is None):
         raise NotFound(action.id, CATEGORY_PROJECT)
     if action.verb in _ORGANIZING:
         return organize_all(upkeep, [info], [action])
     if action.verb in _REMOVING:
         return upkeep.archive(info, action.verb, action.verb, action.category)
-    assert other is not None
+    assert target_info is not None
     if action.verb == MERGE:
-        return upkeep.merge(other, info)
-    return upkeep.link(info, other)
+        return upkeep.merge(target_info, info)
+    return upkeep.link(info, target_info)
 
 
 def organize_all(
@@ -476,10 +482,12 @@ def organize_all(
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
     now = {
-        each.id: each
-        for each in upkeep.change_all([(info, each.category) for info, each in planned], keys, verb)
+        planned_category.id: planned_category
+        for planned_category in upkeep.change_all(
+            [(info, planned_category.category) for info, planned_category in planned], keys, verb
+        )
     }
-    return [now.get(each.id, each) for each in infos]
+    return [now.get(planned_category.id, planned_category) for planned_category in infos]
 
 
 def after_actions(
@@ -510,7 +518,10 @@ def after_actions(
     for state in states.values():
         if state.id in survivors:
             continue
-        new = merged_into(state, merged[state.id]) if state.id in merged else state
+        if state.id in merged:
+            new = merged_into(state, merged[state.id])
+        else:
+            new = state
         new = _relinked(new, survivors, linked.get(state.id, ()))
         if new is not state:
             new = replace(new, updated=now or new.updated)
@@ -539,13 +550,13 @@ def stored_report(home: Path) -> dict[str, Any]:
     StorageError.
     """
     try:
-        found = json.loads(read_file(str(Layout(home).dream_report)).data)
+        report = json.loads(read_file(str(Layout(home).dream_report)).data)
     except (FileNotFoundError, ValueError):
         return {}
     except OSError as error:
         raise StorageError("the dream report", reason(error)) from None
-    if isinstance(found, dict):
-        return found
+    if isinstance(report, dict):
+        return report
     return {}
 
 

@@ -48,17 +48,17 @@ def plan_expire(
 ) -> list[Action]:
     """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category
     they belong to.
-    `careful`: but for what the daemon leaves alone, and what belongs to a category of
+    `careful`: except what the daemon leaves alone, and what belongs to a category of
     `daemon.keep`."""
-    found = [(each, at) for each, at in _ends(memories, settings, careful) if at < now]
-    classifier = Classifier(settings, memories if found else ())
+    expired = [(memory, at) for memory, at in _ends(memories, settings, careful) if at < now]
+    classifier = Classifier(settings, memories if expired else ())
     actions = []
-    for each, at in found:
-        category = category_of(each, classifier)
+    for memory, at in expired:
+        category = category_of(memory, classifier)
         # Of what was made from a file that is gone nothing is kept.
-        if not careful or category not in settings.keep or "source_ref" in each.header:
+        if not careful or category not in settings.keep or "source_ref" in memory.header:
             actions.append(
-                Action("expire", "expire", each.id, f"expired {stamp(at)}", each.path, category)
+                Action("expire", "expire", memory.id, f"expired {stamp(at)}", memory.path, category)
             )
     return actions
 
@@ -68,9 +68,9 @@ def _ends(
 ) -> Iterator[tuple[MemoryState, datetime]]:
     """The memories of the inbox that nobody keeps, and when they expire."""
     if careful:
-        kept = kept_for_reminders(memories, settings)
+        kept_until = kept_for_reminders(memories, settings)
     else:
-        kept = {}
+        kept_until = {}
     for memory in memories:
         is_kept = memory.is_pinned or memory.is_kept_from("expire")
         if (
@@ -78,21 +78,23 @@ def _ends(
             and memory.expires
             and not (is_kept or (careful and _is_left_alone(memory, settings)))
         ):
-            yield memory, max(memory.expires, kept.get(memory.id, memory.expires))
+            yield memory, max(memory.expires, kept_until.get(memory.id, memory.expires))
 
 
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to
-    the archive, but for exempt categories, pinned ones and reminders still to fire or pending.
-    `careful`: but for what the daemon leaves alone."""
-    kept = kept_for_reminders(memories, settings, sources=careful)
+    the archive, except exempt categories, pinned ones and reminders still to fire or pending.
+    `careful`: except what the daemon leaves alone."""
+    kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
-        Action("decay", "decay", each.id, f"never read since {stamp(each.created)}", each.path)
-        for each in _unread(memories, settings)
-        if _decays_after(each, settings, kept) < now
-        and not (careful and _is_left_alone(each, settings))
+        Action(
+            "decay", "decay", memory.id, f"never read since {stamp(memory.created)}", memory.path
+        )
+        for memory in _unread(memories, settings)
+        if _decays_after(memory, settings, kept_until) < now
+        and not (careful and _is_left_alone(memory, settings))
     ]
 
 
@@ -125,7 +127,7 @@ def kept_for_reminders(
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
     """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person
-    wrote it by hand, it was made from another program's file that is still there, as far as one can
+    wrote it by hand, it was made from another program's file that is still there, so far as one can
     see (contract 001, 18.4), or it was read so often that it would have left the inbox, were its
     category sure."""
     info = memory.info
@@ -144,20 +146,20 @@ def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
         return isinstance(ref, str)
     path = ref.partition(":")[2]
     return any(
-        os.path.lexists(os.path.join(root, each))
-        for each in (path, unicodedata.normalize("NFD", path))
+        os.path.lexists(os.path.join(root, spelling))
+        for spelling in (path, unicodedata.normalize("NFD", path))
     )
 
 
 def _decays_after(
-    memory: MemoryState, settings: Settings, kept: Mapping[str, datetime]
+    memory: MemoryState, settings: Settings, kept_until: Mapping[str, datetime]
 ) -> datetime:
     """When an unread memory is old: `daemon.decay_threshold` after it was written or shown by a
     search.
     """
     used = max(memory.created, memory.used or memory.created)
     try:
-        return max(used + settings.decay_threshold, kept.get(memory.id, used))
+        return max(used + settings.decay_threshold, kept_until.get(memory.id, used))
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC)
 
@@ -171,7 +173,7 @@ def _unread(memories: Sequence[MemoryState], settings: Settings) -> Iterator[Mem
         )
         if memory.phase == ORGANIZED and memory.access_count == 0 and not is_exempt:
             reminder = Reminder.of(memory.header)
-            # A reminder whose time nobody can read stays, too: somebody who mends it still wants
+            # A reminder whose time nobody can read stays, too: somebody who corrects it still wants
             # it.
             if memory.category != REMINDERS or not (
                 reminder.is_waiting or reminder.unreadable is not None
@@ -183,19 +185,21 @@ def plan_upgrade(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
     """Memories of the inbox read `daemon.upgrade_access_threshold` times or more are organized.
-    `careful`: but for those `memory review` asks the category of."""
+    `careful`: except those `memory review` asks the category of."""
     least = settings.upgrade_access_threshold
     chosen = [
         memory for memory in memories if memory.phase == INBOX and memory.access_count >= least
     ]
     classifier = Classifier(settings, memories if chosen else ())
     actions = []
-    for each in chosen:
-        if each.access_count == 1:
+    for this_memory in chosen:
+        if this_memory.access_count == 1:
             why = "read once"
         else:
-            why = f"read {each.access_count} times"
-        actions.append(organize("upgrade", "upgrade", each, classifier, why, careful=careful))
+            why = f"read {this_memory.access_count} times"
+        actions.append(
+            organize("upgrade", "upgrade", this_memory, classifier, why, careful=careful)
+        )
     return [action for action in actions if action is not None]
 
 
@@ -231,7 +235,10 @@ def upgrade_named(
     the archive."""
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
-    by = OWNER if memory.agent is None else None
+    if memory.agent is None:
+        by = OWNER
+    else:
+        by = None
 
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
@@ -240,7 +247,7 @@ def upgrade_named(
             for info in infos
         ]
         actions = [
-            plan_upgrade_of(each, classifier, category, by) for each in states_of(memory, infos)
+            plan_upgrade_of(state, classifier, category, by) for state in states_of(memory, infos)
         ]
         return (infos if dry_run else organize_all(upkeep, infos, actions)), actions, back
 
@@ -253,8 +260,8 @@ def archive_named(
     """Archive memories, given by id, and notes of any project, each once, as one change. Returns
     them as they are then.
     """
-    named = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
-    infos = list({info.row: info for info in named}.values())
+    infos_named = [memory.memory_id(ref) if isinstance(ref, str) else ref for ref in refs]
+    infos = list({info.row: info for info in infos_named}.values())
     memories = [info for info in infos if info.project in MEMORY_PROJECTS]
     classifier = _classifier(memory)
     categories = {state.id: category_of(state, classifier) for state in states_of(memory, memories)}
@@ -265,7 +272,9 @@ def archive_named(
 
 def _classifier(memory: MemorySession) -> Classifier:
     """What knows the owner's corrections."""
-    corrected = [each for each in Upkeep(memory).every() if each.may_say((SET_BY,))]
+    corrected = [
+        this_memory for this_memory in Upkeep(memory).every() if this_memory.may_say((SET_BY,))
+    ]
     return Classifier(memory.settings, states_of(memory, corrected))
 
 
@@ -292,10 +301,12 @@ def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
     """The moment after which the daemon's jobs have something to do, if they have nothing to do
     `now` and no memory changes until then (`Upkeep.state` tells); None: never."""
-    kept = kept_for_reminders(memories, settings)
+    kept_until = kept_for_reminders(memories, settings)
     moments = [at for _, at in _ends(memories, settings, careful=True) if at >= now]
-    unread = [each for each in _unread(memories, settings) if not _is_left_alone(each, settings)]
-    moments += [_decays_after(each, settings, kept) for each in unread]
+    unread = [
+        memory for memory in _unread(memories, settings) if not _is_left_alone(memory, settings)
+    ]
+    moments += [_decays_after(memory, settings, kept_until) for memory in unread]
     return min(moments, default=None)
 
 
@@ -324,7 +335,7 @@ def tidy(
         turn.upkeep.fold()
     outcomes = [turn.run(name, plan) for name, plan in ROUND.items()]
     endpoint = dream.endpoint_of(memory.settings)
-    done = dream.run(
+    dream_outcome = dream.run(
         memory,
         dream.DEEP,
         dry_run=dry_run,
@@ -332,7 +343,7 @@ def tidy(
         careful=True,
         progress=progress,
     )
-    return [*outcomes, *done.outcomes]
+    return [*outcomes, *dream_outcome.outcomes]
 
 
 FACE = "daemon"
@@ -380,15 +391,15 @@ class Scheduler:
         from memoranda.jobs import dream, reminders
 
         turn = Round(self.memory, stop=self.stop)
-        done = [0]
+        counts = [0]
 
         def sync() -> int:
-            found = self.memory.sync().total
-            if found:
+            total = self.memory.sync().total
+            if total:
                 self._edited = self.memory.clock()
             else:
                 self._edited = self._edited
-            return found
+            return total
 
         def notify() -> int:
             notified = reminders.notify(self.memory)
@@ -409,31 +420,34 @@ class Scheduler:
             if level == 0:
                 return 0
             changed = self._last_change()
-            endpoint = self.endpoint if level == dream.DEEP else None
-            found = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
+            if level == dream.DEEP:
+                endpoint = self.endpoint
+            else:
+                endpoint = None
+            total = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
             self._dreamt = (changed, level)
-            for outcome in found.outcomes:
+            for outcome in total.outcomes:
                 if outcome.error is not None:
                     raise outcome.error
-            return len(found.actions)
+            return len(total.actions)
 
         # What each machine does for itself
-        own: list[Step] = [
+        own_steps: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
         # Another machine does them, for all
         if not self.memory.runs_jobs():
-            return [("sync", sync), *own]
+            return [("sync", sync), *own_steps]
         return [
             ("sync", sync),
             ("fold", Upkeep(self.memory).fold),
-            *((name, partial(self._job, turn, name, plan, done)) for name, plan in ROUND.items()),
+            *((name, partial(self._job, turn, name, plan, counts)) for name, plan in ROUND.items()),
             ("notify", notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
             ("history", purge_history),
             ("dream", dreamt),
-            *own,
+            *own_steps,
         ]
 
     def keep_up(self) -> None:
@@ -446,22 +460,22 @@ class Scheduler:
 
     def _embed(self, seconds: float) -> int:
         """A model that fails is reported once, and searching by words goes on."""
-        done = 0
+        embedded = 0
         trouble = ""
         try:
-            done = Embedding(self.memory).some(seconds, stop=self.stop)
-            if not done and not self.stop():
-                done = learn(self.memory.settings)
+            embedded = Embedding(self.memory).some(seconds, stop=self.stop)
+            if not embedded and not self.stop():
+                embedded = learn(self.memory.settings)
         except MemorandaError as error:
-            done = 0
+            embedded = 0
             trouble = str(error)
         if trouble and trouble != self._trouble:
             _log.warning("[embed] %s", trouble)
-        self._embeds = done > 0
+        self._embeds = embedded > 0
         self._trouble = trouble
-        return done
+        return embedded
 
-    def _job(self, turn: Round, name: str, plan: Plan, done: list[int]) -> int:
+    def _job(self, turn: Round, name: str, plan: Plan, counts: list[int]) -> int:
         """Run one of the four jobs, unless nothing changed since they had nothing to do and no time
         is over. Asked before the first of them looks: what is written while they do counts as
         changed since."""
@@ -474,10 +488,10 @@ class Scheduler:
             return 0
         outcome = turn.run(name, plan)
         if outcome.error is not None:
-            done[0] += 1
+            counts[0] += 1
             raise outcome.error
-        done[0] += len(outcome.actions) + outcome.skipped
-        if name == "consolidate" and not done[0] and not self.stop():
+        counts[0] += len(outcome.actions) + outcome.skipped
+        if name == "consolidate" and not counts[0] and not self.stop():
             self._idle = self._state, next_due(turn.memories, self.memory.settings, turn.now)
         return len(outcome.actions)
 
@@ -487,16 +501,16 @@ class Scheduler:
             return 0
         changed = self._last_change()
         if self._dreamt is not None and self._dreamt[0] == changed:
-            done = self._dreamt[1]
+            last_dream = self._dreamt[1]
         else:
-            done = 0
+            last_dream = 0
         if changed is None:
-            if done:
+            if last_dream:
                 return 0
             return 1
         idle = self.memory.clock() - changed
         due = next((level for level, least in IDLE if idle >= least), 0)
-        if due > done:
+        if due > last_dream:
             return due
         return 0
 

@@ -4,7 +4,7 @@ common.
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
 A pair is *related* when the evidence would link it. A memory's links to related memories count
-towards its 3 whoever made them: so a second run gives it no more. Of the 50 of a run, related pairs
+towards its 3 whoever made them: so a second run gives it none. Of the 50 of a run, related pairs
 both `updated` at `now` are taken as made by this very run: with the same clock nothing is left to
 do, with a later one the next 50 are. Both counts only grow when a plan is carried out, therefore
 what was refused once is refused again.
@@ -30,7 +30,7 @@ from memoranda.note.model import ORGANIZED, REMINDERS
 
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
-"""Links to related memories a memory has when it gets no more."""
+"""Links to related memories a memory has when it gets no further ones."""
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
@@ -44,8 +44,8 @@ _TARGET_LENGTH = 100
 _MARKED = re.compile(r"[\d_.-]")
 _SIGNS = re.compile("[_.-]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
+# Letters of the shortest plain word that is evidence.
 _SHORTEST = 4
-"""Letters of the shortest plain word that is evidence."""
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
@@ -62,14 +62,14 @@ def without_wikilinks(text: str) -> str:
 
 def evidence_words(low: str) -> set[str]:
     """The words of a plain text that can be evidence: of four letters or more and no stop words, or
-    marked by a digit, `_`, `-` or `.` within. Numbers are none, but versions, dates and addresses
+    marked by a digit, `_`, `-` or `.` within. Numbers are not marks, but versions, dates and addresses
     are (`3.11.2`). Without wikilinks.
     """
-    found = set(words(without_wikilinks(low))) - _stop_words()
-    letters = {word: sum(map(str.isalpha, word)) for word in found}
+    evidence = set(words(without_wikilinks(low))) - _stop_words()
+    letters = {word: sum(map(str.isalpha, word)) for word in evidence}
     return {
         word
-        for word in found
+        for word in evidence
         if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST)
         or len(_SIGNS.findall(word)) > 1
     }
@@ -87,16 +87,16 @@ def name_words(text: str) -> tuple[dict[str, str], set[str]]:
     """The words of a text written with a capital: in lower case to how they are written, and those
     of them that stand within a sentence, where only names do. Without wikilinks, weekdays and
     months."""
-    found: dict[str, str] = {}
+    words_by_name: dict[str, str] = {}
     within: set[str] = set()
     text = without_wikilinks(text)
     for match in _NAME.finditer(text):
         low = match[0].lower()
         if len(low) > 2 and low not in _stop_words() and low.removesuffix("s") not in _calendar():
-            found.setdefault(low, match[0])
+            words_by_name.setdefault(low, match[0])
             if not _BEGINNING.search(text[max(0, match.start() - 6) : match.start()]):
                 within.add(low)
-    return found, within
+    return words_by_name, within
 
 
 @cache
@@ -138,35 +138,40 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
     pairs = _Pairs(
         sorted(
             (memory for memory in memories if memory.category != REMINDERS),
-            key=lambda each: each.id,
+            key=lambda this_memory: this_memory.id,
         )
     )
-    known = pairs.memories
-    left = MOST_LINKS_PER_RUN
+    memories_by_id = pairs.memories
+    links_left = MOST_LINKS_PER_RUN
     if now is not None:
-        left -= sum(known[a].updated == now == known[b].updated for a, b in pairs.related)
-    found: list[Action] = []
-    heap = pairs.likely() if left > 0 else []
+        links_left -= sum(
+            memories_by_id[a].updated == now == memories_by_id[b].updated for a, b in pairs.related
+        )
+    actions: list[Action] = []
+    if links_left > 0:
+        heap = pairs.likely()
+    else:
+        heap = []
     heapify(heap)
-    while heap and len(found) < left:
+    while heap and len(actions) < links_left:
         most, a, b = heappop(heap)
         if max(pairs.links[a], pairs.links[b]) < MOST_LINKS:
             score, reasons = pairs.evidence(a, b)
             if -score == most:
-                found.append(
+                actions.append(
                     Action(
                         DREAM,
                         LINK,
-                        known[a].id,
+                        memories_by_id[a].id,
                         ", ".join(reasons),
-                        known[a].path,
-                        target=known[b].id,
+                        memories_by_id[a].path,
+                        target=memories_by_id[b].id,
                     )
                 )
                 pairs.links.update((a, b))
             elif score >= LEAST_SCORE:
                 heappush(heap, (-score, a, b))
-    return found
+    return actions
 
 
 class _Pairs:
@@ -179,13 +184,15 @@ class _Pairs:
 
     def __init__(self, memories: Sequence[MemoryState]):
         marked, self._counts = _rare_marks(memories)
-        self._marked = [each for each in marked if each.memory.phase == ORGANIZED]
-        self.memories = [each.memory for each in self._marked]
+        self._marked = [
+            marked_memory for marked_memory in marked if marked_memory.memory.phase == ORGANIZED
+        ]
+        self.memories = [marked_memory.memory for marked_memory in self._marked]
         self._with = defaultdict[tuple[str, str, str], list[int]](list)
-        for at, each in enumerate(self._marked):
+        for at, marked_memory in enumerate(self._marked):
             for kind in ("tags", "targets", "names", "words", "pairs"):
-                for mark in getattr(each, kind):
-                    self._with[each.memory.scope, kind, mark].append(at)
+                for mark in getattr(marked_memory, kind):
+                    self._with[marked_memory.memory.scope, kind, mark].append(at)
         linked = linked_pairs(self.memories)
         self._closed = linked | linked_pairs(self.memories, "unlinked")
         self.related = [
@@ -200,29 +207,31 @@ class _Pairs:
     def likely(self) -> list[tuple[float, int, int]]:
         """All pairs the evidence may link that are neither linked nor were unlinked, each with the
         score it has at most, negative: less where neighbouring pairs of characters count once."""
-        found = []
+        pairs = []
         for at, mine in enumerate(self._marked):
             marks = defaultdict[int, float](float)
             terms = Counter(self._later(at, words=mine.words, pairs=mine.pairs))
             for weight, kind in ((TAG, "tags"), (TARGET, "targets"), (NAME, "names")):
-                for other in self._later(at, **{kind: getattr(mine, kind)}):
-                    marks[other] += weight
-            for other in marks.keys() | {
-                each for each, count in terms.items() if TERM * count >= LEAST_SCORE
+                for later in self._later(at, **{kind: getattr(mine, kind)}):
+                    marks[later] += weight
+            for later in marks.keys() | {
+                term for term, count in terms.items() if TERM * count >= LEAST_SCORE
             }:
-                most = marks[other] + TERM * min(MOST_TERMS, terms[other])
+                most = marks[later] + TERM * min(MOST_TERMS, terms[later])
                 is_open = (
-                    mine.memory.category != self.memories[other].category
-                    and (at, other) not in self._closed
+                    mine.memory.category != self.memories[later].category
+                    and (at, later) not in self._closed
                 )
                 if most >= LEAST_SCORE and is_open:
-                    found.append((-most, at, other))
-        return found
+                    pairs.append((-most, at, later))
+        return pairs
 
     def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
         """The later memories that have these marks, each as often as it has one."""
         scope = self.memories[at].scope
-        lists = (self._with[scope, kind, mark] for kind, each in marks.items() for mark in each)
+        lists = (
+            self._with[scope, kind, mark] for kind, this_mark in marks.items() for mark in this_mark
+        )
         return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
@@ -230,13 +239,13 @@ class _Pairs:
         `name "N"`, `term "z"`; of the terms the rarest. Four Han characters or more count like two
         terms."""
         mine = self._marked[a]
-        other = self._marked[b]
-        tags = sorted(mine.tags.keys() & other.tags.keys())
-        targets = sorted(mine.targets.keys() & other.targets.keys())
-        names = sorted(mine.names.keys() & other.names.keys())
-        terms = [(self._counts[word], word) for word in mine.words & other.words]
+        marked_b = self._marked[b]
+        tags = sorted(mine.tags.keys() & marked_b.tags.keys())
+        targets = sorted(mine.targets.keys() & marked_b.targets.keys())
+        names = sorted(mine.names.keys() & marked_b.names.keys())
+        terms = [(self._counts[word], word) for word in mine.words & marked_b.words]
         long = 0
-        pairs = mine.pairs & other.pairs
+        pairs = mine.pairs & marked_b.pairs
         if pairs:
             for phrase in phrases(mine.memory.content, pairs):
                 terms.append(
@@ -259,23 +268,23 @@ class _Pairs:
 
 def phrases(content: str, pairs: Iterable[str]) -> list[str]:
     """The longest pieces of a text made of these pairs of Han characters, no pair used twice."""
-    wanted = set(pairs)
+    wanted_pairs = set(pairs)
     pieces = [""]
     for run in han_runs(without_wikilinks(plain(content))):
         for pair in map(add, run, run[1:]):
-            if pair not in wanted:
+            if pair not in wanted_pairs:
                 pieces.append("")
             else:
                 pieces[-1] += pair[1] if pieces[-1] else pair
         pieces.append("")
-    found = []
+    phrases_found = []
     used = set[str]()
     for piece in sorted(filter(None, pieces), key=len, reverse=True):
-        here = set(map(add, piece, piece[1:]))
-        if used.isdisjoint(here):
-            found.append(piece)
-        used |= here
-    return found
+        pairs_here = set(map(add, piece, piece[1:]))
+        if used.isdisjoint(pairs_here):
+            phrases_found.append(piece)
+        used |= pairs_here
+    return phrases_found
 
 
 def _rare_marks(memories: Sequence[MemoryState]) -> tuple[list[_Marked], Counter[str]]:

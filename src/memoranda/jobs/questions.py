@@ -65,7 +65,7 @@ def _mark(*memories: MemoryState) -> str:
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
     """Raises NotFound for a memory that is gone; Conflict, Locked."""
-    infos = {each.id: each.info for each in Round(memory).memories}
+    infos = {memory_state.id: memory_state.info for memory_state in Round(memory).memories}
     if action.id not in infos and action.record is None:
         raise NotFound(action.id, CATEGORY_PROJECT)
     apply(Upkeep(memory), action, infos.get(action.id), infos.get(action.target or ""))
@@ -74,19 +74,23 @@ def _carry_out(memory: MemorySession, action: Action) -> bool:
 
 def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     memories = Round(memory).memories
-    known = {each.id: each for each in memories if not each.header.get("reminder_of")}
+    memories_by_id = {
+        memory_state.id: memory_state
+        for memory_state in memories
+        if not memory_state.header.get("reminder_of")
+    }
     # Of several memories that say the same each is asked about once: what the answer leaves is the
     # next question.
-    asked: set[str] = set()
-    for _, a, b in near_pairs(list(known.values()), linked=True):
-        one = known[a]
-        other = known[b]
-        key = f"merge:{a}:{b}:{_mark(one, other)}"
+    asked_ids: set[str] = set()
+    for _, a, b in near_pairs(list(memories_by_id.values()), linked=True):
+        first_memory = memories_by_id[a]
+        second_memory = memories_by_id[b]
+        key = f"merge:{a}:{b}:{_mark(first_memory, second_memory)}"
         if memory.decision(key) is None:
-            if a in asked or b in asked:
+            if a in asked_ids or b in asked_ids:
                 continue
-            asked |= {a, b}
-        text = f'Do these say the same? "{shortened(one.content)}" and "{shortened(other.content)}"'
+            asked_ids |= {a, b}
+        text = f'Do these say the same? "{shortened(first_memory.content)}" and "{shortened(second_memory.content)}"'
         choices = (
             ("1", "keep the first, merge the second into it"),
             ("2", "keep the second, merge the first into it"),
@@ -98,26 +102,26 @@ def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
     """Of what stays in the inbox: nobody need sort what expires."""
     turn = Round(memory)
     passing = {
-        each.id for each in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
+        item.id for item in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
     }
     inbox = [
-        each
-        for each in turn.memories
-        if each.phase == INBOX == each.category and each.id not in passing
+        item
+        for item in turn.memories
+        if item.phase == INBOX == item.category and item.id not in passing
     ]
     classifier = Classifier(memory.settings, turn.memories if inbox else ())
-    for each in inbox:
-        choice = classifier.choose(each)
+    for item in inbox:
+        choice = classifier.choose(item)
         if not choice.is_sure:
             names = [
                 name for name in dict.fromkeys((choice.category, choice.second, FALLBACK)) if name
             ]
             choices = (*((str(number), name) for number, name in enumerate(names, 1)), _NO_CATEGORY)
-            text = f'"{shortened(each.content)}"'
-            key = f"category:{each.id}:{_mark(each)}"
+            text = f'"{shortened(item.content)}"'
+            key = f"category:{item.id}:{_mark(item)}"
             line = f"{text} -> {names[0]}"
             yield ReviewItem(
-                key, "category", f"Which category has {text}?", (each.id,), choices, (line,)
+                key, "category", f"Which category has {text}?", (item.id,), choices, (line,)
             )
 
 
@@ -136,47 +140,53 @@ def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Each into the first of the categories asked about."""
-    infos = [memory.memory_id(each.refs[0]) for each in items]
+    infos = [memory.memory_id(item.refs[0]) for item in items]
     states = states_of(memory, infos)
     classifier = Classifier(memory.settings)
     organize_all(
         Upkeep(memory),
         infos,
         [
-            plan_upgrade_of(state, classifier, each.choices[0][1])
-            for state, each in zip(states, items, strict=True)
+            plan_upgrade_of(state, classifier, item.choices[0][1])
+            for state, item in zip(states, items, strict=True)
         ],
     )
 
 
+# How long nobody must have read or used what the owner is asked about: it does no harm where it is.
 _UNREAD = timedelta(days=365)
-"""How long nobody must have read or used what the owner is asked about: it does no harm where it
-is.
-"""
 
 
 def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
     turn = Round(memory)
     settings = memory.settings
-    known = {each.id: each for each in turn.memories}
+    memories_by_id = {memory_state.id: memory_state for memory_state in turn.memories}
     sure = {action.id for action in plan_decay(turn.memories, settings, turn.now, careful=True)}
-    kept = kept_for_reminders(turn.memories, settings)
+    kept_until = kept_for_reminders(turn.memories, settings)
     long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
     for action in plan_decay(turn.memories, long, turn.now):
-        each = known[action.id]
+        memory_state = memories_by_id[action.id]
         # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then,
         # unasked too.
         if (
-            each.id not in sure
-            and each.category not in settings.keep
-            and kept.get(each.id, turn.now) <= turn.now
+            memory_state.id not in sure
+            and memory_state.category not in settings.keep
+            and kept_until.get(memory_state.id, turn.now) <= turn.now
         ):
-            since = f"{each.created.astimezone(settings.reading_zone):%Y-%m-%d}"
-            line = f'"{shortened(each.content)}" ({each.category}), {since}'
-            text = f'Archive "{shortened(each.content)}" ({each.category})? It was never read since {since}'
-            key = f"archive:{each.id}:{_mark(each)}"
+            since = f"{memory_state.created.astimezone(settings.reading_zone):%Y-%m-%d}"
+            line = f'"{shortened(memory_state.content)}" ({memory_state.category}), {since}'
+            text = (
+                f'Archive "{shortened(memory_state.content)}" ({memory_state.category})? '
+                f"It was never read since {since}"
+            )
+            key = f"archive:{memory_state.id}:{_mark(memory_state)}"
             yield ReviewItem(
-                key, "archive", text, (each.id,), (("y", "archive it"), ("n", "keep it")), (line,)
+                key,
+                "archive",
+                text,
+                (memory_state.id,),
+                (("y", "archive it"), ("n", "keep it")),
+                (line,),
             )
 
 
@@ -201,14 +211,17 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
     """About reminders whose memory does not ask for them any more. Without an answer they fire, and
     say so.
     """
-    known = {info.id: (info, reminder) for info, reminder in listed(memory)}
-    for id, now in outdated(memory, [info for info, _ in known.values()]).items():
-        info, reminder = known[id]
+    reminders_by_id = {info.id: (info, reminder) for info, reminder in listed(memory)}
+    for id, now in outdated(memory, [info for info, _ in reminders_by_id.values()]).items():
+        info, reminder = reminders_by_id[id]
         if reminder.due:
             due = reminder.due.astimezone(memory.settings.reading_zone)
         else:
             due = None
-        when = f" on {due:%Y-%m-%d at %H:%M}" if due else ""
+        if due:
+            when = f" on {due:%Y-%m-%d at %H:%M}"
+        else:
+            when = ""
         if now is None:
             why = "is gone"
         else:
@@ -228,12 +241,14 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
 
 def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if item.key.startswith(_OUTDATED):
-        if all(each.key != item.key for each in _outdated(memory)):
+        if all(item_found.key != item.key for item_found in _outdated(memory)):
             raise NotFound(item.key, "the open questions")
         if choice == "n":
             memory.delete(memory.memory_id(item.refs[0]))
         return choice == "n"
-    action = next((action for each, action in _doubtful(memory) if each.key == item.key), None)
+    action = next(
+        (action for item_found, action in _doubtful(memory) if item_found.key == item.key), None
+    )
     if action is None:
         raise NotFound(item.key, "the open questions")
     return choice == "y" and _carry_out(memory, action)
@@ -331,16 +346,18 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
     """Each question with the two statements it is about, the earlier first."""
     infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
     infos = [info for info in infos if info.project != KV_PROJECT]
-    said: dict[tuple[str, ...], list[_Statement]] = {}
+    statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
     rules = _rules()
     for info, text in zip(infos, contents(memory, infos), strict=True):
         line = text.strip()
         is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
-        matches = (each.fullmatch(line) for each in rules["sentences"] if is_sentence)
-        found = next(filter(None, matches), None)
-        if found:
-            about = info.scope, _folded(found[1]), found[2].lower()
-            said.setdefault(about, []).append(_Statement(info, f"{found[1]} {found[2]}", found[3]))
+        matches = (item.fullmatch(line) for item in rules["sentences"] if is_sentence)
+        found_match = next(filter(None, matches), None)
+        if found_match:
+            about = info.scope, _folded(found_match[1]), found_match[2].lower()
+            statements_by_subject.setdefault(about, []).append(
+                _Statement(info, f"{found_match[1]} {found_match[2]}", found_match[3])
+            )
         if len(rules["promising"].findall(text)) < 2:
             continue
         # The observations and relations of which one value can hold, and that are not said to be
@@ -349,33 +366,35 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             kind = re.sub("[ -]", "_", edge.type.lower())
             if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
                 statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
-                said.setdefault((info.project, info.path, kind), []).append(statement)
-        for each in memory.observations(info):
-            match = _KEY_VALUE.fullmatch(each.content)
+                statements_by_subject.setdefault((info.project, info.path, kind), []).append(
+                    statement
+                )
+        for item in memory.observations(info):
+            match = _KEY_VALUE.fullmatch(item.content)
             if (
                 match
                 and match[1].lower() not in rules["no_keys"]
-                and not rules["over"].search(each.context or "")
+                and not rules["over"].search(item.context or "")
             ):
-                statement = _Statement(info, f"{info.title}: {match[1]}", match[2], each.line)
-                said.setdefault((info.project, info.path, f"{match[1].lower()}:"), []).append(
-                    statement
-                )
-    for subject, statements in said.items():
-        statements.sort(key=lambda each: (each.info.date or each.info.created, each.line))
-        values = {_folded(each.value): each for each in statements}
-        for (one, first), (other, second) in (
+                statement = _Statement(info, f"{info.title}: {match[1]}", match[2], item.line)
+                statements_by_subject.setdefault(
+                    (info.project, info.path, f"{match[1].lower()}:"), []
+                ).append(statement)
+    for subject, statements in statements_by_subject.items():
+        statements.sort(key=lambda item: (item.info.date or item.info.created, item.line))
+        values = {_folded(item.value): item for item in statements}
+        for (first_name, first), (second_name, second) in (
             pairwise(values.items()) if len(values) <= _MOST_VALUES else ()
         ):
             # The longer value only says more
-            if one in other or other in one:
+            if first_name in second_name or second_name in first_name:
                 continue
             refs = (first.ref, second.ref)
             whole = "\0".join([*subject, *refs, first.value, second.value])
             key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [day_of(each.info, memory.settings.zone) for each in (first, second)]
+            days = [day_of(item.info, memory.settings.zone) for item in (first, second)]
             text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
-            text += _weights(statements, one, other)
+            text += _weights(statements, first_name, second_name)
             yield (
                 ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),
                 first,
@@ -383,12 +402,12 @@ def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Sta
             )
 
 
-def _weights(statements: Sequence[_Statement], one: str, other: str) -> str:
+def _weights(statements: Sequence[_Statement], first_claim: str, second_claim: str) -> str:
     """How many notes say each of two values, and from how many sources, where that differs from one
     note each. What one agent says in many notes counts as one source.
     """
     sayings = []
-    for value in (one, other):
+    for value in (first_claim, second_claim):
         infos = [statement.info for statement in statements if _folded(statement.value) == value]
         sources = sorted({author(info.provenance) for info in infos})
         notes = len({info.id for info in infos})
@@ -410,7 +429,7 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     """`n` and `o`: what does not hold any more gets its end, today."""
     if choice == "b":
         return False
-    first, second = next(pair for found, *pair in _pairs(memory) if found.key == item.key)
+    first, second = next(pair for item_found, *pair in _pairs(memory) if item_found.key == item.key)
     old, new = (first, second) if choice == "n" else (second, first)
     if not old.line:
         memory.supersede(old.info, new.info)

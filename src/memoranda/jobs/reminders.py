@@ -102,11 +102,11 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         # Before a round found it due
         is_early = reminder.repeat and not reminder.has_fired and reminder.is_due(now)
         if is_early:
-            found = reminder.once_fired(now, memory.settings.reading_zone)
+            new_keys = reminder.once_fired(now, memory.settings.reading_zone)
         else:
-            found = dict[str, Any]()
+            new_keys = dict[str, Any]()
         is_put_off = reminder.snoozed is not None and not reminder.has_fired
-        return found | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
+        return new_keys | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
 
     return _changed(memory, ref, DONE, keys)
 
@@ -140,10 +140,10 @@ def _changed(
         (info,) = infos
         if info.category != REMINDERS:
             raise InvalidInput(f"not a reminder: {info.id}")
-        found = keys(Reminder.of(info.header))
-        if found is None:
+        new_keys = keys(Reminder.of(info.header))
+        if new_keys is None:
             return info
-        return upkeep.change(info, found, verb, touch=False)
+        return upkeep.change(info, new_keys, verb, touch=False)
 
     return upkeep.retried([ref], change)
 
@@ -224,7 +224,7 @@ def _due(
     """What is to fire; `changed` is that of `outdated`."""
     zone = memory.settings.reading_zone
     before = memory.settings.notify_before
-    found = []
+    due_reminders = []
     for info in pending.reminders():
         reminder = Reminder.of(info.header)
         if (
@@ -233,13 +233,13 @@ def _due(
             and reminder.due is not None
             and reminder.is_due(now, before)
         ):
-            found.append((info, reminder.due, reminder.once_fired(now, zone)))
-    for info, _, keys in found:
+            due_reminders.append((info, reminder.due, reminder.once_fired(now, zone)))
+    for info, _, keys in due_reminders:
         if info.id in changed:
             keys[SOURCE_CHANGED] = "gone" if changed[info.id] is None else "changed"
         elif SOURCE_CHANGED in info.header:
             keys[SOURCE_CHANGED] = REMOVE
-    return sorted(found, key=lambda each: (each[1], each[0].id))
+    return sorted(due_reminders, key=lambda item: (item[1], item[0].id))
 
 
 def show(settings: Settings, contents: Sequence[str]) -> str | None:
@@ -249,11 +249,16 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     shell. Returns None when that went well or nothing is to show, else the reason for stderr.
     Source: contract 001, 8, "Methods".
     """
-    method = _method(settings) if settings.notify and contents else "file"
+    if settings.notify and contents:
+        method = _method(settings)
+    else:
+        method = "file"
     if method == "file":
         return None
     reason = _failure_of(_command(method, _message(contents)))
-    return f"notify: {method} failed: {reason}" if reason else None
+    if reason:
+        return f"notify: {method} failed: {reason}"
+    return None
 
 
 def _method(settings: Settings) -> str:

@@ -113,7 +113,7 @@ class _Plan:
             return None
         subject = _subject(time.paragraph, outcome.phrase)
         same_time = self._subjects[memory.scope, outcome.due]
-        is_known = any(_is_same(subject, known) for known in same_time)
+        is_known = any(_is_same(subject, known_subject) for known_subject in same_time)
         same_time.append(subject)
         if is_made or is_known or time.doubt != self._doubt:
             return None
@@ -237,8 +237,8 @@ def _other_texts(memory: MemorySession) -> list[_MemoryText]:
     return [_MemoryText(state, memory.settings) for state in states_of(memory, infos)]
 
 
+# Words a time may have, a CJK character being one.
 _LONGEST_TIME = 16
-"""Words a time may have, a CJK character being one."""
 
 
 class _MadeReminder(NamedTuple):

@@ -33,14 +33,12 @@ _NEGATION = re.compile(
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
     re.I,
 )
+# A task with a deadline, where cancelling anything else says that it does not take place.
 _TO_CANCEL = re.compile(
     r"(?:\A[\s*•>-]*(?:\[.?\]\s*)?|\b(?:please|remember to|need to|must|have to|should)\s+)cancel\b"
     r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
     re.I,
 )
-"""A task with a deadline, where cancelling anything else says that it does not take
-place.
-"""
 _HABIT = re.compile(
     r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I
 )
@@ -63,10 +61,10 @@ _OF_BIRTHDAY = re.compile(
 )
 _AROUND_DAY = 80
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
+# The number of times behind a day that may be its hour.
 _HOURS_LOOKED_AT = 3
-"""The number of times behind a day that may be its hour."""
+# Places in a text, in order: (start, end).
 _Marks = Sequence[tuple[int, int]]
-"""Places in a text, in order: (start, end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +232,14 @@ def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
     """
     before = bisect_right(marks, start, key=itemgetter(1))
     after = bisect_left(marks, end, key=itemgetter(0))
-    first = marks[before - 1][1] if before else 0
-    last = marks[after][0] if after < len(marks) else len(text)
+    if before:
+        first = marks[before - 1][1]
+    else:
+        first = 0
+    if after < len(marks):
+        last = marks[after][0]
+    else:
+        last = len(text)
     return first, last
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from memoranda.ledger.database import LedgerDatabase
 
+# Sections whose rows say their key themselves, as `id`.
 _LISTS = ("tokens", "grants")
-"""Sections whose rows say their key themselves, as `id`."""
+# Sections of sections.
 _NESTED = ("visitors", "oauth")
-"""Sections of sections."""
 
 Document = dict[str, Any]
 """Everything: section -> its rows."""
@@ -84,7 +84,10 @@ class AccessRows:
 
     def load(self, data: bytes | None) -> None:
         """Make this JSON everything there is. Raises StorageError, ValueError."""
-        rows = _rows_of(parse_access(data)) if data is not None else {}
+        if data is not None:
+            rows = _rows_of(parse_access(data))
+        else:
+            rows = {}
         with self._guard, self.database.transaction() as connection:
             self._write(connection, self._stored(), rows)
             self._version = -1
@@ -92,7 +95,7 @@ class AccessRows:
     def take_over(self, connection: Connection, data: bytes) -> None:
         """Add what a file of an earlier version holds; what is here already stays.
 
-        Raises ValueError for a file that is none.
+        Raises ValueError for a file that is not one.
         """
         sql = "insert or ignore into access (section, key, value) values (?, ?, ?)"
         rows = _rows_of(parse_access(data))
@@ -104,7 +107,9 @@ class AccessRows:
     def calls_of(self, who: str, day: str) -> int:
         """How many calls were counted of somebody on a day."""
         row = self.database.row("select calls from day_calls where who = ? and day = ?", (who, day))
-        return 0 if row is None else int(row["calls"])
+        if row is None:
+            return 0
+        return int(row["calls"])
 
     def count_call(self, who: str, day: str) -> None:
         """Count a call. Raises StorageError."""
@@ -117,7 +122,7 @@ class AccessRows:
 
 
 def parse_access(data: bytes) -> Document:
-    """What the JSON of a file of tokens holds. Raises ValueError with why it is none."""
+    """What the JSON of a file of tokens holds. Raises ValueError with why it is not one."""
     try:
         document = json.loads(data)
     except ValueError:

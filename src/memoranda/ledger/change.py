@@ -43,7 +43,7 @@ class Touched:
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text
     after, in bytes.
-    `by`: what is to be said of where this text comes from, besides what the change says: see
+    `by`: what can be said of where this text comes from, in addition to what the change says: see
     `Change.provenance`.
     """
 
@@ -68,7 +68,7 @@ class Change:
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken
     back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
     `run` is the number of the first change of the job's run that made it; of an undo, that the
-    whole run is taken back. `by`: the client, session and tool it came through, as far as known."""
+    whole run is taken back. `by`: the client, session and tool it came through, so far as known."""
 
     number: int
     time: str
@@ -83,16 +83,19 @@ class Change:
     run: int | None = None
     by: dict[str, str] | None = None
 
-    def provenance(self, each: Touched) -> Provenance:
+    def provenance(self, touched: Touched) -> Provenance:
         """Where the text that this change wrote to the file comes from; also of lines of older
         versions.
         """
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
-            who = who if self.agent else "import"
+            if self.agent:
+                who = who
+            else:
+                who = "import"
             trust = "import"
-        said: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
-        return Provenance(**said | (self.by or {}) | (each.by or {}))
+        words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
+        return Provenance(**words | (self.by or {}) | (touched.by or {}))
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
@@ -124,10 +127,10 @@ class Change:
 
     @classmethod
     def load(cls, line: bytes) -> Change:
-        """The change a JSON line describes. Raises ValueError when it is none."""
+        """The change a JSON line describes. Raises ValueError when it is not one."""
         row = json.loads(line)
         try:
-            files = [Touched(**each) for each in row["files"]]
+            files = [Touched(**row_file) for row_file in row["files"]]
             return cls(
                 row["change"],
                 row["time"],
@@ -187,7 +190,10 @@ class Step:
         if self.data is not None:
             self.etag = sha256(self.data)
         old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        root = os.path.realpath(self.root) if self.away else ""
+        if self.away:
+            root = os.path.realpath(self.root)
+        else:
+            root = ""
         return Touched(
             self.do,
             self.project,

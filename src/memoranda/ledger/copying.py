@@ -31,9 +31,9 @@ def copy_ledger(source: Path, target: Path) -> None:
     """
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    with _opened(source, "rw") as there, _opened(target, "rw") as here:
-        there.backup(here)
-        here.execute("pragma journal_mode = delete")
+    with _opened(source, "rw") as source_database, _opened(target, "rw") as target_database:
+        source_database.backup(target_database)
+        target_database.execute("pragma journal_mode = delete")
 
 
 def relocate_ledger(path: Path, old: str, new: str) -> bool:
@@ -58,7 +58,7 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
 
 
 def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Name the folder `new` for spaces that lie in `old`."""
+    """Name the folder `new` for spaces that are in `old`."""
     sql = "select number, value from access where section = 'spaces'"
     for number, text in connection.execute(sql).fetchall():
         space = json.loads(text)

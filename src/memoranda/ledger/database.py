@@ -17,8 +17,8 @@ from memoranda.store.files import check_own, closed_on_error, make_private, open
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2
 _BUSY_SECONDS = 3.0
+# Bytes of a write-ahead log that is left for the next process to go on with.
 _SMALL_LOG = 256 << 10
-"""Bytes of a write-ahead log that is left for the next process to go on with."""
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full",
@@ -101,11 +101,11 @@ class LedgerDatabase:
         connection = _connect(str(self.path))
         with closed_on_error(connection):
             connection.execute("pragma secure_delete = on")
-            known = connection.execute("pragma user_version").fetchone()[0]
-            if known > VERSION:
+            version = connection.execute("pragma user_version").fetchone()[0]
+            if version > VERSION:
                 raise LedgerRefused("it is of a later version; upgrade memoranda")
             connection.execute("pragma synchronous = full")
-            if known < VERSION:
+            if version < VERSION:
                 connection.execute("pragma journal_mode = wal")
                 script = SCHEMA.read_text("utf-8")
                 connection.executescript(
@@ -211,7 +211,9 @@ class LedgerDatabase:
     def version(self) -> int:
         """A number that is another one after another connection changed the file."""
         row = self.row("pragma data_version")
-        return row[0] if row is not None else 0
+        if row is not None:
+            return row[0]
+        return 0
 
     def close(self) -> None:
         """Release the file.
@@ -220,7 +222,10 @@ class LedgerDatabase:
         disk twice. A short log stays as it is: a reader that is still open keeps SQLite from it.
         """
         with self.mutex:
-            reader = self._reader_of_short_log() if self.is_writable else None
+            if self.is_writable:
+                reader = self._reader_of_short_log()
+            else:
+                reader = None
             self._connection.close()
             if reader is not None:
                 reader.close()
@@ -250,7 +255,7 @@ def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def code_of(error: sqlite3.Error) -> int:
-    """The primary code of SQLite for an error, 0 where there is none."""
+    """The primary code of SQLite for an error, or 0."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -1,5 +1,5 @@
 """What is wrong with the ledger itself: torn pages, texts that are missing or not what they were,
-lines that cannot be read or are gone. For `memory doctor`; what can be mended is mended here.
+lines that cannot be read or are gone. For `memory doctor`; what can be fixed is corrected here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from memoranda.ledger.change import ERASE
 from memoranda.ledger.database import CHECK, complaints
 from memoranda.ledger.history import History
 
+# Places that are named where one text belongs to several.
 _MOST_NAMED = 3
-"""Places that are named where one text belongs to several."""
 _UNREADABLE = (
     "select number from change where not json_valid(coalesce(details, 'null')) "
     "or not json_valid(coalesce(made_by, 'null'))"
@@ -159,5 +159,8 @@ def _places_of(history: History, digest: str) -> str:
     named = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
     if not named:
         return "no change"
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    if len(named) > _MOST_NAMED:
+        more = f" and {len(named) - _MOST_NAMED} more"
+    else:
+        more = ""
     return ", ".join(named[:_MOST_NAMED]) + more

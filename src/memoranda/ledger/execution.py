@@ -256,10 +256,14 @@ class Execution:
 
     def _move(self, step: Step, place: Entry) -> None:
         target, new_name = self._at(step, step.to)
-        taken = stat_in(new_name, target.fd)
-        if taken is not None:
-            here = stat_in(place.name, place.folder)
-            if here is None or not os.path.samestat(here, taken) or step.path == step.to:
+        target_status = stat_in(new_name, target.fd)
+        if target_status is not None:
+            source_status = stat_in(place.name, place.folder)
+            if (
+                source_status is None
+                or not os.path.samestat(source_status, target_status)
+                or step.path == step.to
+            ):
                 raise Exists(step.to)
         move(place, Entry(target.fd, new_name))
         self._reverse.append(("rename", step))
@@ -322,20 +326,20 @@ class Execution:
         A failure does not stop the others; a folder that is no longer empty is kept.
         """
         lost = []
-        for what, step in reversed(self._reverse):
+        for action, step in reversed(self._reverse):
             try:
-                self._take_back(what, step)
+                self._take_back(action, step)
             except (OSError, MemorandaError):
-                if what != "rmdir":
+                if action != "rmdir":
                     lost.append(step.path)
         self._reverse.clear()
         self._left.clear()
         return lost
 
-    def _take_back(self, what: str, step: Step) -> None:
+    def _take_back(self, action: str, step: Step) -> None:
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
-        match what:
+        match action:
             case "exchange":
                 temp = self._temp(step)
                 exchange(temp, place)
@@ -375,7 +379,10 @@ class Execution:
             return
         is_done = self._is_done(step, touched)
         if step.do in ("put", "remove"):
-            etag = step.old.etag if step.old else None
+            if step.old:
+                etag = step.old.etag
+            else:
+                etag = None
             is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
             has_old_text = etag == touched.old or is_unwritten
             is_done = (is_done and not is_unwritten) or not has_old_text
@@ -409,7 +416,10 @@ class Execution:
                 continue
             if step.do in ("put", "remove"):
                 file = self._file(step)
-                etag = file.etag if file else None
+                if file:
+                    etag = file.etag
+                else:
+                    etag = None
                 if etag == (touched.new if step.do == "put" else None):
                     return False
                 is_changed = is_changed or etag != touched.old
@@ -441,7 +451,10 @@ class Execution:
             return True
         status = stat_in(name, folder.fd)
         if step.do == "put":
-            step.old = read_file(name, folder.fd) if status else None
+            if status:
+                step.old = read_file(name, folder.fd)
+            else:
+                step.old = None
             return step.old is not None and step.old.etag == touched.new
         makes = step.do in ("mkdir", "symlink")
         if status is None or makes:
@@ -481,4 +494,6 @@ def mode_of(step: Step) -> int:
     """The mode of the file a `put` makes."""
     if step.mode is not None:
         return step.mode
-    return step.old.mode if step.old else NEW_MODE
+    if step.old:
+        return step.old.mode
+    return NEW_MODE

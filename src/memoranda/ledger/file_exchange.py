@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+# RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS.
 _EXCHANGE = 2
-"""RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS."""
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.ENOTTY}
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
 _TAKEN_OUT = "-out"
@@ -33,12 +33,15 @@ class Entry(NamedTuple):
 
 @cache
 def _system_call() -> Rename | None:
-    """The call of the C library that renames with flags, None where there is none."""
+    """The call of the C library that renames with flags, or None."""
     # 4 ms, and a note that is new needs none of it
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
-    name = "renameatx_np" if sys.platform == "darwin" else "renameat2"
+    if sys.platform == "darwin":
+        name = "renameatx_np"
+    else:
+        name = "renameat2"
     function = getattr(library, name, None)
     if function is None:
         return None

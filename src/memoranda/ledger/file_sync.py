@@ -17,8 +17,9 @@ from memoranda.ledger.change import SET, Step
 CHANGES = 64
 SECONDS = 0.8
 _PARALLEL = 16
+# How often the thread finds nothing to do before it ends.
 _IDLE_ROUNDS = 20
-"""How often the thread finds nothing to do before it ends."""
+# What the system says of a path that is no longer the file or folder it was.
 _PASSED_OVER = {
     errno.ENOENT,
     errno.ENOTDIR,
@@ -28,7 +29,6 @@ _PASSED_OVER = {
     errno.ENXIO,
     errno.ELOOP,
 }
-"""What the system says of a path that is no longer the file or folder it was."""
 
 
 class FileSync:
@@ -50,7 +50,7 @@ class FileSync:
         self.trouble = ""
 
     def add(self, numbers: Iterable[int], places: Iterable[str]) -> None:
-        """Note changes whose files, at these absolute paths, are to be synced."""
+        """Note changes whose files, at these absolute paths, should be synced."""
         with self._guard:
             self._numbers += numbers
             self._places.update(places)
@@ -73,7 +73,10 @@ class FileSync:
         while not self._is_closed and idle < _IDLE_ROUNDS:
             self._wake.wait(SECONDS)
             self._wake.clear()
-            idle = 0 if self.sync() else idle + 1
+            if self.sync():
+                idle = 0
+            else:
+                idle = idle + 1
             if idle == _IDLE_ROUNDS:
                 with self._guard:
                     if not self._numbers:

@@ -20,10 +20,9 @@ from memoranda.store.base import Stamp
 from memoranda.store.files import stamp_of, stat_in
 from memoranda.store.layout import TEMP_PREFIX
 
+# The name of a copy under way. There is one writer, and who completes the work of one that died
+# begins the copy again.
 _COPY = f"{TEMP_PREFIX}moving"
-"""The name of a copy under way. There is one writer, and who completes the work of one that died
-begins the copy again.
-"""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

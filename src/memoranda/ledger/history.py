@@ -35,8 +35,8 @@ CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.E
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
 _FIRST_PART = 16
+# Changes read at a time, first and at most: often only the latest is wanted.
 _PART = 512
-"""Changes read at a time, first and at most: often only the latest is wanted."""
 _CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ALL_WRITERS = (
@@ -73,11 +73,14 @@ class History:
 
     @property
     def last(self) -> int:
-        """The number of the latest change, 0 when there is none."""
+        """The number of the latest change, or 0."""
         version = self.database.version()
         if self._last is None or version != self._version:
             row = self.database.row("select max(number) as last from change")
-            self._last = row["last"] or 0 if row is not None else 0
+            if row is not None:
+                self._last = row["last"] or 0
+            else:
+                self._last = 0
             self._version = version
         return self._last
 
@@ -165,19 +168,26 @@ class History:
     def change(self, number: int) -> Change | None:
         """The change of this number."""
         for change in self.changes(before=number + 1):
-            return change if change.number == number else None
+            if change.number == number:
+                return change
+            return None
         return None
 
     def last_before(self, time: str) -> int:
-        """The number of the last change before a time (ISO 8601, UTC); 0: there is none."""
+        """The number of the last change before a time (ISO 8601, UTC); 0 for none."""
         row = self.database.row("select max(number) as last from change where time < ?", (time,))
-        return (row["last"] or 0) if row is not None else 0
+        if row is not None:
+            return row["last"] or 0
+        return 0
 
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
         """The changes of a query, newest first, in parts: others may write meanwhile."""
-        number = (1 << 62) if before is None else before
+        if before is None:
+            number = 1 << 62
+        else:
+            number = before
         part = _FIRST_PART
         while True:
             rows = self.database.rows(
@@ -227,7 +237,9 @@ class History:
             return anywhere
         sql = "select * from origin where new = ? order by project = ? and path = ? desc"
         origin = self.database.row(sql, (etag, project, path))
-        return Provenance(**json.loads(origin["made_by"])) if origin is not None else None
+        if origin is not None:
+            return Provenance(**json.loads(origin["made_by"]))
+        return None
 
     def writer_of(self, etag: str) -> Provenance | None:
         """Where this text comes from, by the latest change that wrote it anywhere."""
@@ -454,7 +466,7 @@ class History:
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
         """Where the texts come from of which only purged changes tell."""
-        seen = set[tuple[str, str, str, str]]()
+        seen_origins = set[tuple[str, str, str, str]]()
         origins = list[Touched]()
         for change in self.changes():
             for touched in change.files:
@@ -462,7 +474,7 @@ class History:
                 if touched.do != "put" or new is None or not (touched.root or new in living):
                     continue
                 key = (touched.project, touched.path, touched.root, new)
-                if key not in seen and change.number in purged:
+                if key not in seen_origins and change.number in purged:
                     origin = Touched(
                         ORIGINS,
                         touched.project,
@@ -473,20 +485,20 @@ class History:
                         by=change.provenance(touched).row(),
                     )
                     origins.append(origin)
-                seen.add(key)
+                seen_origins.add(key)
         return origins
 
     def sweep(self) -> int:
         """Remove the texts of `unreferenced`. Returns how many."""
-        gone = self.unreferenced()
-        if gone:
+        unreferenced = self.unreferenced()
+        if unreferenced:
             with self.database.transaction() as connection:
-                rows = [(digest,) for digest in gone]
+                rows = [(digest,) for digest in unreferenced]
                 connection.executemany("delete from text where sha256 = ?", rows)
-        for digest in gone:
+        for digest in unreferenced:
             with suppress(FileNotFoundError):
                 os.unlink(self.object_path(digest))
-        return len(gone)
+        return len(unreferenced)
 
     def unreferenced(self) -> list[str]:
         """The kept texts no change refers to, by SHA-256."""
@@ -494,14 +506,14 @@ class History:
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
             f"and not exists (select 1 from step where new = t.sha256 and do = '{LINES}')"
         )
-        gone = [row["sha256"] for row in rows]
+        digests = [row["sha256"] for row in rows]
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
         if large:
             referenced = self.referenced()
-            gone += [digest for digest in large if digest not in referenced]
-        return gone
+            digests += [digest for digest in large if digest not in referenced]
+        return digests
 
     def referenced(self) -> set[str]:
         """The texts that changes refer to, by SHA-256."""

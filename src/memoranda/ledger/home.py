@@ -72,8 +72,8 @@ HOME_TEMP = re.compile(
 )
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
+# The temporary file of a step; the first number is that of the process.
 _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
-"""The temporary file of a step; the first number is that of the process."""
 _WAITING = "change-"
 
 
@@ -193,7 +193,7 @@ class Home:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """A change that is to be made of these steps; it gets its number when it is.
+        """A change that should be made of these steps; it gets its number when it is.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one).
         `folded` are reads that its texts tell of from then on.
@@ -334,7 +334,10 @@ class Home:
         except LedgerRefused:
             lost.append("the ledger, by which the change may still be made")
         if lost:
-            why = reason(error) if isinstance(error, OSError) else str(error)
+            if isinstance(error, OSError):
+                why = reason(error)
+            else:
+                why = str(error)
             return NotPutBack(planned.about, f"{why}; not put back: {', '.join(lost)}")
         if isinstance(error, OSError):
             return refusal(planned.about, error)
@@ -344,7 +347,10 @@ class Home:
         """Have what is too large for the ledger, or may not be in it, safe beside it."""
         beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
         if beside:
-            threads = self._threads if len(beside) >= PARALLEL_WRITES else None
+            if len(beside) >= PARALLEL_WRITES:
+                threads = self._threads
+            else:
+                threads = None
             execution.sync_temps(beside, threads)
             sync_places({os.path.join(step.root, step.temp_folder) for step in beside})
         for step in steps:
@@ -558,7 +564,10 @@ class Home:
                 step.kept = bool(row["kept"])
                 step.temp = row["temp"]
                 step.temp_folder = row["temp_folder"]
-                step.data = None if row["data"] is None else bytes(row["data"])
+                if row["data"] is None:
+                    step.data = None
+                else:
+                    step.data = bytes(row["data"])
                 steps.append(step)
         return steps
 
@@ -601,7 +610,9 @@ class Home:
     def erasing(self) -> str | None:
         """The plan of an erasure that is under way, or whose process died; None for none."""
         row = self.database.row("select plan from erasing")
-        return None if row is None else row["plan"]
+        if row is None:
+            return None
+        return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
         """Note what is being erased before the first byte goes; None: it is done. Raises
@@ -629,16 +640,16 @@ class Home:
         """
         self.file_sync.sync()
         rows = self.database.rows("select root, path from temp_folder")
-        gone = [
+        removed = [
             (row["root"], row["path"])
             for row in rows
             if not os.path.isdir(os.path.join(row["root"], row["path"]))
         ]
-        if gone:
+        if removed:
             with self.database.transaction() as connection:
                 sql = "delete from temp_folder where root = ? and path = ?"
-                connection.executemany(sql, gone)
-            self._temp_folders.difference_update(gone)
+                connection.executemany(sql, removed)
+            self._temp_folders.difference_update(removed)
         self.database.scrub()
 
 

@@ -32,7 +32,7 @@ class KeptLines(NamedTuple):
 
 
 class LineChanges:
-    """The changes of lines of one home. For the holder of the home's lock, but for `waits`."""
+    """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
 
     def __init__(self, history: History):
         self._history = history
@@ -94,7 +94,10 @@ class LineChanges:
         old = b"".join(line for _, line, _ in replaced)
         new = _new_lines([at for at, _, _ in replaced], [line for _, _, line in replaced], added)
         with self._database.transaction() as connection:
-            digest = self._history.keep_text(connection, old) if old else None
+            if old:
+                digest = self._history.keep_text(connection, old)
+            else:
+                digest = None
             return replace(touched, old=digest, new=self._history.keep_text(connection, new))
 
     def _rollback(self) -> None:
@@ -149,7 +152,10 @@ class LineChanges:
         gone or damaged.
         """
         row = json.loads(self._history.text(touched.new or "", touched.path))
-        old = self._history.text(touched.old, touched.path) if touched.old else b""
+        if touched.old:
+            old = self._history.text(touched.old, touched.path)
+        else:
+            old = b""
         lines: list[bytes] = []
         if old:
             lines = [line + b"\n" for line in old.removesuffix(b"\n").split(b"\n")]

@@ -1,8 +1,8 @@
-"""Changes that are to be made, and the queue in which callers wait for the disk together.
+"""Changes that should be made, and the queue in which callers wait for the disk together.
 
 A caller plans a change while nobody else of the process does. If others wait to come in, it puts
 the plan into the queue and lets them in. The last of them makes all that wait: one transaction of
-the ledger, one wait for the disk. Each change is accepted or refused by itself.
+the ledger, one wait for the disk. Each change is accepted or refused on its own.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ChangeQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether what waits is to be made now."""
+        """Whether what waits should be made now."""
         return bool(self.changes) and (
             len(self.changes) >= MOST_CHANGES
             or self._bytes >= MOST_BYTES

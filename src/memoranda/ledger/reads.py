@@ -1,4 +1,4 @@
-"""How often notes were read and when they were last used, as far as no header says it yet.
+"""How often notes were read and when they were last used, so far as no header says it yet.
 
 A read rewrites no note: it is a row here. Counts shown are those of the header and these. Upkeep
 folds them into headers, in the transaction of the change that writes those.
@@ -17,8 +17,8 @@ from memoranda.clock import Clock
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
 
+# Keys that are asked for by name; for more, all rows are read.
 _MOST_KEYS = 500
-"""Keys that are asked for by name; for more, all rows are read."""
 _ADD = (
     "insert into read (key, count, read_at, used_at, restarted) values (?, ?, ?, ?, ?) "
     "on conflict (key) do update set "

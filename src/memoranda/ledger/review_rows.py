@@ -46,12 +46,14 @@ class ReviewRows:
         return {row["key"]: json.loads(row["value"]) for row in rows}
 
     def value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What one row holds, None when there is none. Raises StorageError."""
+        """What one row holds, or None. Raises StorageError."""
         data = self.bytes_at(f"{kind}/{key}")
-        return None if data is None else json.loads(data)
+        if data is None:
+            return None
+        return json.loads(data)
 
     def bytes_at(self, path: str) -> bytes | None:
-        """What the row at this path of a step holds, None when there is none."""
+        """What the row at this path of a step holds, or None."""
         sql = "select value from review where kind = ? and key = ?"
         row = self._database.row(sql, row_place(path))
         if row is None:
@@ -89,7 +91,10 @@ class ReviewRows:
             if step.do != SET:
                 continue
             before = self.bytes_at(step.path)
-            expected = step.old.data if step.old is not None else None
+            if step.old is not None:
+                expected = step.old.data
+            else:
+                expected = None
             if before != expected:
                 raise Conflict(step.path, _name_of(before), _name_of(expected))
             self.put(connection, step.path, step.data)
@@ -125,4 +130,6 @@ class ReviewRows:
 
 
 def _name_of(data: bytes | None) -> str:
-    return "none" if data is None else sha256(data)[:8]
+    if data is None:
+        return "none"
+    return sha256(data)[:8]

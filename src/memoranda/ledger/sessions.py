@@ -22,8 +22,8 @@ NOTE = "note"
 TEXT = "text"
 _SESSIONS_KEPT = 200
 _KEPT_FOR = timedelta(days=30)
+# Characters of what a session was given; one that reaches it is given nothing more.
 _FULL = 64_000
-"""Characters of what a session was given; one that reaches it is given nothing more."""
 _LOOKED_AT = 20
 _SHORTEST_LINE = 12
 _ITEMS = "select kind, value from session_item where client = ? and session = ?"
@@ -45,7 +45,10 @@ class SessionRows:
         self.is_known = row is not None
         self.notes = {value for kind, value in items if kind == NOTE}
         self.texts = {value for kind, value in items if kind == TEXT}
-        self.saw = _moment(row["saw"]) if row is not None else None
+        if row is not None:
+            self.saw = _moment(row["saw"])
+        else:
+            self.saw = None
         self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL
 
     def last_seen(self) -> datetime | None:
@@ -138,7 +141,7 @@ def without_lines(text: str, hashes: set[str]) -> str:
 
 
 def session_hash(session: str) -> str:
-    """What stands for the name a client has for a session."""
+    """What means the name a client has for a session."""
     return sha256(session.encode("utf-8", "replace")).hexdigest()[:20]
 
 

@@ -60,7 +60,9 @@ def _bytes_taken(connection: Connection, name: str, file: File) -> int:
     """How much of the file is in the ledger already."""
     sql = "select size from taken_over where name = ? and inode = ?"
     row = connection.execute(sql, (name, file.stamp.inode)).fetchone()
-    return 0 if row is None else int(row["size"])
+    if row is None:
+        return 0
+    return int(row["size"])
 
 
 def take_over(layout: Layout, database: LedgerDatabase) -> None:

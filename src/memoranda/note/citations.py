@@ -47,9 +47,14 @@ class Citation(NamedTuple):
 
     def __str__(self) -> str:
         if self.first:
-            lines = f":{self.first}" if self.last == self.first else f":{self.first}-{self.last}"
+            if self.last == self.first:
+                lines = f":{self.first}"
+            else:
+                lines = f":{self.first}-{self.last}"
             return f"{self.path}{lines}"
-        return f"{self.path}::{self.symbol}" if self.symbol else self.path
+        if self.symbol:
+            return f"{self.path}::{self.symbol}"
+        return self.path
 
 
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:

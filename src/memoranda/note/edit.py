@@ -52,7 +52,7 @@ class _SectionEdit:
 class StrReplace:
     """Replace the one occurrence of `old` in the whole file (contract 000a, 6).
 
-    The text is literal but for its line breaks, which match those of the file (amendment 4.4).
+    The text is literal except its line breaks, which match those of the file (amendment 4.4).
     """
 
     old: str
@@ -108,7 +108,7 @@ class Append(_TextEdit):
 
 
 class Prepend(_TextEdit):
-    """Put `text` directly after the frontmatter, on lines of its own."""
+    """Put `text` directly after the frontmatter, on separate lines."""
 
     def apply(self, text: str) -> Edited:
         return _inserted(text, split(text).body_at, self.text, ends=True)
@@ -118,7 +118,7 @@ class Prepend(_TextEdit):
 class FindReplace:
     """Replace every occurrence of `find`; there must be exactly `expected`.
 
-    The text is literal but for its line breaks, which match those of the file; `replace` gets
+    The text is literal except its line breaks, which match those of the file; `replace` gets
     them.
     """
 
@@ -146,7 +146,7 @@ class FindReplace:
 
 
 class ReplaceSection(_SectionEdit):
-    """Replace the text under the heading, with its subsections but for blank lines at its edges.
+    """Replace the text under the heading, with its subsections except blank lines at its edges.
 
     The heading is named as written or as it is shown (amendment 4.5).
     """
@@ -173,7 +173,7 @@ class ReplaceSection(_SectionEdit):
 
 
 class AppendToSection(_SectionEdit):
-    """Put `text` at the end of what stands under the heading, subsections included; without it
+    """Put `text` at the end of what is under the heading, subsections included; without it
     SectionError.
     """
 
@@ -332,7 +332,10 @@ def _section_at_end(text: str, section: str, fresh: str, newline: str) -> Edited
     added = (f"{'#' * (level or 2)} {name}{newline}" + (newline + body if body else "")).rstrip(
         "\r\n"
     )
-    ends = newline if not text or text.endswith("\n") else ""
+    if not text or text.endswith("\n"):
+        ends = newline
+    else:
+        ends = ""
     return Edited(before + added + ends, before.count("\n") + 1)
 
 
@@ -341,7 +344,10 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
     `ends` they end in a line break, though the line before them has none."""
     newline, fresh = breaks(text, fresh)
     is_line = text[:at] in ("", "\ufeff") or text[at - 1] == "\n"
-    before = text[:at] if is_line else text[:at] + newline
+    if is_line:
+        before = text[:at]
+    else:
+        before = text[:at] + newline
     if (is_line or ends) and not fresh.endswith("\n"):
         tail = newline
     else:
@@ -350,7 +356,7 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`; where there is none as it is, with any breaks.
+    """Start and end of each occurrence of `part`; or, if it is not one, with any line breaks.
 
     Occurrences do not overlap.
     """

@@ -102,8 +102,12 @@ def relation_item(type: str, target: str) -> str:
         kind = coded(type)
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
-        found = read_relation(item, 0)
-        if found is not None and (found.type, found.target, found.project) == (type, target, None):
+        relation = read_relation(item, 0)
+        if relation is not None and (relation.type, relation.target, relation.project) == (
+            type,
+            target,
+            None,
+        ):
             return item
     return f"{kind} {coded(target)}"
 
@@ -214,37 +218,41 @@ class EntityText:
 
     def observed_lines(self) -> dict[int, str]:
         """The same by the line, from 1, in which each stands."""
-        found = {line: text for section, line, text in self._items if section == OBSERVATIONS}
-        plain = {line: coded_text(text) for line, text in found.items() if text[0] == "`"}
-        return found | {line: text for line, text in plain.items() if text is not None}
+        observed = {line: text for section, line, text in self._items if section == OBSERVATIONS}
+        plain = {line: coded_text(text) for line, text in observed.items() if text[0] == "`"}
+        return observed | {line: text for line, text in plain.items() if text is not None}
 
     @property
     def relations(self) -> list[Relation]:
         """The relations among the items of `Relations`, in order."""
         items = [(line, text) for section, line, text in self._items if section == RELATIONS]
-        found = [
+        relations = [
             (text, read_relation(text, line))
             for line, text in items
             if text[0] != "[" and ("[[" in text or '`"' in text)
         ]
-        return [each for text, each in found if each is not None and (each.target or "`" in text)]
+        return [
+            relation
+            for text, relation in relations
+            if relation is not None and (relation.target or "`" in text)
+        ]
 
     def add_observations(self, texts: Sequence[str]) -> None:
         """Put items after the last one of `Observations`. Raises ValueError when they would not
         read back.
         """
-        wanted = [*self.observations, *texts]
+        all_observations = [*self.observations, *texts]
         self._add(OBSERVATIONS, [observation_item(text) for text in texts])
-        _agree(self.observations, wanted)
+        _agree(self.observations, all_observations)
 
     def add_relations(self, relations: Iterable[tuple[str, str]]) -> None:
         """Put items after the last one of `Relations`; they are (type, target). Raises ValueError
         as above.
         """
         pairs = list(relations)
-        wanted = [*self._pairs(), *pairs]
+        all_pairs = [*self._pairs(), *pairs]
         self._add(RELATIONS, [relation_item(*pair) for pair in pairs])
-        _agree(self._pairs(), wanted)
+        _agree(self._pairs(), all_pairs)
 
     def drop_observations(self, texts: set[str]) -> None:
         """Take out every item of `Observations` that says one of `texts`. Raises ValueError as
@@ -259,10 +267,15 @@ class EntityText:
         would change.
         """
         before = self.relations
-        gone = {each.line for each in before if is_dropped(each)}
-        self._drop(gone)
+        dropped_lines = {relation.line for relation in before if is_dropped(relation)}
+        self._drop(dropped_lines)
         _agree(
-            self._pairs(), [(each.type, each.target) for each in before if each.line not in gone]
+            self._pairs(),
+            [
+                (relation.type, relation.target)
+                for relation in before
+                if relation.line not in dropped_lines
+            ],
         )
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -299,7 +312,10 @@ class EntityText:
     def _add(self, section: str, items: Sequence[str]) -> None:
         """Put items at the end of a section, which is made if the note has none of its name."""
         lines = _LINES(self.text)
-        newline = "\r\n" if frontmatter.is_crlf(self.text) else "\n"
+        if frontmatter.is_crlf(self.text):
+            newline = "\r\n"
+        else:
+            newline = "\n"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += newline
         new_lines = [f"- {item}" for item in items]
@@ -343,8 +359,14 @@ class EntityText:
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]
     ) -> tuple[int, list[str]]:
         """Where a new section goes, and its lines: Observations above Relations, else at the end."""
-        below = self._heading(RELATIONS) if section == OBSERVATIONS else None
-        at = below.line - 1 if below else len(lines)
+        if section == OBSERVATIONS:
+            below = self._heading(RELATIONS)
+        else:
+            below = None
+        if below:
+            at = below.line - 1
+        else:
+            at = len(lines)
         section_lines = ["## " + _TITLES[section]]
         if at > 0 and lines[at - 1].strip():
             section_lines.insert(0, "")
@@ -358,12 +380,12 @@ class EntityText:
         if not numbers:
             return
         lines = _LINES(self.text)
-        gone = {
+        dropped_lines = {
             at
             for number in numbers
             for at in range(number - 1, _end(number - 1, lines, self._starts))
         }
-        self.text = "".join(line for at, line in enumerate(lines) if at not in gone)
+        self.text = "".join(line for at, line in enumerate(lines) if at not in dropped_lines)
         self._read()
 
 
@@ -409,7 +431,10 @@ class _ItemEnd:
 
     def _note_fence(self, line: str, is_inside: bool) -> None:
         """Note where a code block begins and ends."""
-        mark = _FENCE.match(line) if is_inside else None
+        if is_inside:
+            mark = _FENCE.match(line)
+        else:
+            mark = None
         if not mark:
             self._is_after_code = False
         elif self._fence == mark[1][:3]:
@@ -420,9 +445,9 @@ class _ItemEnd:
             self._is_after_code = False
 
 
-def _agree(found: Sequence[object], wanted: Sequence[object]) -> None:
+def _agree(actual: Sequence[object], expected: Sequence[object]) -> None:
     """The change must read back as meant: an open comment or code block in the note could swallow
     it.
     """
-    if list(found) != list(wanted):
+    if list(actual) != list(expected):
         raise ValueError("an open comment, code block or nested list is in the way")

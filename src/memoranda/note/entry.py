@@ -1,7 +1,7 @@
-"""A key-value entry as a note of the project `kv`: where it lies and what its file holds (contract
+"""A key-value entry as a note of the project `kv`: where it is and what its file holds (contract
 004, 7).
 
-The names in the frontmatter are the truth; folder and file name stand in where it has none.
+The names in the frontmatter are the truth; folder and file name replace what it lacks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from memoranda.note.model import KV_PROJECT, Note
 PROJECT = KV_PROJECT
 DEFAULT_NAMESPACE = "default"
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
+# Names a field of another program must not take in the header, where they would mean something.
 _MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
-"""Names a field of another program must not take in the header, where they would mean something."""
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _BEGINNING = "---\ntype: kv\n"
 

@@ -40,7 +40,10 @@ def split(text: str) -> Parts:
     all of the text."""
     # The line break of a fence may be the one before the closing fence.
     opening = _OPENING.match(text)
-    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    if opening:
+        closing = _CLOSING.search(text, opening.end() - 1)
+    else:
+        closing = None
     while opening and closing:
         yaml_text = text[opening.end() : closing.start() + 1]
         if closing[1] == "---" or _HAS_KEY.search(yaml_text):
@@ -97,7 +100,7 @@ def parse_typed(yaml_text: str) -> dict[str, Any]:
 
 
 class AsWritten(str):
-    """A scalar as it stands in the file without quotes: `scalar` writes it so again."""
+    """A scalar as it is in the file without quotes: `scalar` writes it so again."""
 
     __slots__ = ()
 
@@ -229,7 +232,10 @@ def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
         root = _composer()(text).get_single_node()
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 2}" if mark else ""
+        if mark:
+            where = f" in line {mark.line + 2}"
+        else:
+            where = ""
         raise ValueError(f"{getattr(error, 'problem', None) or 'it is no text'}{where}") from None
     if root is None or (root.id == "scalar" and not root.style and root.value in ("", "~", "null")):
         return {}
@@ -246,7 +252,10 @@ def _is_too_deep(text: str) -> bool:
         return False
     depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
-        depth = depth + 1 if sign in "[{" else max(depth - 1, 0)
+        if sign in "[{":
+            depth = depth + 1
+        else:
+            depth = max(depth - 1, 0)
         if depth > _DEPTH:
             return True
     return False
@@ -281,7 +290,7 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
             return node.value
         return plain(node.value)
     if node.id == "sequence":
-        return [_built(each, budget, depth + 1, plain) for each in node.value]
+        return [_built(child, budget, depth + 1, plain) for child in node.value]
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
@@ -341,7 +350,9 @@ def _number(value: float) -> str:
         return repr(value)
     if math.isnan(value):
         return ".nan"
-    return ".inf" if value > 0 else "-.inf"
+    if value > 0:
+        return ".inf"
+    return "-.inf"
 
 
 def _reads_back_plain(text: str) -> bool:
@@ -374,9 +385,9 @@ def _key(key: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value within one line, in the form of JSON but for what was written without quotes."""
+    """A value within one line, in the form of JSON except what was written without quotes."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(own)}" for key, own in value.items()) + "}"
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):
@@ -390,14 +401,21 @@ _FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
 def _lines(key: str, value: Any, indent: str) -> list[str]:
     """The lines of a key and its value, a mapping or list as a block."""
     # At the start of a line --- and ... would end the document.
-    written_key = _quoted(key) if key.startswith(("---", "...")) else scalar(key)
+    if key.startswith(("---", "...")):
+        written_key = _quoted(key)
+    else:
+        written_key = scalar(key)
     name = f"{indent}{written_key}:"
     if isinstance(value, Mapping):
         inner = _lines_of_mapping(value, indent + "  ")
-        return [name, *inner] if inner else [f"{name} {{}}"]
+        if inner:
+            return [name, *inner]
+        return [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
         inner = [line for item in value for line in _item_lines(item, indent)]
-        return [name, *inner] if inner else [f"{name} []"]
+        if inner:
+            return [name, *inner]
+        return [f"{name} []"]
     if isinstance(value, str) and key in _TIMES and _MOMENT.fullmatch(value):
         return [f"{name} {value}"]
     return [f"{name} {scalar(value)}"]
@@ -439,7 +457,10 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
         return text
     expected = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
-    newline = "\r\n" if text[start - 2] == "\r" else "\n"
+    if text[start - 2] == "\r":
+        newline = "\r\n"
+    else:
+        newline = "\n"
     for way in (partial(_by_lines, order=order), _by_round_trip):
         header = way(yaml_text, differing, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]

@@ -1,7 +1,7 @@
 """What a note's lines say: observations, relations, headings (contract 000b, 3.1 to 3.3).
 
 One pass over the lines keeps what CommonMark's block structure asks for: the open list items,
-whether a paragraph is open, and the fence, comment or blockquote a line stands in. In project
+whether a paragraph is open, and the fence, comment or blockquote a line is in. In project
 `graph` items are read by their sections, and coded texts everywhere (contract 002, 5).
 """
 
@@ -40,7 +40,7 @@ _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
-# `key:: value` of Logseq and Dataview on a line of its own
+# `key:: value` of Logseq and Dataview on a separate line
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
 _UNSPACED = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]").match
@@ -106,7 +106,7 @@ def relation_key(kind: str, target: str, project: str | None, rest: str) -> Rela
 
 
 def is_cut(note: Note) -> bool:
-    """Whether `scan` read only a part of this note, which is none of project `graph`."""
+    """Whether `scan` read only a part of this note, which is not of project `graph`."""
     most = max(len(note.observations), len(note.relations), len(note.headings))
     return most >= MOST or len(note.text) - note.body_at > STRUCTURED
 
@@ -233,8 +233,14 @@ class _Lines:
             indent = _column(line[:indent], 0)
         self.bare = False
         offsets = self.offsets
-        depth = bisect_right(offsets, indent) if offsets else 0
-        relative = indent - offsets[depth - 1] if depth else indent
+        if offsets:
+            depth = bisect_right(offsets, indent)
+        else:
+            depth = 0
+        if depth:
+            relative = indent - offsets[depth - 1]
+        else:
+            relative = indent
         if relative > 3 and not offsets:
             # Outside a paragraph, a line indented so far is code.
             if self.para >= 0:
@@ -349,10 +355,16 @@ class _Lines:
             is_bare = marker.end() == len(text)
             # After a marker and five blanks, code begins one blank behind the marker.
             is_code = start - after_marker > 4
-            column = after_marker + 1 if is_bare or is_code else start
+            if is_bare or is_code:
+                column = after_marker + 1
+            else:
+                column = start
             self.offsets.append(column)
             at = marker.end()
-            inner = None if is_code else _MARKER.match(text, at)
+            if is_code:
+                inner = None
+            else:
+                inner = _MARKER.match(text, at)
             if inner is None or _is_rule_at(text, at):
                 return at, column, is_bare
             marker = inner
@@ -377,13 +389,22 @@ class _Lines:
             self._links(text, mask_code(text), self.number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        fence = _FENCE.match(text) if text[0] in "`~" else None
+        if text[0] in "`~":
+            fence = _FENCE.match(text)
+        else:
+            fence = None
         if fence is None or (relative > 3 and not depth):
             return False
         self._close(depth)
         mark = fence[1] or fence[2]
-        base = indent - relative if relative < 4 else indent
-        least = self.offsets[depth - 1] if depth else 0
+        if relative < 4:
+            base = indent - relative
+        else:
+            base = indent
+        if depth:
+            least = self.offsets[depth - 1]
+        else:
+            least = 0
 
         def inside(line: str) -> bool:
             if not least and mark not in line:
@@ -405,14 +426,17 @@ class _Lines:
         return True
 
     def _quote(self, depth: int, first: str | None = None) -> None:
-        """Read the lines of a blockquote as a text of its own, for its links alone."""
+        """Read the lines of a blockquote as a separate text, only for its links."""
         if self.quoted:
             self._text(first or self.lines[self.number - self.offset - 1], depth)
             return
         self._close(depth)
         at = self.number - self.offset - 1
         end = at + 1
-        margin = self.offsets[-1] if self.offsets else 0
+        if self.offsets:
+            margin = self.offsets[-1]
+        else:
+            margin = 0
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
                 # The list item ends, and with it the quote in it
@@ -424,7 +448,10 @@ class _Lines:
         ]
         inside = _Lines("\n".join(quoted), quoted=self)
         inside.read(quoted, self.number - 1)
-        self.para = _ELSEWHERE if inside.para >= 0 else -1
+        if inside.para >= 0:
+            self.para = _ELSEWHERE
+        else:
+            self.para = -1
         resume = self.number + end - at
 
         def inside_quote(line: str) -> bool:
@@ -515,7 +542,10 @@ class _Lines:
         """Read an item's first line; True when its links are read too."""
         if not text:
             return True
-        section = self.sections[-1][0] if self.graph and self.sections else ""
+        if self.graph and self.sections:
+            section = self.sections[-1][0]
+        else:
+            section = ""
         # A text in backticks is exact, and stands on one line
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
@@ -529,14 +559,17 @@ class _Lines:
                 return True
         if self.graph and section != "observations":
             return False
-        decoded = coded_text(text) if text[0] == "`" else None
+        if text[0] == "`":
+            decoded = coded_text(text)
+        else:
+            decoded = None
         if decoded is not None:
             text = masked = decoded
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
-        found = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
-        if found is not None:
-            self.observations.append(found)
+        item = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
+        if item is not None:
+            self.observations.append(item)
         return False
 
     def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
@@ -579,7 +612,10 @@ class _Lines:
         for link in written_links(text, masked):
             if self.places is not None:
                 self.places.append((number, link))
-            kind = EMBEDS if link.is_embed else LINKS_TO
+            if link.is_embed:
+                kind = EMBEDS
+            else:
+                kind = LINKS_TO
             key = relation_key(kind, link.target, link.project, link.rest)
             if key not in self.relations:
                 if len(self.relations) >= MOST and self.is_bounded:

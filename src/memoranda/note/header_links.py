@@ -12,8 +12,8 @@ from memoranda.note.links import WrittenLink, written_links
 
 _KEY = re.compile(r"""(?:"([^"]+)"|'([^']+)'|([^\s:#\-\[\]{}"'][^:]*?))[ \t]*:(?:[ \t]|$)""")
 _WORD = re.compile(r"[^\W\d][\w\-./+]*")
+# Keys whose values name the note itself, or hold ids.
 _NAMES = frozenset(("title", "aliases", "alias", "permalink", "id", "links"))
-"""Keys whose values name the note itself, or hold ids."""
 
 HeaderLink = tuple[str, int, WrittenLink]
 """The key a link is the value of, its line in the file, and the link as that line has it."""

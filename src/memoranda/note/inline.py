@@ -2,7 +2,7 @@
 
 A tag follows a blank or begins a line, as in Obsidian, and has a character that is no digit, so
 that `#12` is no tag. Code, comments, headings, addresses (`page#part`) and colours have none. A
-field is a line, a list item, or stands in brackets: `[due:: 2026-03-01]`.
+field is a line, a list item, or is in brackets: `[due:: 2026-03-01]`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _tags_of(line: str) -> Iterator[str]:
     for match in _TAGS.finditer(line):
         for tag in match[1].split("#"):
             if not tag or tag.isdecimal():
-                # `#12` is none, nor is what is glued to it.
+                # `#12` is not a tag, nor is what is glued to it.
                 break
             is_in_style = line[match.end() : match.end() + 1] == ";" and _HEX.fullmatch(tag)
             if not is_in_style and not _is_colour(tag):
@@ -124,7 +124,10 @@ def listed_tags(value: str) -> list[str]:
     """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in their order. Blanks part them where
     no comma does."""
     has_commas = re.search("[,，]", _BRACKETED.sub("", value)) is not None
-    pattern = _PARTED_BY_COMMAS if has_commas else _PARTED_BY_BLANKS
+    if has_commas:
+        pattern = _PARTED_BY_COMMAS
+    else:
+        pattern = _PARTED_BY_BLANKS
     tags = ["".join(parts).strip().lstrip("#").strip() for parts in pattern.findall(value)]
     return [tag for tag in tags if tag]
 

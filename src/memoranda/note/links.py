@@ -134,14 +134,14 @@ def fold(name: str) -> str:
     text = without_suffix(name.strip())
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
-    known = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    normalized = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
     # Signs go before compatibility forms are taken: a slug loses `™` too, where NFKD would make it
     # `tm`.
-    kept = "".join(filter(str.isalnum, known))
-    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", kept).casefold())
+    letters = "".join(filter(str.isalnum, normalized))
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letters).casefold())
     return (
         "".join(filter(str.isalnum, plain.translate(_APOSTROPHES)))
-        or fold_title(kept or text)
+        or fold_title(letters or text)
         or text
     )
 
@@ -181,7 +181,10 @@ def link_rest(inner: str) -> str:
     """What follows the target inside `[[…]]`, from its `#` to the `|`; empty without one."""
     if "#" not in inner:
         return ""
-    name = inner.partition("|")[0].removesuffix("\\") if "|" in inner else inner
+    if "|" in inner:
+        name = inner.partition("|")[0].removesuffix("\\")
+    else:
+        name = inner
     target, _, heading = name.partition("#")
     if heading.strip() or not target.strip():
         return name[len(target.rstrip()) :].rstrip()
@@ -208,13 +211,13 @@ def holds_link(text: str) -> bool:
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
     """The links to notes in a line, in their order; `masked` hides code spans."""
-    found: list[WrittenLink] = []
+    links: list[WrittenLink] = []
     if "[[" in masked:
-        found += _wikilinks(text, masked)
+        links += _wikilinks(text, masked)
     if "](" in masked:
-        found += _markdown_links(text, masked)
-        found.sort(key=lambda link: link.start)
-    return found
+        links += _markdown_links(text, masked)
+        links.sort(key=lambda link: link.start)
+    return links
 
 
 def _wikilinks(text: str, masked: str) -> Iterator[WrittenLink]:
@@ -246,7 +249,10 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
 
 def destination_parts(raw: str) -> tuple[str, str]:
     """The path and the `#heading` of a Markdown link's destination; no path when it is no note's."""
-    plain = raw[1:-1] if raw.startswith("<") else raw
+    if raw.startswith("<"):
+        plain = raw[1:-1]
+    else:
+        plain = raw
     path, sign, heading = plain.partition("#")
     path = _unquoted(path)
     if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
@@ -279,12 +285,12 @@ def is_escaped(text: str, at: int) -> bool:
     return (at - start) % 2 == 1
 
 
-def check_length(text: str, what: str) -> None:
-    """Raise InvalidInput for an address or pattern no note can have; `what` names it at a
+def check_length(text: str, noun: str) -> None:
+    """Raise InvalidInput for an address or pattern no note can have; `noun` names it at a
     sentence's beginning.
     """
     if len(text) > ADDRESS_LENGTH:
-        raise InvalidInput(f"{what} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
+        raise InvalidInput(f"{noun} has at most {ADDRESS_LENGTH:,} characters. Shorten it.")
 
 
 def parse_address(text: str) -> str:
@@ -292,14 +298,17 @@ def parse_address(text: str) -> str:
     `%xx` decoded. Raises InvalidInput for another scheme, NUL, nothing at all or more than 2,048
     characters, OutsideError for an absolute path and for `..` as a segment, percent-encoded ones
     included."""
-    given = text.strip()
-    check_length(given, "An address")
-    scheme = _SCHEME.match(given)
+    address = text.strip()
+    check_length(address, "An address")
+    scheme = _SCHEME.match(address)
     if scheme and scheme[1].lower() != "memory":
         raise InvalidInput(
-            f'Address "{given}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
+            f'Address "{address}" begins with {scheme[0]}. Use memory:// or an address without a scheme.'
         )
-    body = _unquoted(given[len(SCHEME) :]) if scheme else given
+    if scheme:
+        body = _unquoted(address[len(SCHEME) :])
+    else:
+        body = address
     if "\0" in body:
         raise InvalidInput("An address must not hold a NUL character. Remove it.")
     decoded = body
@@ -307,7 +316,7 @@ def parse_address(text: str) -> str:
         decoded = further
     for each in (body, decoded):
         if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
-            raise OutsideError(given)
+            raise OutsideError(address)
     if not body.strip("/ "):
         raise InvalidInput(
             "An identifier must not be empty. Give a permalink, a path, a title or an id."
@@ -327,13 +336,16 @@ def file_name(title: str) -> str:
     """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
     name = _FILE_REPLACED.sub("-", title).strip()
     if name.strip(". ").strip():
-        name = "-" + name[1:] if name.startswith(".") else name
+        if name.startswith("."):
+            name = "-" + name[1:]
+        else:
+            name = name
     name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
     return f"{name or UNTITLED}.md"
 
 
 def first_line(content: str) -> str:
-    """The first line of `content` that is not blank, trimmed; empty when there is none."""
+    """The first line of `content` that is not blank, trimmed, or empty."""
     start = content.lstrip()
     if "\n" in start:
         return start[: start.find("\n")].rstrip()
@@ -367,7 +379,7 @@ _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
-    """The relation of an item `type [[target]] (context)`, None when it is none. The target is
+    """The relation of an item `type [[target]] (context)`, or None. The target is
     empty for `[[]]`-like ones; a coded name may be the empty string."""
     word, opening, rest = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
@@ -385,12 +397,15 @@ def read_relation(text: str, number: int) -> Relation | None:
     )
     if target is None or (inner and inner[-1] == "\\"):
         return None
-    rest = link_rest(inner) if inner else ""
+    if inner:
+        rest = link_rest(inner)
+    else:
+        rest = ""
     return Relation(kind, target, (context or "").strip() or None, project, number, True, rest)
 
 
 def coded_text(text: str) -> str | None:
-    """The string an item that is wholly `` `"…"` `` stands for; None for plain text."""
+    """The string an item that is wholly `` `"…"` `` means; None for plain text."""
     match = _CODED_TEXT(text)
     if match:
         return _decoded(match[1])
@@ -423,7 +438,10 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
         start = end + 2
     else:
         match = _CATEGORY(masked)
-        category = text[1 : match.end(1)].strip() if match else ""
+        if match:
+            category = text[1 : match.end(1)].strip()
+        else:
+            category = ""
         sign = category.replace("\ufe0f", "")
         is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
         if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":
@@ -440,9 +458,9 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
     `is_any` takes every item, as the section `Observations` of project `graph` does."""
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
         return None
-    found = _observation(None, text, text, masked, number)
-    if found.tags or is_any:
-        return found
+    item = _observation(None, text, text, masked, number)
+    if item.tags or is_any:
+        return item
     return None
 
 
@@ -476,7 +494,7 @@ def _observation(
         for run in _TAGS(masked):
             for tag in run[1:].split("#"):
                 if tag.isdecimal():
-                    # `#12` is none, nor is what is glued to it
+                    # `#12` is not a tag, nor is what is glued to it
                     break
                 tags.setdefault(tag.casefold(), tag)
     return Observation(category, content, tuple(tags.values()), context, number, text)

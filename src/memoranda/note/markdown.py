@@ -36,8 +36,8 @@ _LINK_LENGTH = 200
 _NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")
+# Header keys of tags and of aliases, compared without case.
 _ALIAS_KEYS = ("aliases", "alias")
-"""Header keys of tags and of aliases, compared without case."""
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
@@ -163,18 +163,21 @@ def _readable_keys(yaml_text: str) -> dict[str, Any]:
 def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
     from memoranda.note.header_links import header_links, relation_type
 
-    known = {
-        relation_key(each.type, each.target, each.project, each.rest): each for each in relations
+    relations_by_key = {
+        relation_key(
+            this_relation.type, this_relation.target, this_relation.project, this_relation.rest
+        ): this_relation
+        for this_relation in relations
     }
-    found: list[Relation] = []
+    header_relations: list[Relation] = []
     for key, line, link in header_links(yaml_text):
         kind = relation_type(key, LINKS_TO)
         same = relation_key(kind, link.target, link.project, link.rest)
-        if same not in known:
+        if same not in relations_by_key:
             relation = Relation(kind, link.target, None, link.project, line, rest=link.rest)
-            known[same] = relation
-            found.append(relation)
-    return [*found, *relations]
+            relations_by_key[same] = relation
+            header_relations.append(relation)
+    return [*header_relations, *relations]
 
 
 def own_permalink(text: str) -> str | None:
@@ -198,11 +201,11 @@ def default_id(project: str, path: str) -> str:
 def names(note: Note) -> tuple[str, ...]:
     """The titles a link may name the note by: title, aliases; of a memory also its first line, with
     and without leading `#` (contract 001, 4)."""
-    found = [note.title, *note.aliases]
+    names_found = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
-        found += [line, line.lstrip("#").strip()]
-    return tuple(dict.fromkeys(name for name in found if name))
+        names_found += [line, line.lstrip("#").strip()]
+    return tuple(dict.fromkeys(name for name in names_found if name))
 
 
 def _text(value: Any) -> str:
@@ -216,8 +219,8 @@ def _text(value: Any) -> str:
 
 def _texts(value: Any) -> list[str]:
     """A list of scalars, or text split at commas; empty ones dropped."""
-    each = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
-    return [text for one in each if (text := one.strip() if type(one) is str else _text(one))]
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    return [text for item in items if (text := item.strip() if type(item) is str else _text(item))]
 
 
 def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
@@ -264,7 +267,7 @@ def unpacked(value: Any) -> Any:
 
 
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is none. Thirteen digits are
+    """A written time as aware UTC; None with a warning when it is not one. Thirteen digits are
     milliseconds since 1970, as Dendron writes times, ten are seconds."""
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) in (10, 13):
@@ -305,6 +308,7 @@ def _scope(note: Note, value: Any) -> str:
     return text
 
 
+# Header key → the field of Note it sets, and what reads it.
 _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "links": ("links", _each_once),
     "source": ("source", lambda note, value: _text(value) or None),
@@ -319,7 +323,6 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
     "version": ("version", lambda note, value: _count(note, "version", value, 1)),
 }
-"""Header key → the field of Note it sets, and what reads it."""
 
 
 def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
@@ -346,7 +349,10 @@ def shown_stem(path: str) -> str:
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
     top, _, rest = note.path.partition("/")
-    old = _OLD_FOLDERS.get(top) if rest else None
+    if rest:
+        old = _OLD_FOLDERS.get(top)
+    else:
+        old = None
     if old:
         folder = rest.partition("/")[0]
     elif rest:
@@ -354,8 +360,11 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     else:
         folder = ""
     written = _text(header.get("category"))
-    known = written if written in model.CATEGORIES else ""
-    if written and not known:
+    if written in model.CATEGORIES:
+        category = written
+    else:
+        category = ""
+    if written and not category:
         note.warnings.append(f'bad category "{written}" ignored')
     phase = _text(header.get("phase"))
     # The place decides: somebody may have moved it out of the archive by hand
@@ -367,13 +376,15 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
         phase = model.OLD_PHASES.get(note.type, "")
     if folder in model.CATEGORIES:
         note.category = folder
-        if known and known != folder:
+        if category and category != folder:
             note.warnings.append(
-                f"category_differs: the folder {folder} counts, not {known} of the frontmatter"
+                f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
             )
             phase = ""
     else:
-        note.category = known or (model.INBOX if (phase or old) != model.ORGANIZED else "knowledge")
+        note.category = category or (
+            model.INBOX if (phase or old) != model.ORGANIZED else "knowledge"
+        )
     note.phase = phase or old or (model.INBOX if note.category == model.INBOX else model.ORGANIZED)
     if note.project == model.ARCHIVE_PROJECT:
         note.phase = model.ARCHIVED
@@ -426,7 +437,7 @@ def compose_note(
     written that are among them or asked for, and a note without any has no header. Raises InvalidInput when content's
     frontmatter is not valid YAML.
     """
-    own, rows, body = _own_header(content)
+    own_keys, rows, body = _own_header(content)
     extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
     try:
         before, old_rows, _ = _own_header(old)
@@ -434,15 +445,23 @@ def compose_note(
         before = {}
         old_rows = []
     rows += [
-        (key, text) for key, text in old_rows if key not in own and not (key == "created" and keep)
+        (key, text)
+        for key, text in old_rows
+        if key not in own_keys and not (key == "created" and keep)
     ]
-    named = [*_listed_texts(own.get("tags")), *_listed_texts(extra.pop("tags", None)), *tags]
-    own = before | own
-    listed = united(named or _listed_texts(own.get("tags")))
+    tags_named = [
+        *_listed_texts(own_keys.get("tags")),
+        *_listed_texts(extra.pop("tags", None)),
+        *tags,
+    ]
+    own_keys = before | own_keys
+    listed = united(tags_named or _listed_texts(own_keys.get("tags")))
     fixed = {key: value for key, value in (keep or {}).items() if value is not None}
     put: dict[str, Any] = {
         "title": title if habits is None or "title" in habits else None,
-        "type": type or own.get("type") or ("note" if habits is None or "type" in habits else None),
+        "type": type
+        or own_keys.get("type")
+        or ("note" if habits is None or "type" in habits else None),
         "tags": listed or None,
     }
     defaults: dict[str, Any] = {"permalink": permalink}
@@ -456,13 +475,16 @@ def compose_note(
         if key in fixed or key in extra or put.get(key) is not None:
             value = fixed.get(key, put.get(key))
             lines.append(dump({key: extra[key] if value is None else value}))
-        elif key in written and key not in put and own[key] is not None:
+        elif key in written and key not in put and own_keys[key] is not None:
             lines.append(written[key])
-        elif key in defaults and not (key == "created_at" and own.get("created")):
+        elif key in defaults and not (key == "created_at" and own_keys.get("created")):
             lines.append(dump({key: defaults[key]}))
     lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
-    newline = "\r\n" if is_crlf(body) else "\n"
+    if is_crlf(body):
+        newline = "\r\n"
+    else:
+        newline = "\n"
     head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
     if habits is not None and not any(lines):
         head = ""
@@ -476,7 +498,7 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
         return {}, [], content[body_at:]
     yaml_text = yaml_text.replace("\r\n", "\n")
     try:
-        own = parse(yaml_text)
+        own_keys = parse(yaml_text)
     except ValueError as error:
         if not looks_like_header(yaml_text):
             # A rule, and text below it
@@ -484,18 +506,18 @@ def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], st
         raise InvalidInput(
             f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
         ) from None
-    if not own and yaml_text.strip():
+    if not own_keys and yaml_text.strip():
         # Nothing but a heading, which YAML takes for a comment
         return {}, [], content.removeprefix("\ufeff")
-    return own, _rows_as_written(yaml_text, own), content[body_at:]
+    return own_keys, _rows_as_written(yaml_text, own_keys), content[body_at:]
 
 
-def _rows_as_written(yaml_text: str, own: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(key, lines) of a header's keys. Lines that say the same alone stay; the others, such as an
-    alias of an anchor elsewhere, are written with the value they stand for."""
-    lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own.get(key))}
-    if len(lines) == len(own):
-        return [(key, lines[key]) for key in own]
+    alias of an anchor elsewhere, are written with the value they mean."""
+    lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own_keys.get(key))}
+    if len(lines) == len(own_keys):
+        return [(key, lines[key]) for key in own_keys]
     values = parse_as_written(yaml_text)
     return [
         (str(key), lines[key] if key in lines else dump({key: value}))

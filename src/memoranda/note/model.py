@@ -33,7 +33,7 @@ ORGANIZED = "organized"
 ARCHIVED = "archived"
 PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
-"""What older programs wrote as the type of a memory, and the phase it stands for."""
+"""What older programs wrote as the type of a memory, and the phase it means."""
 
 MEMORY_KEYS = (
     "id",
@@ -100,7 +100,7 @@ SCOPE_HINT = (
     "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
 )
 TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
-"""What stands for somebody else where it is said who wrote a note; no agent is called so."""
+"""What takes the place of another agent's name where it is said who wrote a note."""
 
 
 BAD_HEADER = "bad_frontmatter"
@@ -117,7 +117,7 @@ def coded(code: str, text: str) -> str:
 
 
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
-    """The text of the first warning that has this code; None if there is none."""
+    """The text of the first warning that has this code, or None."""
     for warning in warnings:
         own, _, text = warning.partition(": ")
         if own == code:
@@ -203,17 +203,17 @@ def least(*trusts: str) -> str:
 
 def united(tags: Iterable[str]) -> list[str]:
     """The tags without leading `#`, each once whatever its case, as first written."""
-    found: dict[str, str] = {}
+    texts_by_key: dict[str, str] = {}
     for tag in tags:
         text = tag.strip().lstrip("#").strip()
         if text:
-            found.setdefault(text.casefold(), text)
-    return list(found.values())
+            texts_by_key.setdefault(text.casefold(), text)
+    return list(texts_by_key.values())
 
 
 @dataclass(slots=True, repr=False)
 class Note:
-    """One Markdown note: what the text says, and where it lies.
+    """One Markdown note: what the text says, and where it is.
 
     `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01` stay
     so), except plain `true`, `false`, `null`. `text` is the whole file, `text[body_at:]` the body.
@@ -285,14 +285,16 @@ _REPR_LENGTH = 36
 
 
 def one_line_repr(name: str, place: str, text: str) -> str:
-    """How a value that stands for a note is shown: on one line, whatever its text is."""
+    """How a value that means a note is shown: on one line, whatever its text is."""
     return f"<{name} {_cut(place)!r}: {_cut(text)!r}>"
 
 
 def _cut(text: str) -> str:
     if len(text) > _REPR_LENGTH:
         text = f"{text[: _REPR_LENGTH - 1]}…"
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 @dataclass(slots=True)
@@ -309,7 +311,7 @@ class Draft:
     scope: who sees it: `global`, or `agent:NAME`.
     source: where the text comes from, as one word.
     date: the day or time it is about, in ISO 8601.
-    expires: when a memory ends; left out, a memory of the inbox ends by itself.
+    expires: when a memory ends; left out, a memory of the inbox ends on its own.
     metadata: further keys of the header.
     valid_from: since when it holds: a day, `yesterday`, `2 weeks ago`.
     valid_until: until when it holds.
@@ -336,4 +338,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         if not self.project:
-            self.project = "notes" if self.category is None else CATEGORY_PROJECT
+            if self.category is None:
+                self.project = "notes"
+            else:
+                self.project = CATEGORY_PROJECT

@@ -88,10 +88,12 @@ def named_one(name: str, names: Iterable[str]) -> str | None:
     if name in listed:
         return name
     for form in (without_case, fold):
-        wanted = form(name)
-        alike = [other for other in listed if form(other) == wanted]
+        wanted_form = form(name)
+        alike = [candidate for candidate in listed if form(candidate) == wanted_form]
         if alike:
-            return alike[0] if len(alike) == 1 else None
+            if len(alike) == 1:
+                return alike[0]
+            return None
     return None
 
 
@@ -122,4 +124,6 @@ def link_target(text: str) -> str:
     """The target of a link that is the whole text, as `C++` of `[[C++]]` and `[[C++|the language]]`;
     "" for other texts."""
     match = _LINK.fullmatch(text.strip())
-    return match[1].strip() if match else ""
+    if match:
+        return match[1].strip()
+    return ""

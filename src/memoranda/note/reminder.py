@@ -40,7 +40,7 @@ class Reminder:
     """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it
     fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
     `is_early`: it may fire before, as a text named that hour for something to be there for.
-    `unreadable` is what stands for `due_at` when it is no time. `has_fired`: `fired_at` says
+    `unreadable` is what `due_at` says when it is no time. `has_fired`: `fired_at` says
     something, readable or not. `repeat` is the rule as written. `caveat` is shown before the
     text."""
 
@@ -59,7 +59,7 @@ class Reminder:
     @classmethod
     def of(cls, header: Mapping[str, Any]) -> Reminder:
         """The reminder of a memory's header."""
-        said = header.get("due_at")
+        due_text = header.get("due_at")
         due = moment_of(header.get("due_at"))
         repeat = header.get("repeat")
         if repeat and due:
@@ -77,7 +77,7 @@ class Reminder:
             is_done=bool(header.get("acked_at")),
             is_early="reminder_of" in header
             and header.keys().isdisjoint(("all_day", "repeat", SNOOZED)),
-            unreadable=str(said) if due is None and said not in (None, "") else None,
+            unreadable=str(due_text) if due is None and due_text not in (None, "") else None,
             caveat=CAVEATS.get(str(header.get(SOURCE_CHANGED)), ""),
         )
 
@@ -122,22 +122,22 @@ class Reminder:
         """Why it will not fire as somebody meant it to, in words; `locked`: no program may change
         its file.
         """
-        found = []
+        complaints = []
         if self.unreadable is not None and not self.is_done:
-            found.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
+            complaints.append(f'due_at "{self.unreadable}" is no time, so the reminder never fires')
         if (
             self.regular is not None
             and self.repeat
             and not self._has_end()
             and self._next(max(now, self.regular), zone) is None
         ):
-            found.append(
+            complaints.append(
                 f'repeat "{self.repeat}" is no rule or has no time left, '
                 "so the reminder fires once at most"
             )
         if locked and self.is_waiting:
-            found.append("the reminder is locked, so it never fires")
-        return found
+            complaints.append("the reminder is locked, so it never fires")
+        return complaints
 
     def _has_end(self) -> bool:
         """Whether its rule is one that ends, as "until Friday" does."""
@@ -209,4 +209,4 @@ def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
     keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
     more = {"all_day": reading.all_day, "repeat": reading.repeat}
-    return keys | {key: each for key, each in more.items() if each}
+    return keys | {key: value for key, value in more.items() if value}

@@ -146,20 +146,23 @@ class Access:
             raise InvalidInput(f'invalid scope "{scope}" (one of {", ".join(SCOPES)})')
         agent = agent or (f"{name}-client" if name in TAKEN_AGENTS else name)
         now = self.clock()
-        secret, kept = new_secret("cpl_")
+        secret, stored = new_secret("cpl_")
         try:
-            expires = None if lasts is None else stamp(now + lasts)
+            if lasts is None:
+                expires = None
+            else:
+                expires = stamp(now + lasts)
         except OverflowError:
             raise InvalidInput("a token cannot last that long; leave --expires out") from None
         with self.changing() as rows:
-            taken = [_token(each) for each in rows.setdefault("tokens", [])]
-            if any(each.name == name and each.is_valid(now) for each in taken):
+            tokens = [_token(row) for row in rows.setdefault("tokens", [])]
+            if any(row.name == name and row.is_valid(now) for row in tokens):
                 raise _exists(f"token exists: {name}")
             token = StoredToken(
                 secrets.token_hex(4),
                 name,
                 secret[:_SHOWN],
-                kept,
+                stored,
                 scope,
                 agent,
                 stamp(now),
@@ -176,35 +179,35 @@ class Access:
         """Make the token of this name or id invalid, and all OAuth gave out for it. Raises NoSuch."""
         now = self.clock()
         with self.changing() as rows:
-            found = [
+            matching = [
                 token
                 for token in rows.get("tokens", ())
                 if ref in (token["name"], token["id"]) and not token["revoked"]
             ]
-            if not found:
+            if not matching:
                 raise NoSuch(f"no such token: {ref}")
-            found[-1]["revoked"] = stamp(now)
+            matching[-1]["revoked"] = stamp(now)
             rows["grants"] = [
-                grant for grant in rows.get("grants", ()) if grant["token"] != found[-1]["id"]
+                grant for grant in rows.get("grants", ()) if grant["token"] != matching[-1]["id"]
             ]
-            return _token(found[-1])
+            return _token(matching[-1])
 
     def find(self, secret: str) -> StoredToken | None:
         """The valid token with this secret, its own or one that OAuth gave out for it. Raises
         AccessRefused. Every secret is compared, in constant time, so that the time taken says
         nothing of any."""
         now = self.clock()
-        kept = digest(secret).encode()
+        secret_digest = digest(secret).encode()
         rows = self.rows()
-        own = [
-            each
-            for each in rows.get("tokens", ())
-            if hmac.compare_digest(each["hash"].encode(), kept)
+        matching = [
+            this_row
+            for this_row in rows.get("tokens", ())
+            if hmac.compare_digest(this_row["hash"].encode(), secret_digest)
         ]
         granted = [
             grant
             for grant in rows.get("grants", ())
-            if hmac.compare_digest(grant["access"].encode(), kept)
+            if hmac.compare_digest(grant["access"].encode(), secret_digest)
         ]
         if granted and now < parse_stamp(granted[0]["access_expires"]):
             row = granted[0]
@@ -212,16 +215,19 @@ class Access:
             return token and replace(
                 token, scope=least_scope(token.scope, row["scope"]), audience=row["resource"]
             )
-        token = _token(own[0]) if own else None
+        if matching:
+            token = _token(matching[0])
+        else:
+            token = None
         if token is not None and token.is_valid(now):
             return token
         return None
 
     def by_id(self, id: str) -> StoredToken | None:
         """The valid token of this id."""
-        found = next((token for token in self.tokens() if token.id == id), None)
-        if found is not None and found.is_valid(self.clock()):
-            return found
+        token_found = next((token for token in self.tokens() if token.id == id), None)
+        if token_found is not None and token_found.is_valid(self.clock()):
+            return token_found
         return None
 
     def note_use(self, token: StoredToken) -> None:
@@ -229,23 +235,23 @@ class Access:
         today = self.clock().date().isoformat()
         if token.used != today:
             with self.changing() as rows:
-                for each in rows["tokens"]:
-                    if each["id"] == token.id:
-                        each["used"] = today
+                for row in rows["tokens"]:
+                    if row["id"] == token.id:
+                        row["used"] = today
 
     def spaces(self) -> dict[str, Space]:
         """All spaces by name. Raises AccessRefused."""
-        found = self.rows().get("spaces", {})
+        space_rows = self.rows().get("spaces", {})
         return {
             name: Space(name, Path(row["home"]), dict(row["members"]), row.get("database", ""))
-            for name, row in found.items()
+            for name, row in space_rows.items()
         }
 
     def space(self, name: str) -> Space:
         """The space of this name. Raises NoSuch."""
-        found = self.spaces().get(name)
-        if found:
-            return found
+        space_found = self.spaces().get(name)
+        if space_found:
+            return space_found
         raise NoSuch(f"no such space: {name}")
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
@@ -259,8 +265,12 @@ class Access:
                 "the notes are in PostgreSQL, and so are those of its spaces; leave the folder out"
             )
         place = home or self._layout.spaces / name
-        own, real = (Path(os.path.realpath(each)) for each in (self._layout.root, place))
-        if real == own or real in own.parents or (home is not None and own in real.parents):
+        own_root, real = (Path(os.path.realpath(path)) for path in (self._layout.root, place))
+        if (
+            real == own_root
+            or real in own_root.parents
+            or (home is not None and own_root in real.parents)
+        ):
             raise InvalidInput(
                 f"{place} is or holds this home, or lies in it; choose another folder for the space"
             )
@@ -286,7 +296,7 @@ class Access:
         return space
 
     def set_member(self, space: str, member: str, role: str | None) -> None:
-        """Give a member a role in a space; None: he is none any more. Raises InvalidInput, NoSuch."""
+        """Give a member a role in a space; None: no member any longer. Raises InvalidInput, NoSuch."""
         if role is not None:
             check_name(member, "member")
             if role not in ROLES:
@@ -302,7 +312,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A memory several people share: a home of its own, and the role of each member."""
+    """A memory several people share: a separate home, and the role of each member."""
 
     name: str
     home: Path
@@ -318,20 +328,20 @@ class Space:
         return str(self.home)
 
 
-def check_name(name: str, what: str) -> str:
+def check_name(name: str, noun: str) -> str:
     """`name` if a token, space or member may have it: it can be an agent's too. Raises
     InvalidInput.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
-            f'invalid {what} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first'
+            f'invalid {noun} name "{name}": up to 40 of a-z 0-9 . _ -, a letter or digit first'
         )
     return name
 
 
 def _token(row: Mapping[str, Any]) -> StoredToken:
-    known = {name: value for name, value in row.items() if name in StoredToken.__slots__}
-    return StoredToken(**known | {"projects": tuple(row.get("projects", ()))})
+    known_fields = {name: value for name, value in row.items() if name in StoredToken.__slots__}
+    return StoredToken(**known_fields | {"projects": tuple(row.get("projects", ()))})
 
 
 def _exists(message: str) -> Exists:
@@ -367,14 +377,14 @@ class ShortSecrets:
     def changing(self) -> Iterator[dict[str, dict[str, Any]]]:
         """All that are not over, to be changed: kind → hash → what is known."""
         with self._access.changing() as rows:
-            own: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
-            for kind, found in own.items():
-                own[kind] = {
+            section: dict[str, dict[str, Any]] = rows.setdefault(self._section, {})
+            for kind, secrets_of_kind in section.items():
+                section[kind] = {
                     key: row
-                    for key, row in found.items()
+                    for key, row in secrets_of_kind.items()
                     if self._access.clock() < parse_stamp(row["until"])
                 }
-            yield own
+            yield section
 
     def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
         """What is kept of a secret that lasts so long."""
@@ -383,12 +393,12 @@ class ShortSecrets:
     def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
         """A new secret, with `more` that is known of it. Where there are `most` already, room is
         made (`make_room`)."""
-        secret, kept = new_secret("")
-        with self.changing() as own:
-            known = own.setdefault(kind, {})
+        secret, stored = new_secret("")
+        with self.changing() as section:
+            secrets_of_kind = section.setdefault(kind, {})
             if most:
-                make_room(known, most, known)
-            known[kept] = self.row(lasts, **more)
+                make_room(secrets_of_kind, most, secrets_of_kind)
+            secrets_of_kind[stored] = self.row(lasts, **more)
         return secret
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
@@ -404,8 +414,8 @@ class ShortSecrets:
         """The same, once: it is over then."""
         if self.known(kind, secret) is None:
             return None
-        with self.changing() as own:
-            return own.get(kind, {}).pop(digest(secret), None)
+        with self.changing() as section:
+            return section.get(kind, {}).pop(digest(secret), None)
 
 
 class PageVisitors:
@@ -456,7 +466,7 @@ class Budgets:
         self._day = ""
 
     def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
-        """Count a call. If there is none left: seconds until there is, and why in a sentence."""
+        """Count a call. If none is left: seconds until there is, and why in a sentence."""
         now = self._clock()
         day = now.date().isoformat()
         if day != self._day:
@@ -468,18 +478,18 @@ class Budgets:
                 tomorrow,
                 f"This token may make {quota:,} calls a day and has made them. Go on tomorrow (UTC).",
             )
-        left, since = self._left.get(who, (float(rate), now))
-        left = min(float(rate), left + (now - since).total_seconds() * rate / 60)
-        if rate and left < 1:
-            self._left[who] = left, now
-            wait = int((1 - left) * 60 / rate) + 1
+        remaining, since = self._left.get(who, (float(rate), now))
+        remaining = min(float(rate), remaining + (now - since).total_seconds() * rate / 60)
+        if rate and remaining < 1:
+            self._left[who] = remaining, now
+            wait = int((1 - remaining) * 60 / rate) + 1
             return (
                 wait,
                 f"More than {rate:,} calls a minute with this token. Try again in {wait} s.",
             )
         # The latest last, so that the first may be forgotten
         self._left.pop(who, None)
-        self._left[who] = left - 1, now
+        self._left[who] = remaining - 1, now
         if len(self._left) > _REMEMBERED:
             del self._left[next(iter(self._left))]
         if quota and self._counts is not None:

@@ -81,28 +81,30 @@ def fetch(url: str) -> dict[str, Any]:
     if len(data) > LIMIT:
         raise NoDocument(f"it is larger than {LIMIT} bytes")
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except (ValueError, RecursionError):
         raise NoDocument("it is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise NoDocument("it is no object")
-    return found
+    return document
 
 
 def public_address(host: str) -> str:
     """The address to connect to; every one the name has must be public. Raises NoDocument."""
     try:
-        found = {each[4][0] for each in socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)}
+        addresses = {
+            address[4][0] for address in socket.getaddrinfo(host, _PORT, type=socket.SOCK_STREAM)
+        }
     except (OSError, UnicodeError):
         raise NoDocument("its host is unknown") from None
-    for each in found:
-        if not is_public(str(each)):
+    for address in addresses:
+        if not is_public(str(address)):
             raise NoDocument("its host is not on the public Internet")
-    return str(sorted(found, key=lambda each: ":" in str(each))[0])
+    return str(sorted(addresses, key=lambda address: ":" in str(address))[0])
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public Internet, and stands for no other address."""
+    """Whether an IP address is one of the public Internet, and holds no other address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address) and (
         ip.ipv4_mapped or ip.sixtofour or ip.teredo or ip in ipaddress.ip_network("64:ff9b::/96")
@@ -112,7 +114,7 @@ def is_public(address: str) -> bool:
 
 
 class _To(http.client.HTTPSConnection):
-    """A connection to `address`, whatever the name of the host stands for by now."""
+    """A connection to `address`, whatever the name of the host means by now."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())
@@ -136,17 +138,17 @@ class Documents:
 
     def get(self, url: str) -> dict[str, Any]:
         """The document at `url`. Raises NoDocument."""
-        until, found = self._found.get(url, (0.0, NoDocument("")))
+        until, document = self._found.get(url, (0.0, NoDocument("")))
         if time.monotonic() >= until:
-            kept = _KEPT
+            keep_for = _KEPT
             try:
-                found = self._fetch(url)
+                document = self._fetch(url)
             except NoDocument as refused:
-                found = refused
-                kept = _KEPT_REFUSAL
+                document = refused
+                keep_for = _KEPT_REFUSAL
             if len(self._found) >= _KEPT_MOST:
                 self._found.clear()
-            self._found[url] = time.monotonic() + kept, found
-        if isinstance(found, NoDocument):
-            raise found
-        return found
+            self._found[url] = time.monotonic() + keep_for, document
+        if isinstance(document, NoDocument):
+            raise document
+        return document

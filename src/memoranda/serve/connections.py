@@ -87,26 +87,34 @@ class Connection(H11Protocol):
         """The connections of which one must go; none as long as there is room."""
         if len(self.connections) <= FOR_ADDRESS:
             return []
-        others: list[Any] = [
+        other_connections: list[Any] = [
             connection for connection in self.connections if connection is not self
         ]
         host = _host(self)
         if host not in LOOPBACK:
-            same = [each for each in others if _host(each) == host]
+            same = [
+                this_connection
+                for this_connection in other_connections
+                if _host(this_connection) == host
+            ]
             if len(same) >= FOR_ADDRESS:
                 return same
-        if len(others) < CONNECTIONS:
+        if len(other_connections) < CONNECTIONS:
             return []
-        most, _ = Counter(map(_host, others)).most_common(1)[0]
-        return [each for each in others if _host(each) == most]
+        most, _ = Counter(map(_host, other_connections)).most_common(1)[0]
+        return [
+            this_connection
+            for this_connection in other_connections
+            if _host(this_connection) == most
+        ]
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:
         """Close one of `crowd` that waits for its client; if each is at work, refuse this one."""
-        waiting = [each for each in crowd if each._waits_for_client]
+        waiting = [connection for connection in crowd if connection._waits_for_client]
         if not waiting:
             self._refuse(503)
             return
-        longest = min(waiting, key=lambda each: (each._was_answered, each._last))
+        longest = min(waiting, key=lambda connection: (connection._was_answered, connection._last))
         self.connections.discard(longest)
         longest.transport.close()
 

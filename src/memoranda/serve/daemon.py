@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
+# So many calls that change something can wait for the disk together; they work one after the other
+# anyway.
 _CALLS_AT_ONCE = 64
-"""So many calls that change something can wait for the disk together; they work one after the other
-anyway.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +87,25 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
     says whether a client started the daemon. Raises Running, OSError.
     """
     try:
-        held = _held(path, *([AUTOSTARTED] if is_autostarted else []))
+        lock = _held(path, *([AUTOSTARTED] if is_autostarted else []))
     except BlockingIOError:
         owner = lock_owner(path)
-        process = owner.pid if owner and owner.pid else "unknown"
+        if owner and owner.pid:
+            process = owner.pid
+        else:
+            process = "unknown"
         raise Running(path, process, was_autostarted(path)) from None
-    with held:
+    with lock:
         yield
 
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
     """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         # Another process serves this home too, and said so
         with suppress(OSError):
-            held.enter_context(_held(path, address))
+            stack.enter_context(_held(path, address))
         yield
 
 
@@ -112,12 +114,12 @@ def _held(path: Path, *lines: str) -> ExitStack:
     OSError.
     """
     fd = lock_file(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with ExitStack() as held:
-        held.callback(os.close, fd)
-        held.callback(os.ftruncate, fd, 0)
+    with ExitStack() as stack:
+        stack.callback(os.close, fd)
+        stack.callback(os.ftruncate, fd, 0)
         os.ftruncate(fd, 0)
         os.pwrite(fd, "".join(f"{line}\n" for line in (os.getpid(), *lines)).encode(), 0)
-        return held.pop_all()
+        return stack.pop_all()
 
 
 def http_address(path: Path) -> str | None:
@@ -150,7 +152,10 @@ class Daemon:
         self._scheduler = scheduler
         self._has_upkeep = has_upkeep
         self._interval = interval.total_seconds()
-        self._idle = None if idle is None else idle.total_seconds()
+        if idle is None:
+            self._idle = None
+        else:
+            self._idle = idle.total_seconds()
         self._stopping = threading.Event()
         scheduler.stop = self._stopping.is_set
         self._server = self._http = None
@@ -158,8 +163,8 @@ class Daemon:
         self._held = ExitStack()
         threads = ThreadPoolExecutor(_CALLS_AT_ONCE, thread_name_prefix="call")
         if listener is not None and served is not None and registry is not None:
-            own = {STATE: lambda _memory, _params: self.state()}
-            protocol = Protocol(served, registry, {**(methods or {}), **own})
+            own_methods = {STATE: lambda _memory, _params: self.state()}
+            protocol = Protocol(served, registry, {**(methods or {}), **own_methods})
             answer = waits_until(self._stopping)(protocol.answer)
             self._server = SocketServer(listener, answer, registry.hooks.session, threads, sessions)
         self._sessions = sessions
@@ -230,7 +235,11 @@ class Daemon:
 
     def state(self) -> dict[str, Any]:
         """How the daemon is, as JSON: its clients, and its rounds with the steps that failed."""
-        failed = {name: done.error for name, done in self._rounds.steps.items() if done.error}
+        failed = {
+            name: step_state.error
+            for name, step_state in self._rounds.steps.items()
+            if step_state.error
+        }
         return {
             "clients": self._server.clients if self._server is not None else 0,
             "round": _stamp(self._rounds.began),
@@ -244,11 +253,11 @@ class Daemon:
         """
         assert self._http is not None
         trouble = None
-        known = self._http.access.spaces()
-        self._spaces = {name: one for name, one in self._spaces.items() if name in known}
-        for name in known.keys() - self._spaces.keys():
+        known_spaces = self._http.access.spaces()
+        self._spaces = {name: space for name, space in self._spaces.items() if name in known_spaces}
+        for name in known_spaces.keys() - self._spaces.keys():
             try:
-                memory = self._http.homes.memory(known[name])
+                memory = self._http.homes.memory(known_spaces[name])
                 # As long as another daemon does its rounds
                 self._spaces[name] = None
                 self._held.enter_context(daemon_lock(Layout(memory.home).daemon_lock))
@@ -292,9 +301,9 @@ class Daemon:
             while self._has_upkeep and not stop.is_set():
                 await asyncio.to_thread(self._logged_round)
                 end = loop.time() + self._interval
-                while not stop.is_set() and (left := end - loop.time()) > 0:
+                while not stop.is_set() and (seconds_left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(stop.wait(), min(left, KEPT_UP_AFTER))
+                        await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
                     # What callers of the socket changed shows before that
                     await asyncio.to_thread(self._keep_up)
                     if self._is_idle(loop.time()):
@@ -303,7 +312,7 @@ class Daemon:
         finally:
             if self._sessions is not None:
                 self._sessions.stop()
-            stops = [each.stop() for each in (self._server, self._http) if each is not None]
+            stops = [server.stop() for server in (self._server, self._http) if server is not None]
             await asyncio.gather(*stops)
             self._held.close()
             if self._has_upkeep:
@@ -337,7 +346,10 @@ def _log_failure(name: str, error: Exception) -> None:
     if isinstance(error, Busy):
         _log.info("[%s] put off: %s", name, error)
         return
-    fault = None if isinstance(error, MemorandaError) else error
+    if isinstance(error, MemorandaError):
+        fault = None
+    else:
+        fault = error
     _log.error("[%s] %s", name, error, exc_info=fault)
 
 

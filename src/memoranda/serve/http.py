@@ -1,7 +1,7 @@
 """MCP over HTTP (docs/http.md): who is let in, and what each caller is served, on the daemon's own
 event loop.
 
-Stateless: each request stands for itself, for clients of both kinds of revision. The SDK speaks the
+Stateless: each request is complete, for clients of both kinds of revision. The SDK speaks the
 protocol; before it come, in this order, the checks of Host and Origin, of the method, the token,
 the space, the rate and the body.
 """
@@ -121,10 +121,13 @@ class Place:
 
     def security(self) -> TransportSecuritySettings:
         """The hosts and origins that are let in: this machine, the public address, and those given."""
-        near = [f"[{each}]" if ":" in each else each for each in {*LOOPBACK, self.host}]
+        near = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
         far = urlsplit(self.public or "")
         names = [*near, *self.hosts, *([far.netloc] if self.public else [])]
-        web = [self.public, *WEB_CLIENTS] if self.public else []
+        if self.public:
+            web = [self.public, *WEB_CLIENTS]
+        else:
+            web = []
         origins = [f"http://{name}" for name in near] + [f"http://{name}:*" for name in near]
         return TransportSecuritySettings(
             allowed_hosts=names + [f"{name}:*" for name in names],
@@ -198,12 +201,15 @@ class Homes:
                 home = str(space.home if space else self._memory.home)
                 if space and space.database:
                     home = self._memory.settings.address_of(space.database)
-                settings = None if space else self._memory.settings
+                if space:
+                    settings = None
+                else:
+                    settings = self._memory.settings
                 clock = self._memory.clock
-                made = open_session(
+                session = open_session(
                     home, config=settings, face="mcp", clock=clock, only=projects, serving=True
                 )
-                self._open[key] = self._ends.enter_context(made)
+                self._open[key] = self._ends.enter_context(session)
             return self._open[key]
 
     def registry(self, space: Space | None) -> Registry:
@@ -242,25 +248,30 @@ class AdmittedRequest:
             return self.token.projects
         return ()
 
-    def caller(self, memory: MemorySession, named: str, face: str, client: str) -> MemorySession:
-        """`memory` for this caller, whose client calls itself `named` and the journal `client`."""
+    def caller(
+        self, memory: MemorySession, agent_named: str, face: str, client: str
+    ) -> MemorySession:
+        """`memory` for this caller, whose client calls itself `agent_named` and the journal `client`."""
         identity = self.server.identity
         token = self.token
-        session = {"session": token.id} if token else {}
-        if token is None:
-            own = None
-        elif self.space is not None:
-            own = token.member
+        if token:
+            session = {"session": token.id}
         else:
-            own = token.agent
-        agent = own or identity.agent or agent_of(named, identity.clients)
+            session = {}
+        if token is None:
+            own_agent = None
+        elif self.space is not None:
+            own_agent = token.member
+        else:
+            own_agent = token.agent
+        agent = own_agent or identity.agent or agent_of(agent_named, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
 
 
 class _HttpHandlers(Handlers):
-    """Requests of many callers, each with a memory of its own. Without a connection nobody can be
+    """Requests of many callers, each with a separate memory. Without a connection nobody can be
     told of changes.
     """
 
@@ -273,7 +284,10 @@ class _HttpHandlers(Handlers):
         end = "error"
         try:
             result = await super().call(ctx, params)
-            end = "error" if result["isError"] else "ok"
+            if result["isError"]:
+                end = "error"
+            else:
+                end = "ok"
             return result
         finally:
             request.server.metrics.count_call(params.name, end, time.perf_counter() - begun)
@@ -285,12 +299,12 @@ class _HttpHandlers(Handlers):
         else:
             client = None
         if client:
-            named = client.name
+            client_name = client.name
         else:
-            named = ctx.request.headers.get("user-agent", "").partition("/")[0]
-        shown = f"http {client_text(client, '')}".strip()
+            client_name = ctx.request.headers.get("user-agent", "").partition("/")[0]
+        client_shown = f"http {client_text(client, '')}".strip()
         return await request.server.run(
-            request, lambda memory: call(request.caller(memory, named, "mcp", shown))
+            request, lambda memory: call(request.caller(memory, client_name, "mcp", client_shown))
         )
 
 
@@ -403,7 +417,7 @@ class HttpServer:
             await asyncio.sleep(0.01)
 
     async def stop(self) -> None:
-        """Accept no more, answer what is in progress, and close."""
+        """Accept nothing more, answer what is in progress, and close."""
         self.stopping.set()
         if self._server is not None and self._served is not None:
             self._server.should_exit = True
@@ -445,7 +459,10 @@ class HttpServer:
         request.scope[TOKEN] = token
 
         name = request.path_params.get("space")
-        member = token.member if token else None
+        if token:
+            member = token.member
+        else:
+            member = None
         # The home
         space = None
         # What a caller is no member of does not exist
@@ -454,9 +471,9 @@ class HttpServer:
             if space is None or member is None or member not in space.members:
                 raise RequestRefused(404, "There is nothing here for this token.")
         if token is not None:
-            found = self._budgets.take(token.id, token.rate, token.quota)
-            if found:
-                wait, why = found
+            refusal = self._budgets.take(token.id, token.rate, token.quota)
+            if refusal:
+                wait, why = refusal
                 raise RequestRefused(429, why, retry_after=str(wait))
             self.seen[token.id] = self.access.clock()
             # The day of the last use is not worth a refusal
@@ -482,17 +499,17 @@ class HttpServer:
 
     async def _manager(self, call: AdmittedRequest) -> StreamableHTTPSessionManager:
         """The SDK's server of the tools this caller may use."""
-        own = {project.lower() for project in call.projects}
+        own_projects = {project.lower() for project in call.projects}
         names = tuple(
             toolset
             for toolset in self._toolsets
-            if not own or FACES[toolset].project in (None, *own)
+            if not own_projects or FACES[toolset].project in (None, *own_projects)
         )
         key = (call.space.name if call.space else None, call.scope, bool(call.projects), names)
         async with self._turn:
             if key not in self._managers:
                 assert self._tasks is not None
-                every = await asyncio.to_thread(self.homes.registry, call.space)
+                whole_registry = await asyncio.to_thread(self.homes.registry, call.space)
                 few = [
                     replace(
                         toolset,
@@ -502,11 +519,14 @@ class HttpServer:
                             if may_use(call.scope, bool(call.projects), tool)
                         ],
                     )
-                    for toolset in every.toolsets
+                    for toolset in whole_registry.toolsets
                     if toolset.name in names
                 ]
                 # Which are shared
-                registry = Registry([each for each in few if each.tools], every.hooks)
+                registry = Registry(
+                    [this_toolset for this_toolset in few if this_toolset.tools],
+                    whole_registry.hooks,
+                )
                 self._managers[key] = await self._tasks.start(self._keep, registry)
             return self._managers[key]
 

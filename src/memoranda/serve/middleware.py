@@ -54,11 +54,11 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 # Characters of what a caller sent that a refusal shows
 _SHOWN = 80
 _LOOK_AFTER = 1.0
+# Callers whose number of notes is remembered for that time.
 _MOST_COUNTED = 1_000
-"""Callers whose number of notes is remembered for that time."""
 """Seconds an answer about the memory is good for: whoever asks more often gets it again."""
+# Seconds the memory is waited for; one that takes longer is not ready.
 _PATIENCE = 2.0
-"""Seconds the memory is waited for; one that takes longer is not ready."""
 
 
 class RequestRefused(Exception):
@@ -313,15 +313,15 @@ class Metrics:
                     [("", waited.seconds)],
                 ),
                 *(
-                    _family(name, "gauge", what, [] if value is None else [("", value)])
-                    for name, (what, value) in gauges.items()
+                    _family(name, "gauge", description, [] if value is None else [("", value)])
+                    for name, (description, value) in gauges.items()
                 ),
             ]
         )
 
 
-def _family(name: str, kind: str, what: str, rows: Sequence[tuple[str, float]]) -> str:
-    lines = [f"# HELP memoranda_{name} {what}", f"# TYPE memoranda_{name} {kind}"]
+def _family(name: str, kind: str, description: str, rows: Sequence[tuple[str, float]]) -> str:
+    lines = [f"# HELP memoranda_{name} {description}", f"# TYPE memoranda_{name} {kind}"]
     for labels, value in rows:
         lines.append(
             f"memoranda_{name}{labels} {value if isinstance(value, int) else round(value, 6)}"

@@ -1,7 +1,7 @@
 """OAuth for clients that take no token by hand: Claude.ai, ChatGPT (docs/http.md).
 
 The SDK has the endpoints; here is what it lacks: who may be let in is shown one page, on which the
-owner (or a member of a space) signs with a token of theirs. What the client gets stands for that
+owner (or a member of a space) signs with a token of theirs. What the client gets represents that
 token, does at most what it allows, and ends with it. Access lasts an hour; a refresh token is used
 once, and one that comes twice ends all it led to.
 """
@@ -93,8 +93,8 @@ class _Client(OAuthClientInformationFull):
                 and redirect_uri.host in _LOOPBACK
             ):
                 same = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
-                for each in self.redirect_uris or ():
-                    if each.scheme == "http" and (each.host, each.path, each.query) == same:
+                for uri in self.redirect_uris or ():
+                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == same:
                         return redirect_uri
             raise
 
@@ -119,9 +119,9 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         # Requests that wait, codes given out, grants of used ones
         self._codes = ShortSecrets(access, "oauth")
 
-    def resource(self, asked: str | None) -> str | None:
-        """The address a token is asked for, as we spell it; None when it is none of ours."""
-        path = (asked or "").rstrip("/").removeprefix(self.public)
+    def resource(self, address: str | None) -> str | None:
+        """The address a token is asked for, as we spell it; or None of ours."""
+        path = (address or "").rstrip("/").removeprefix(self.public)
         if path in ("", "/mcp"):
             return f"{self.public}/mcp"
         parts = path.split("/")
@@ -132,14 +132,14 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
         if client_id.startswith("https://"):
             try:
-                found = await asyncio.to_thread(self._documents.get, client_id)
-                if found.get("client_id") != client_id:
+                document = await asyncio.to_thread(self._documents.get, client_id)
+                if document.get("client_id") != client_id:
                     raise NoDocument("its client_id is another one")
                 client = _Client.model_validate(
-                    found | {"scope": " ".join(SCOPES), "client_secret": None}
+                    document | {"scope": " ".join(SCOPES), "client_secret": None}
                 )
                 if not client.redirect_uris or any(
-                    not may_redirect(str(each)) for each in client.redirect_uris
+                    not may_redirect(str(uri)) for uri in client.redirect_uris
                 ):
                     raise NoDocument("it has no redirect_uris that may be used")
                 client.token_endpoint_auth_method = "none"
@@ -157,7 +157,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return _Client.model_validate(row["client"])
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        if any(not may_redirect(str(each)) for each in client_info.redirect_uris or ()):
+        if any(not may_redirect(str(uri)) for uri in client_info.redirect_uris or ()):
             raise RegistrationError(
                 "invalid_redirect_uri", "https, http to this machine, or a scheme of your own"
             )
@@ -188,7 +188,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         if resource is None:
             raise AuthorizeError("invalid_target", f"the resource must be {self.public}/mcp")
         scope = max(
-            (each for each in params.scopes or ("write",) if each in SCOPES),
+            (this_scope for this_scope in params.scopes or ("write",) if this_scope in SCOPES),
             key=SCOPES.index,
             default="read",
         )
@@ -214,22 +214,24 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             self._end(used["grant"])
             return None
         row = self._codes.known("given", authorization_code)
-        found = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
-        if found and found.client_id == client.client_id:
-            return found
+        code = row and AuthorizationCode.model_validate(row["code"] | {"code": authorization_code})
+        if code and code.client_id == client.client_id:
+            return code
         return None
 
     async def exchange_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
     ) -> OAuthToken:
         id = secrets.token_hex(8)
-        kept = digest(authorization_code.code)
-        with self._codes.changing() as own:
-            given = own.get("given", {}).pop(kept, None)
-            if given:
-                own.setdefault("used", {})[kept] = self._codes.row(REQUEST_LASTS, grant=id)
-        if given:
-            token = self._access.by_id(given["token"])
+        code_digest = digest(authorization_code.code)
+        with self._codes.changing() as section:
+            given_grant = section.get("given", {}).pop(code_digest, None)
+            if given_grant:
+                section.setdefault("used", {})[code_digest] = self._codes.row(
+                    REQUEST_LASTS, grant=id
+                )
+        if given_grant:
+            token = self._access.by_id(given_grant["token"])
         else:
             token = None
         if token is None:
@@ -274,7 +276,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         with self._access.changing() as rows:
             rows["grants"] = [grant for grant in rows.get("grants", ()) if grant["id"] != id]
 
-    def _grant(self, kept: str, *keys: str) -> dict[str, Any] | None:
+    def _grant(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
         """The grant with this secret under one of the keys."""
         grants = self._access.rows().get("grants", ())
         return next(
@@ -282,7 +284,7 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
                 grant
                 for grant in grants
                 for key in keys
-                if kept == grant[key] or kept in grant["old"]
+                if secret_digest == grant[key] or secret_digest in grant["old"]
             ),
             None,
         )
@@ -290,11 +292,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
     ) -> RefreshToken | None:
-        kept = digest(refresh_token)
-        row = self._grant(kept, "refresh")
+        token_digest = digest(refresh_token)
+        row = self._grant(token_digest, "refresh")
         if row is None or row["client"] != client.client_id:
             return None
-        if kept in row["old"]:
+        if token_digest in row["old"]:
             _log.warning(
                 "a refresh token of client %s came twice; its access ends", client.client_id[:200]
             )
@@ -314,10 +316,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
     async def exchange_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
     ) -> OAuthToken:
-        kept = digest(refresh_token.token)
+        token_digest = digest(refresh_token.token)
         with self._access.changing() as rows:
             row = next(
-                (grant for grant in rows.get("grants", ()) if grant["refresh"] == kept), None
+                (grant for grant in rows.get("grants", ()) if grant["refresh"] == token_digest),
+                None,
             )
             answer = row and self._renew(row, max(scopes, key=SCOPES.index))
         if answer is None:
@@ -360,37 +363,37 @@ class _Consent:
         form = await request.form(max_files=0, max_fields=10)
         key = str(form.get("request", ""))
         secret = str(form.get("token", "")).strip()
-        asked = self._codes.known("asked", key)
-        if asked is None:
+        request_row = self._codes.known("asked", key)
+        if request_row is None:
             return self._shown(key, "")
-        params = asked["params"]
+        params = request_row["params"]
         answer = {"error": "access_denied"}
         if form.get("answer") == "allow":
             token = self._access.find(secret)
-            where = asked["resource"].removeprefix(self._public).split("/")
+            where = request_row["resource"].removeprefix(self._public).split("/")
             if where[1] == "s":
                 space = self._access.spaces().get(where[2])
             else:
                 space = None
             signers = [None] if where[1] != "s" else space.members if space else ()
             if token is None or token.audience is not None or token.member not in signers:
-                with self._codes.changing() as own:
-                    row = own["asked"].get(digest(key))
+                with self._codes.changing() as section:
+                    row = section["asked"].get(digest(key))
                     if row is not None:
                         row["tries"] += 1
-                        # It waits no more
+                        # It no longer waits
                         if row["tries"] >= _TRIES:
-                            del own["asked"][digest(key)]
+                            del section["asked"][digest(key)]
                 return self._shown(key, "This is no valid token for this memory.", 403)
             # It was answered meanwhile
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
             more = {
                 "code": "",
-                "scopes": [least_scope(asked["scope"], token.scope)],
-                "resource": asked["resource"],
+                "scopes": [least_scope(request_row["scope"], token.scope)],
+                "resource": request_row["resource"],
                 "expires_at": time.time() + CODE_LASTS.total_seconds(),
-                "client_id": asked["client"]["client_id"],
+                "client_id": request_row["client"]["client_id"],
             }
             code = AuthorizationCode.model_validate(params | more).model_dump(
                 mode="json", exclude={"code"}
@@ -404,18 +407,18 @@ class _Consent:
         return RedirectResponse(to, 302, {"Cache-Control": "no-store"})
 
     def _shown(self, key: str, problem: str, status: int = 200) -> Response:
-        asked = self._codes.known("asked", key)
-        if asked is None:
+        request_row = self._codes.known("asked", key)
+        if request_row is None:
             return HTMLResponse(
                 "<!doctype html><p>This request is over. Begin again in the program.</p>", 400
             )
-        where = asked["resource"].removeprefix(self._public).split("/")
-        id = asked["client"]["client_id"]
-        target = urlsplit(asked["params"]["redirect_uri"])
+        where = request_row["resource"].removeprefix(self._public).split("/")
+        id = request_row["client"]["client_id"]
+        target = urlsplit(request_row["params"]["redirect_uri"])
         place = target.netloc or f"{target.scheme}:"
         values = {
-            "client": asked["client"]["client_name"] or id,
-            "scope": _WORDS[asked["scope"]],
+            "client": request_row["client"]["client_name"] or id,
+            "scope": _WORDS[request_row["scope"]],
             "where": f"the space {where[2]}" if where[1] == "s" else "your memory",
             "target": f"{place} ({id})" if id.startswith("https:") else place,
             "request": key,
@@ -440,14 +443,14 @@ class _Consent:
         return HTMLResponse(page, status, headers)
 
 
+# Where the request in hand comes from.
 _address: ContextVar[str] = ContextVar("address", default="")
-"""Where the request in hand comes from."""
 
 
 def _awaited(rows: Mapping[str, Any]) -> set[str]:
     """The clients for whom somebody looks at the page of consent."""
     waiting = rows.get("oauth", {}).get("asked", {}).values()
-    return {each["client"]["client_id"] for each in waiting}
+    return {row["client"]["client_id"] for row in waiting}
 
 
 def address_of(scope: Scope) -> str:
@@ -461,7 +464,7 @@ def address_of(scope: Scope) -> str:
 
 
 class _Rated:
-    """An address of the SDK. At most so many requests a minute from one address; a good code or
+    """An address of the SDK. At most this many requests a minute from one address; a good code or
     refresh token always passes. Errors it sends back to the client say who sends them, too (RFC
     9207)."""
 
@@ -482,24 +485,27 @@ class _Rated:
                 fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
                 is_known = self._grants.knows(dict(fields))
         who = f"{scope['path']} {address}"
-        found = None if is_known else self._budgets.take(who, _A_MINUTE, 0)
-        if found:
+        if is_known:
+            found_refusal = None
+        else:
+            found_refusal = self._budgets.take(who, _A_MINUTE, 0)
+        if found_refusal:
             body_of_refusal = {
                 "error": "temporarily_unavailable",
                 "error_description": "Too many requests. Try again later.",
             }
-            refusal = JSONResponse(body_of_refusal, 429, {"Retry-After": str(found[0])})
+            refusal = JSONResponse(body_of_refusal, 429, {"Retry-After": str(found_refusal[0])})
             return await refusal(scope, receive, send)
 
         async def signed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = f"{self._public}/consent?".encode()
+                consent_page = f"{self._public}/consent?".encode()
                 issuer = b"&iss=" + quote(self._public, safe="").encode()
                 message["headers"] = [
                     (
                         key,
                         value + issuer
-                        if key == b"location" and not value.startswith(own)
+                        if key == b"location" and not value.startswith(consent_page)
                         else value,
                     )
                     for key, value in message["headers"]
@@ -539,11 +545,11 @@ def oauth_routes(
         enabled=True, valid_scopes=list(SCOPES), default_scopes=["write"]
     )
     revocation = RevocationOptions(enabled=True)
-    told = build_metadata(issuer, None, registration, revocation).model_dump(
+    metadata = build_metadata(issuer, None, registration, revocation).model_dump(
         mode="json", exclude_none=True
     )
     methods = ["none", "client_secret_post", "client_secret_basic"]
-    told |= {
+    metadata |= {
         "issuer": public,
         "token_endpoint_auth_methods_supported": methods,
         "client_id_metadata_document_supported": True,
@@ -552,11 +558,11 @@ def oauth_routes(
     free = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
 
     async def resource(request: Request) -> Response:
-        found = grants.resource(public + request.path_params.get("path", ""))
-        if found is None:
+        found_resource = grants.resource(public + request.path_params.get("path", ""))
+        if found_resource is None:
             return JSONResponse({"error": "there is nothing here"}, 404)
         row = {
-            "resource": found,
+            "resource": found_resource,
             "authorization_servers": [public],
             "scopes_supported": list(SCOPES),
             "bearer_methods_supported": ["header"],
@@ -566,15 +572,15 @@ def oauth_routes(
 
     consent = _Consent(access, public)
     budgets = Budgets(access.clock)
-    known = "/.well-known/oauth-protected-resource"
+    well_known = "/.well-known/oauth-protected-resource"
     routes: list[BaseRoute] = [
         Route(
             "/.well-known/oauth-authorization-server",
-            JSONResponse(told, headers=free),
+            JSONResponse(metadata, headers=free),
             methods=["GET"],
         ),
-        Route(known, resource, methods=["GET"]),
-        Route(known + "{path:path}", resource, methods=["GET"]),
+        Route(well_known, resource, methods=["GET"]),
+        Route(well_known + "{path:path}", resource, methods=["GET"]),
         Route("/consent", consent.answer, methods=["GET", "POST"]),
     ]
     for create_auth_route in create_auth_routes(grants, issuer, None, registration, revocation):

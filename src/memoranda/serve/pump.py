@@ -1,11 +1,11 @@
 """`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what
 the process then becomes, which passes on what the two say, as it is.
 
-That is a program of its own, run with nothing imported but modules that are built in or a single
+That is a separate program, run with nothing imported but modules that are built in or a single
 small file: of many clients each is such a process, and `os`, `socket`, `signal` and `json` would
 make it half as large again. It looks only at methods and ids, for the case that the daemon goes
 away. Then what was begun is answered with an error, and at the client's next line this process
-becomes the command again, which finds another daemon or serves by itself.
+becomes the command again, which finds another daemon or serves the client itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ METHOD = "mcp"
 CONTINUED = "MEMORY_MCP_CONTINUED"
 """The environment variable that tells the command of a session it goes on with: the number of an
 open file with the first lines for the server, how many of them are only repeated, and 1 if no
-daemon is to be asked."""
+daemon should be asked."""
 END = b'{"jsonrpc":"2.0","method":"notifications/memoranda/end"}\n'
 """The line that tells the daemon that the client has sent all."""
 STOP = b'{"jsonrpc":"2.0","method":"notifications/memoranda/stop"}\n'
@@ -47,10 +47,10 @@ _WAITING = 1 << 20
 _AT_ONCE = 4096
 # Seconds for the client to take its answers after a signal
 _LAST_WORDS = 1.0
+# Seconds after which a client whom no daemon has said a word to serves itself.
 _GRANTED_WITHIN = 4.5
-"""Seconds after which a client whom no daemon has said a word to serves itself."""
+# Seconds of silence after which a daemon counts as gone: one that works says ALIVE.
 _SILENCE = 4.5
-"""Seconds of silence after which a daemon counts as gone: one that works says ALIVE."""
 _START = "import sys; sys.path.append(sys.argv[1]); import pump; pump.main(sys.argv[2:])"
 _ANSWER = b'{"jsonrpc":"2.0","id":'
 _GONE = "The daemon that served this session went away before it answered. "
@@ -59,14 +59,14 @@ _AGAIN = _GONE + "Nothing was changed; repeat the request."
 
 
 def program() -> str:
-    """Which installation this is; a daemon serves the clients of its own."""
+    """Which installation this is; a daemon serves the clients of the same installation."""
     from memoranda import __version__
 
     return f"{__version__} {_FOLDER}"
 
 
-def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
-    """If a daemon serves the home with these settings, and grants what is `wanted` (sessions.py),
+def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
+    """If a daemon serves the home with these settings, and grants what is `arguments` (sessions.py),
     pass on between it and the client from here on, and do not return. Else nothing of the client
     has been read."""
     import os
@@ -83,14 +83,14 @@ def pass_on(settings: Settings, wanted: Mapping[str, Any]) -> None:
     # closed, which the server reports
     except OSError:
         return
-    params = {**wanted, "program": program(), "settings": settings.digest()}
+    params = {**arguments, "program": program(), "settings": settings.digest()}
     daemon = _granted(settings, params)
     if daemon is None:
         return
     os.set_inheritable(daemon, True)
     flags = ["-I", "-S", *(["-B"] if sys.flags.dont_write_bytecode else [])]
-    own = [_FOLDER, str(daemon)]
-    os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own, *sys.orig_argv[1:]])
+    own_parts = [_FOLDER, str(daemon)]
+    os.execv(sys.executable, [sys.executable, *flags, "-c", _START, *own_parts, *sys.orig_argv[1:]])
 
 
 def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
@@ -155,28 +155,27 @@ class _Json:
 
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
+# What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
+# there.
 _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
-"""What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
-there.
-"""
 
 
 def message_in(line: bytes) -> dict[str, Any]:
-    """The JSON object in `line`; an empty one if there is none."""
+    """The JSON object in `line`, or an empty one."""
     try:
-        found, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
+        message, _ = _scan(line.decode("utf-8", "surrogateescape").strip("\ufeff \t\r\n"), 0)
     except _NOT_JSON:
         return {}
-    if isinstance(found, dict):
-        return found
+    if isinstance(message, dict):
+        return message
     return {}
 
 
 def id_in(line: bytes) -> Any:
     """The id of the request in `line`, None without one."""
-    found = message_in(line)
-    if "method" in found and _is_id(found.get("id")):
-        return found.get("id")
+    message = message_in(line)
+    if "method" in message and _is_id(message.get("id")):
+        return message.get("id")
     return None
 
 
@@ -186,23 +185,23 @@ def answered_by(line: bytes) -> Any:
         if line.startswith(_ANSWER) and (end := line.find(key)) > 0:
             text = line[len(_ANSWER) : end].decode()
             try:
-                found, read = _scan(text, 0)
+                message, read = _scan(text, 0)
             except _NOT_JSON:
                 continue
             if read == len(text):
-                return found
+                return message
     return None
 
 
 def _error_line(id: Any, text: str) -> bytes:
     """The line that answers a request with an error."""
     if isinstance(id, str):
-        shown = _json.encode_basestring_ascii(id)
+        id_text = _json.encode_basestring_ascii(id)
     else:
-        shown = str(id)
+        id_text = str(id)
     message = _json.encode_basestring_ascii(text)
     error = f'"error":{{"code":-32603,"message":{message}}}'
-    return f'{{"jsonrpc":"2.0","id":{shown},{error}}}\n'.encode()
+    return f'{{"jsonrpc":"2.0","id":{id_text},{error}}}\n'.encode()
 
 
 def _is_id(value: Any) -> bool:
@@ -463,14 +462,14 @@ class Pump:
 
     def _become_command(self) -> None:
         """Run the command in this process, to go on with the session."""
-        known = [line for line in self._opening.values() if line not in self._unsent]
+        opening_lines = [line for line in self._opening.values() if line not in self._unsent]
         waiting = self._begun.keys() - self._not_for_client
-        repeated = [line for line in known if id_in(line) not in waiting]
+        repeated = [line for line in opening_lines if id_in(line) not in waiting]
         if self._opening.get("initialize") not in repeated:
             repeated = []
         lines = [
             *repeated,
-            *(line for line in known if line not in repeated),
+            *(line for line in opening_lines if line not in repeated),
             *self._unsent,
             bytes(self._asked.rest),
         ]
@@ -494,11 +493,11 @@ class Pump:
 def continued() -> tuple[bytes, set[Any]]:
     """What this process has of a session it goes on with: what the server is told first, and the
     ids of requests in it whose answers the client has."""
-    given = posix.environ.pop(CONTINUED.encode(), b"")
-    if not given:
+    opening_data = posix.environ.pop(CONTINUED.encode(), b"")
+    if not opening_data:
         return b"", set()
     posix.unsetenv(CONTINUED)
-    fd, repeated, _ = map(int, given.split())
+    fd, repeated, _ = map(int, opening_data.split())
     posix.lseek(fd, 0, 0)
     with open(fd, "rb") as file:
         first = file.read()

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
     from memoranda.serve.mcp import ClientConnection, ServerIdentity
 
+# Sessions; the clients beyond are served by processes of their own.
 _AT_ONCE = 128
-"""Sessions; the clients beyond are served by processes of their own."""
+# Requests of one session that are in hand before more is read.
 _UNANSWERED = 1000
-"""Requests of one session that are in hand before more is read."""
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
@@ -75,13 +75,13 @@ class McpSessions:
 
     def connected(self) -> list[McpSession]:
         """The sessions there are, the newest first."""
-        return sorted(self._open, key=lambda each: each.began, reverse=True)
+        return sorted(self._open, key=lambda session: session.began, reverse=True)
 
     def stop(self) -> None:
         """Let running calls end, answer those that wait with `Stopping`, and grant nothing more."""
         self._is_stopping = True
-        for each in list(self._open):
-            each.stop()
+        for session in list(self._open):
+            session.stop()
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
 
 Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
-"""What the socket answers besides tools: functions of the caller's memory and the request's
+"""What the socket answers in addition to tools: functions of the caller's memory and the request's
 `params`, by method.
 """
 
@@ -41,8 +41,8 @@ _NO_REQUEST = -32600
 _NO_TOOL = -32601
 _BAD_PARAMS = -32602
 _TOOL_ERROR = -32000
+# Characters that count of what a client calls itself and its session.
 _SAID = 100
-"""Characters that count of what a client calls itself and its session."""
 UNNAMED = "unknown"
 """The agent that a caller is who names none."""
 _FLAT = ("name", "params", "arguments")
@@ -77,8 +77,11 @@ class Protocol:
         except (ValueError, RecursionError) as error:
             return _error(_Refused(_NOT_JSON, f"parse error: {error}"), None, b'"jsonrpc"' in line)
         if not isinstance(request, dict):
-            requests = request if isinstance(request, list) else []
-            is_batch = any(isinstance(each, dict) and "jsonrpc" in each for each in requests)
+            if isinstance(request, list):
+                requests = request
+            else:
+                requests = []
+            is_batch = any(isinstance(item, dict) and "jsonrpc" in item for item in requests)
             if is_batch:
                 text = "batches are not supported"
             else:
@@ -90,14 +93,14 @@ class Protocol:
             if isinstance(identity, bool) or not isinstance(identity, int | float | str | None):
                 identity = None
                 raise _Refused(_NO_REQUEST, "parse error: id must be a number, a string or null")
-            found = self._found(request)
+            method = self._found(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
         # The outermost loop of this transport: reported, and the connection lives
         except Exception:
             _log.exception("A call failed")
             return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
-        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=found)
+        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=method)
 
     def _found(self, request: dict[str, Any]) -> Any:
         """The result of a request. Raises _Refused."""
@@ -120,11 +123,18 @@ class Protocol:
             name = arguments.get("name", "")
             if not isinstance(name, str):
                 raise _Refused(_BAD_PARAMS, "name must be a string")
-            key = next((each for each in _FLAT[1:] if arguments.get(each) is not None), None)
+            key = next(
+                (this_name for this_name in _FLAT[1:] if arguments.get(this_name) is not None), None
+            )
             if key is not None and not isinstance(arguments[key], dict):
                 raise _Refused(_BAD_PARAMS, f"{key} must be an object")
-            flat = {each: value for each, value in arguments.items() if each not in _FLAT}
-            arguments = arguments[key] if key is not None else flat
+            flat = {
+                this_name: value for this_name, value in arguments.items() if this_name not in _FLAT
+            }
+            if key is not None:
+                arguments = arguments[key]
+            else:
+                arguments = flat
         self._check_place_of_agent(name, params or {}, arguments)
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):
@@ -134,19 +144,19 @@ class Protocol:
     def _caller(self, request: dict[str, Any]) -> MemorySession:
         """The memory as the caller that a request names; who names nobody is an agent without a
         name, never the owner. Raises _Refused."""
-        own = self._memory.agent
+        own_agent = self._memory.agent
         agent = request.get("agent")
-        if agent is not None and own is not None and str(agent).lower() != own:
-            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own}" alone')
+        if agent is not None and own_agent is not None and str(agent).lower() != own_agent:
+            raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own_agent}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
-        given = {"client": request.get("client"), "session": request.get("session")}
+        caller_given = {"client": request.get("client"), "session": request.get("session")}
         by = {
             key: default_rules().redacted(value[:_SAID])
-            for key, value in given.items()
+            for key, value in caller_given.items()
             if isinstance(value, str) and value.isprintable()
         }
-        return self._memory.as_caller(own or agent or UNNAMED, **by)
+        return self._memory.as_caller(own_agent or agent or UNNAMED, **by)
 
     def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
         """Raises _Refused for an `agent` among a tool's arguments: ignored, its caller would act as
@@ -254,7 +264,7 @@ class SocketServer:
         )
 
     async def stop(self) -> None:
-        """Accept no more, answer the requests in progress, close all connections and remove the
+        """Accept nothing more, answer the requests in progress, close all connections and remove the
         socket.
         """
         if self._server is not None:
@@ -299,9 +309,9 @@ class SocketServer:
                     self._connections[task] = True
                     if (
                         self._sessions is not None
-                        and (asked := self._sessions.asked_by(line)) is not None
+                        and (session_asked := self._sessions.asked_by(line)) is not None
                     ):
-                        return await self._sessions.serve(asked, reader, writer)
+                        return await self._sessions.serve(session_asked, reader, writer)
                     loop = asyncio.get_running_loop()
                     writer.write(await loop.run_in_executor(self._threads, self._answer, line))
                     await writer.drain()

@@ -51,7 +51,7 @@ def run_stdio(
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
-    # Importing without collecting garbage takes a tenth less time, and there is none
+    # Importing without collecting garbage takes a tenth less time, and there is no garbage
     gc.disable()
     try:
         from memoranda.serve.mcp import ClientConnection, ServerIdentity, converse
@@ -69,18 +69,18 @@ def run_stdio(
             # Two signals that came together are one
             if not stopped.done():
                 # The next one does what it does to any process
-                for each in (
+                for signal_number in (
                     signal.SIGINT,
                     signal.SIGTERM,
                 ):
-                    loop.remove_signal_handler(each)
-                    signal.signal(each, signal.SIG_DFL)
+                    loop.remove_signal_handler(signal_number)
+                    signal.signal(signal_number, signal.SIG_DFL)
                 turns.refuse_waiting()
                 connection.end()
                 stopped.set_result(number)
 
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, stop, each)
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(signal_number, stop, signal_number)
         wire.start(connection.receive, connection.end)
         await converse(connection, registry, turns, identity)
         # The client takes all answers; once stopped, for a while
@@ -159,13 +159,13 @@ class StdioTransport:
 
     def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
         *begun, rest = self._first.split(b"\n")
-        for each in begun:
-            self._post(line, each)
+        for this_line in begun:
+            self._post(line, this_line)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
                 # A terminal's end is read once
-                while each := lines.readline():
-                    self._post(line, rest + each)
+                while this_line := lines.readline():
+                    self._post(line, rest + this_line)
                     rest = b""
         # The terminal or socket behind it is gone: the same as its end
         except OSError:
@@ -184,9 +184,9 @@ class StdioTransport:
             self._post(end)
         self._post(self._written.set)
 
-    def _post(self, call: Callable[..., None], *given: bytes) -> None:
+    def _post(self, call: Callable[..., None], *data: bytes) -> None:
         try:
-            self._loop.call_soon_threadsafe(call, *given)
+            self._loop.call_soon_threadsafe(call, *data)
         # The loop has ended; so has everyone who would listen
         except RuntimeError:
             pass

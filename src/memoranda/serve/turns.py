@@ -65,7 +65,7 @@ class CallQueue:
     """One thread on which the memory is opened, by the first call or by `prepare`, and used.
 
     `upkeep` is called with the memory KEPT_UP_AFTER seconds after calls, and before it is closed;
-    `background` after it, on a thread of its own, repeatedly while it returns True: calls do not
+    `background` after it, on a separate thread, repeatedly while it returns True: calls do not
     wait for it. A memory that `is_shared` is not closed.
     """
 
@@ -99,7 +99,7 @@ class CallQueue:
     async def take(self, call: Callable[[MemorySession], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
 
-        Cancelling a call that waits drops it; one that runs ends by itself. Raises MemorandaError:
+        Cancelling a call that waits drops it; one that runs goes on to its end. Raises MemorandaError:
         what `call` raises, `Stopping`, `Busy` when a call before it takes longer than a call waits,
         or `InternalError` for any other exception, which is logged.
         """
@@ -164,13 +164,13 @@ class CallQueue:
         self._thread.submit(self._logged, self._upkeep)
         piece = lambda memory: not self._stopping and self._background(memory)
         while not self._stopping:
-            done = self._aside.submit(self._logged, piece)
-            if not await asyncio.wrap_future(done):
+            future = self._aside.submit(self._logged, piece)
+            if not await asyncio.wrap_future(future):
                 return
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
-        """The result of work on the open memory; None if there is none, or for an error, which is
+        """The result of work on the open memory, or None, or for an error, which is
         logged.
         """
         try:

@@ -122,7 +122,7 @@ class File:
 
 @dataclass(slots=True)
 class PathInfo:
-    """What lies at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
+    """What is at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
 
     `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
     """
@@ -183,7 +183,7 @@ class Store(Protocol):
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
 
     def place(self, path: str) -> PathInfo:
-        """What lies at `path` ("" = the project), a final symlink not followed. Raises
+        """What is at `path` ("" = the project), a final symlink not followed. Raises
         OutsideError, StorageError.
         """
 

@@ -25,8 +25,9 @@ from memoranda.store.ignoring import (
 )
 
 IGNORE_FILE = ".memoryignore"
+# Bytes of a settings file that is read; no program writes a larger one.
 _LARGEST = 1 << 20
-"""Bytes of a settings file that is read; no program writes a larger one."""
+# Files and folders that say something; when one changes, the folder is looked at again.
 _MARKS = (
     IGNORE_FILE,
     ".obsidian",
@@ -43,7 +44,6 @@ _MARKS = (
     ".bmignore",
     ".basic-memory",
 )
-"""Files and folders that say something; when one changes, the folder is looked at again."""
 _FOLDERS = (".obsidian", ".vscode")
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
@@ -384,6 +384,7 @@ def _is_project_of_basic_memory(folder: Path) -> bool:
     return False
 
 
+# The last one that says where something is wins: people open one folder in several programs.
 _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
     _dendron,
     _foam,
@@ -392,7 +393,6 @@ _READERS: tuple[Callable[[Path, Conventions], None], ...] = (
     _logseq,
     _obsidian,
 )
-"""The last one that says where something is wins: people open one folder in several programs."""
 
 
 def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:

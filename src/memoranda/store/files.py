@@ -174,11 +174,11 @@ def read_fd(fd: int) -> bytes:
     """All bytes of an open file."""
     size = os.fstat(fd).st_size
     parts = []
-    wanted = size + 1
-    while part := os.read(fd, wanted):
+    wanted_size = size + 1
+    while part := os.read(fd, wanted_size):
         parts.append(part)
         size -= len(part)
-        wanted = max(size + 1, 65536)
+        wanted_size = max(size + 1, 65536)
     if len(parts) == 1:
         return parts[0]
     return b"".join(parts)
@@ -190,13 +190,13 @@ def make_private(folder: Path) -> None:
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
-    for each in reversed(missing):
+    for this_folder in reversed(missing):
         try:
-            os.mkdir(each, 0o700)
-            os.chmod(each, 0o700)
+            os.mkdir(this_folder, 0o700)
+            os.chmod(this_folder, 0o700)
         except FileExistsError:
             continue
-        sync_folder(each.parent)
+        sync_folder(this_folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -237,7 +237,10 @@ class Owner(NamedTuple):
             name = f"process {self.pid}"
         else:
             name = "another program"
-        command = f" ({self.command})" if self.command else ""
+        if self.command:
+            command = f" ({self.command})"
+        else:
+            command = ""
         if not self.since:
             return name + command
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.since))
@@ -380,7 +383,7 @@ def _owner(fd: int) -> Owner:
         place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
         pids = [row[4] for row in rows if row[1] == "FLOCK" and row[5] == place]
-        pid = next((each for each in pids if is_alive(int(each))), "")
+        pid = next((pid_text for pid_text in pids if is_alive(int(pid_text))), "")
         return Owner(
             pid, 0.0, _command(*Path(f"/proc/{pid}/cmdline").read_text().split("\0")) if pid else ""
         )
@@ -413,11 +416,11 @@ def is_at(fd: int, path: Path | str) -> bool:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Hold these folders against all who lock them in this way: every home has a lock of its own,
+    """Hold these folders against all who lock them in this way: every home has its own lock,
     but several homes may use one folder. A missing folder, or one on a disk without locks, is
     passed over.
     """
-    held: dict[tuple[int, int], int] = {}
+    held_locks: dict[tuple[int, int], int] = {}
     try:
         for folder in folders:
             try:
@@ -425,15 +428,15 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
             except OSError:
                 continue
             status = os.fstat(fd)
-            if held.setdefault((status.st_dev, status.st_ino), fd) != fd:
+            if held_locks.setdefault((status.st_dev, status.st_ino), fd) != fd:
                 os.close(fd)
         # In one order for all, or two processes could wait for each other
-        for _, fd in sorted(held.items()):
+        for _, fd in sorted(held_locks.items()):
             with suppress(OSError):
                 take_lock(fd, fcntl.LOCK_EX)
         yield
     finally:
-        for fd in held.values():
+        for fd in held_locks.values():
             os.close(fd)
 
 

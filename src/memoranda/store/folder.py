@@ -135,7 +135,7 @@ class FolderStore:
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """As in `Store`; a folder that is gone (but for the project's own) just holds nothing."""
+        """As in `Store`; a folder that is gone (except the project's own) just holds nothing."""
         listing = Listing()
         for _ in self.parts(below, listing):
             pass
@@ -187,41 +187,44 @@ class FolderStore:
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
         done note by note: there are thousands."""
-        prefix = f"{folder}/" if folder else ""
-        shown = [entry for entry in entries if entry.name[0] != "."]
-        if not "".join(map(_NAME, shown)).isprintable():
-            shown = [entry for entry in shown if is_valid_unicode(entry.name)]
+        if folder:
+            prefix = f"{folder}/"
+        else:
+            prefix = ""
+        visible = [entry for entry in entries if entry.name[0] != "."]
+        if not "".join(map(_NAME, visible)).isprintable():
+            visible = [entry for entry in visible if is_valid_unicode(entry.name)]
         is_note_name = self.has_note_name
         notes = [
             entry
-            for entry in shown
+            for entry in visible
             if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
         ]
-        if len(notes) < len(shown):
-            folders = [entry.name for entry in shown if entry.is_dir(follow_symlinks=False)]
+        if len(notes) < len(visible):
+            folders = [entry.name for entry in visible if entry.is_dir(follow_symlinks=False)]
             inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
             waiting += self._not_left_out(inner, is_folder=True)
         if self.rules:
             kept = set(self._not_left_out([prefix + entry.name for entry in notes]))
             notes = [entry for entry in notes if prefix + entry.name in kept]
         try:
-            found = [note.stat(follow_symlinks=False) for note in notes]
+            stats = [note.stat(follow_symlinks=False) for note in notes]
         # One went away meanwhile
         except FileNotFoundError:
-            there = notes
+            notes_there = notes
             notes = []
-            found = []
-            for each in there:
+            stats = []
+            for this_entry in notes_there:
                 with suppress(FileNotFoundError):
-                    found.append(each.stat(follow_symlinks=False))
-                    notes.append(each)
+                    stats.append(this_entry.stat(follow_symlinks=False))
+                    notes.append(this_entry)
         listing.stamps.update(
-            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, found), strict=True)
+            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, stats), strict=True)
         )
-        if max(map(_NAMES, found), default=1) > 1:
+        if max(map(_NAMES, stats), default=1) > 1:
             listing.shared += [
                 prefix + note.name
-                for note, status in zip(notes, found, strict=True)
+                for note, status in zip(notes, stats, strict=True)
                 if status.st_nlink > 1
             ]
 
@@ -292,14 +295,14 @@ class FolderStore:
     def place(self, path: str) -> PathInfo:
         if not path:
             return PathInfo("folder", "")
-        here = path
+        current = path
         try:
             with self.open_parent(path) as folder:
                 name = path.rpartition("/")[2]
-                here = folder.at(name)
-                return self._place(name, folder) or PathInfo("missing", here)
+                current = folder.at(name)
+                return self._place(name, folder) or PathInfo("missing", current)
         except NotFound:
-            return PathInfo("missing", here)
+            return PathInfo("missing", current)
         except OSError as error:
             raise refusal(path, error) from None
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 _MOST_PATTERNS = 1_000
 _MOST_KNOWN = 10_000
+# What begins a named group in JavaScript, as Obsidian reads it.
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
-"""What begins a named group in JavaScript, as Obsidian reads it."""
 _CLASS_END = re.compile(r"\[(?:[!^])?\]?[^\]\n]*\]")
 
 

@@ -21,7 +21,7 @@ SKIPPED_FOLDERS = frozenset({"node_modules"})
 
 
 class Layout:
-    """Where everything lies in the home `root` (an absolute folder)."""
+    """Where everything is in the home `root` (an absolute folder)."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -71,7 +71,7 @@ class Layout:
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
-        """The index file: one of its own for who has projects (name -> folder) no other has, or
+        """The index file: a separate one for whoever has projects (name -> folder) no other has, or
         `only` some.
         """
         if not extra and not only:
@@ -96,8 +96,8 @@ class SharedSource(Protocol):
     def changing(self, path: Path) -> AbstractContextManager[None]: ...
 
 
+# By the root of the home, for this process.
 _SOURCES: dict[Path, SharedSource] = {}
-"""By the root of the home, for this process."""
 
 
 def share(root: Path, source: SharedSource) -> None:

@@ -70,19 +70,21 @@ def as_on_disk(root: str, path: str) -> str:
     there, or that several names match."""
     if path.isascii() and " " not in path:
         return path
-    found: list[str] = []
+    segments: list[str] = []
     for name in path.split("/"):
-        folder = os.path.join(root, *found)
-        found.append(_name_on_disk(folder, name))
-    return "/".join(found)
+        folder = os.path.join(root, *segments)
+        segments.append(_name_on_disk(folder, name))
+    return "/".join(segments)
 
 
 def _name_on_disk(folder: str, name: str) -> str:
     if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
         return name
-    shown = _name_shown(name)
+    name_shown = _name_shown(name)
     try:
-        matches = [other for other in os.listdir(folder) if _name_shown(other) == shown]
+        matches = [
+            candidate for candidate in os.listdir(folder) if _name_shown(candidate) == name_shown
+        ]
     except OSError:
         return name
     if len(matches) == 1:
@@ -154,7 +156,7 @@ class Folder:
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
-    """Open the folder `path` of the project at `root` and verify where it really lies.
+    """Open the folder `path` of the project at `root` and verify where it really is.
 
     With `links`, symlinks that stay inside are followed; else any symlink on the way is refused.
     Raises NotFound, OutsideError, StorageError.

@@ -1,6 +1,6 @@
 """Recognising folders that another program copies between machines, or that a server holds.
 
-Notes may lie there. A database in use may not: its file and its log are copied at different
+Notes may be there. A database in use may not: its file and its log are copied at different
 moments, and two machines that write tear it.
 """
 
@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+# Names that a program leaves in the top folder of what it copies.
 _MARKS = {
     ".stfolder": "Syncthing",
     ".dropbox": "Dropbox",
@@ -17,7 +18,6 @@ _MARKS = {
     ".owncloudsync.log": "Nextcloud",
     ".nextcloudsync.log": "Nextcloud",
 }
-"""Names that a program leaves in the top folder of what it copies."""
 _FOLDERS = (
     (re.compile(r"/Library/Mobile Documents(/|$)|/iCloud ?Drive(/|$)"), "iCloud Drive"),
     (re.compile(r"/Library/CloudStorage/([A-Za-z]+)"), ""),
@@ -33,7 +33,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
     """The program that copies `folder` to other machines, or the kind of network disk it is on.
 
-    Empty for a folder of this machine alone, as far as can be told by names.
+    Empty for a folder of this machine alone, so far as can be told by names.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):

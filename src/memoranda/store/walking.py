@@ -23,9 +23,9 @@ def walk(
         listed = _listed(folder)
         if listed is None:
             continue
-        folders, others = listed
+        folders, files = listed
         if top_down or is_walked:
-            yield folder, folders, others
+            yield folder, folders, files
         if top_down:
             waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
         elif not is_walked:
@@ -36,14 +36,14 @@ def walk(
 def _listed(folder: str) -> tuple[list[str], list[str]] | None:
     """The names of the folders and of all else in a folder; None when it cannot be read."""
     folders: list[str] = []
-    others: list[str] = []
+    files: list[str] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_dir():
                     folders.append(entry.name)
                 else:
-                    others.append(entry.name)
+                    files.append(entry.name)
     except OSError:
         return None
-    return folders, others
+    return folders, files

@@ -37,7 +37,10 @@ class _Bounded(SequenceMatcher[str]):
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> Match:
         """As difflib's. Raises _TooManySteps."""
-        end = self._old_lines if ahi is None else ahi
+        if ahi is None:
+            end = self._old_lines
+        else:
+            end = ahi
         self._left -= self._pairs_before[end] - self._pairs_before[alo]
         if self._left < 0:
             raise _TooManySteps

@@ -18,8 +18,8 @@ MOST_TURNS = 12
 
 _TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MIN_TURNS = 2
+# A turn with fewer informative words is read together with the turn before it.
 _MIN_SAID = 3
-"""A turn with fewer informative words is read together with the turn before it."""
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
 
@@ -51,8 +51,13 @@ def spoken(text: str) -> str:
         return text
     if isinstance(messages, dict):
         messages = messages.get("messages", [messages])
-    turns = list(_turns_of(messages)) if isinstance(messages, list) else []
-    return as_dialogue(turns[-MOST_TURNS:]) if turns else text
+    if isinstance(messages, list):
+        turns = list(_turns_of(messages))
+    else:
+        turns = []
+    if turns:
+        return as_dialogue(turns[-MOST_TURNS:])
+    return text
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
@@ -76,7 +81,7 @@ def _content_of(content: Any) -> str:
 
 
 def turns_of(text: str) -> list[str]:
-    """The turns of a dialogue, the newest last; [] where `text` is none: fewer than half of its
+    """The turns of a dialogue, the newest last; [] where `text` is not one: fewer than half of its
     lines begin with who speaks.
     """
     lines = [line for line in text.split("\n") if line.strip()]
@@ -96,5 +101,5 @@ def turns_of(text: str) -> list[str]:
 
 
 def _words_said(turn: str) -> int:
-    """How many words a turn has besides who speaks."""
+    """How many words a turn has in addition to who speaks."""
     return len(words(_TURN.sub("", turn)))

@@ -34,9 +34,10 @@ _SPACED_RUN = 4
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
 _SHORTEST_BLOCK = 20
+# Characters of a decoded block that are looked at.
 _LONGEST_BLOCK = 20_000
-"""Characters of a decoded block that are looked at."""
 _ROTATED = ("rot13", "rot-13", "rot 13", "caesar", "reversed", "backwards")
+# Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without.
 _MARKS = (
     (0x0300, 0x036F),
     (0x0483, 0x0489),
@@ -52,7 +53,6 @@ _MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
-"""Marks and fillers that letters of Latin, Greek, Cyrillic, Arabic and Hebrew can do without."""
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
@@ -62,8 +62,8 @@ _TAG = re.compile("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
 _CODE_SIGNS = frozenset("{}=\\<>")
+# Signs that stay, as words: an address, and what follows the name of who is spoken to.
 _KEPT_SIGNS = frozenset("@,:")
-"""Signs that stay, as words: an address, and what follows the name of who is spoken to."""
 
 
 class _Folding(dict[int, str]):
@@ -80,9 +80,9 @@ def _folded(char: str, code: int) -> str:
     # Tags repeat ASCII where nobody sees it
     if 0xE0020 <= code <= 0xE007E:
         return _folded(chr(code - 0xE0000), code - 0xE0000)
-    known = _look_alikes()[0].get(char)
-    if known is not None:
-        return known
+    known_look_alike = _look_alikes()[0].get(char)
+    if known_look_alike is not None:
+        return known_look_alike
     category = unicodedata.category(char)
     if category in ("Cf", "Co", "Cn", "Cs"):
         return ""
@@ -100,7 +100,9 @@ def _folded(char: str, code: int) -> str:
 
 def _sign(char: str) -> str:
     if char in _KEPT_SIGNS:
-        return " , " if char == ":" else f" {char} "
+        if char == ":":
+            return " , "
+        return f" {char} "
     if char in _CODE_SIGNS:
         return f" {BREAK} "
     if char == "_":
@@ -179,8 +181,8 @@ def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
     for line in text.splitlines():
         if not line or line.startswith("#"):
             continue
-        letter, *others = line.split()
-        for char in others:
+        letter, *look_alikes = line.split()
+        for char in look_alikes:
             if unicodedata.name(char).startswith("LATIN"):
                 disguised[char] = letter
             else:
@@ -217,7 +219,7 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """The texts that blocks of base64 and hexadecimal digits in `text` stand for; and the text
+    """The texts that blocks of base64 and hexadecimal digits in `text` mean; and the text
     itself rotated or reversed, where it says that it is.
     """
     for word in text.split():

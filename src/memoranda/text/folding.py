@@ -16,29 +16,29 @@ _STABLE = (
     "\u3001-\u3003\u3005-\u3007\u3008-\u3011\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\U00020000-\U0002a6df"
 )
+# Marks that people leave out: accents, points, tatweel, Devanagari's nukta, variants, skin tones.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a"
     "\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7-\u06e8\u06ea-\u06ed\u08d3-\u08ff"
     "\u093c\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
     "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-"""Marks that people leave out: accents, points, tatweel, Devanagari's nukta, variants, skin tones."""
+# Signs set behind a name; NFKC would make letters of two of them.
 _BLANKS = str.maketrans("™®©℠", "    ")
-"""Signs set behind a name; NFKC would make letters of two of them."""
+# What Hindi also writes as a dot: `हिन्दी` is `हिंदी`.
 _NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
-"""What Hindi also writes as a dot: `हिन्दी` is `हिंदी`."""
+# A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
-"""A Thai or Lao nikhahit typed before its tone mark."""
 _MOST_KNOWN = 50_000
+# Characters beyond ASCII up to which each is replaced in the whole text.
 _FEW = 120
-"""Characters beyond ASCII up to which each is replaced in the whole text."""
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
+# Characters that are folded alike whatever is beside them: most of what Europe and East Asia
+# write. `_alone` leaves out those of sequences.
 _ALONE = re.compile(
     f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"
 )
-"""Characters that are folded alike whatever stands beside them: most of what Europe and East Asia
-write. `_alone` leaves out those of sequences."""
 
 
 @cache

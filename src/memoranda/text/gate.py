@@ -1,7 +1,7 @@
 """The write gate's rules: shapes of secrets, and markers of injected instructions (docs/gate.md).
 
 They are read from `gate.rules` beside this module and from the owner's own file. A rule is compiled
-when a word it needs stands in a text, so that a text without any costs some microseconds and a
+when a word it needs is in a text, so that a text without any costs some microseconds and a
 start nothing.
 """
 
@@ -29,18 +29,18 @@ _SEED_WORDS = 9
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
+# Signs that texts are made of, the commonest last; all others are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
-"""Signs that texts are made of, the commonest last; all others are rarer."""
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
+# What is in the place of a secret without being one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
     r"|[A-Za-z_][\w.]{0,60}[\[(]|:?\*+|![A-Za-z]{2,12}\Z|replace|op://|vault:|insert|dummy|placeholder|to-?do\Z|tbd\Z|getenv|config\."
     r"|[\w.-]{0,12}your[_-]|[a-z]{2,8}[-_]x{3,}|[\w-]{2,12}\.\.\."
 )
-"""What stands in the place of a secret without being one."""
 
 
 @dataclass(slots=True)
@@ -93,8 +93,8 @@ class Rules:
         """These rules and those of the owner's file, which replace any of the same id. Raises
         OSError, ValueError.
         """
-        own = parse(file.read_text(encoding="utf-8-sig"))
-        for rule in own.values():
+        own_rules = parse(file.read_text(encoding="utf-8-sig"))
+        for rule in own_rules.values():
             try:
                 _ = rule.pattern
                 Orders([combination(rule.id, line) for line in rule.parts])
@@ -102,7 +102,7 @@ class Rules:
                 raise ValueError(
                     f"rule {rule.id}: match is no regular expression: {error}"
                 ) from None
-        return Rules(self._rules | own)
+        return Rules(self._rules | own_rules)
 
     def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
@@ -138,7 +138,10 @@ class Rules:
         }
         # What an entity or a hidden character keeps apart
         clear = uncovered(text)
-        plain = clear if clear.isascii() else visible_letters(clear)
+        if clear.isascii():
+            plain = clear
+        else:
+            plain = visible_letters(clear)
         for view in dict.fromkeys((clear, plain)):
             if view != text:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
@@ -160,14 +163,14 @@ class Rules:
         # Of most texts, few words are looked for: those whose rarest sign the text has
         for sign in by_sign.keys() & set(lower):
             held += [numbers for word, numbers in by_sign[sign] if word in lower]
-        found = []
+        matches = []
         for number in sorted(set[int]().union(*held)):
             rule = self._by_kind[kind][number]
             for match in rule.pattern.finditer(text):
                 start, end = _secret_span(match)
                 if all(_passes(text[start:end], *check) for check in rule.checks):
-                    found.append(GateMatch(rule, start, end))
-        return found
+                    matches.append(GateMatch(rule, start, end))
+        return matches
 
     def redacted(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
@@ -176,7 +179,7 @@ class Rules:
 
 def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
     """The words of `near` by their rarest sign, each with the numbers of its rules; "" has those
-    that stand for a kind of character.
+    that mean a kind of character.
     """
     by_word: dict[str, set[int]] = {}
     for number, rule in enumerate(rules):
@@ -184,13 +187,16 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
             by_word.setdefault(word, set()).add(number)
     found: dict[str, list[tuple[str, set[int]]]] = {}
     for word, numbers in by_word.items():
-        sign = "" if word in _KINDS_OF_CHARACTERS else min(word, key=_COMMON_SIGNS.find)
+        if word in _KINDS_OF_CHARACTERS:
+            sign = ""
+        else:
+            sign = min(word, key=_COMMON_SIGNS.find)
         found.setdefault(sign, []).append((word, numbers))
     return found
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """What of a match is to be redacted: the group `secret`, or that of one letter which took part,
+    """What of a match should be redacted: the group `secret`, or the one letter which took part,
     else all of it.
     """
     for group in match.re.groupindex:
@@ -200,7 +206,7 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _words_near(text: str) -> set[str]:
-    """The words of `near` that stand for a kind of character, where the text has it."""
+    """The words of `near` that mean a kind of character, where the text has it."""
     near = set()
     if not text.isascii():
         near.add("unseen")
@@ -267,7 +273,7 @@ def _set(rule: GateRule, key: str, value: str) -> None:
 def example(text: str) -> str:
     """A text of `yes` or `no` as it is tried: without `~`, the escapes `\\u` and `\\U` resolved."""
     escaped = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})"
-    return re.sub(escaped, lambda found: chr(int(found[1] or found[2], 16)), text.replace("~", ""))
+    return re.sub(escaped, lambda match: chr(int(match[1] or match[2], 16)), text.replace("~", ""))
 
 
 def _passes(text: str, check: str, least: float) -> bool:

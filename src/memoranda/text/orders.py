@@ -29,24 +29,24 @@ from memoranda.text.words import runs
 
 WITHIN = 18
 """Words among which the parts of a rule must stand, unless it says otherwise."""
+# Words between the two parts of `a>b`, at most.
 _NEXT_TO = 3.5
-"""Words between the two parts of `a>b`, at most."""
 _KNOWN_WORDS = 100_000
+# Characters of words that are worth remembering, at most.
 _LONG = 40
-"""Characters of words that are worth remembering, at most."""
 _SPACED_LETTERS = 4
 _SHORT = 3
+# Words before a match in which a part that rules it out counts.
 _BEFORE = 5
-"""Words before a match in which a part that rules it out counts."""
+# Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
-"""Characters of the longest Chinese or Japanese entry."""
 _LONGEST_SENTENCE = 4_000
 _EVERYWHERE = "any"
 _COMMA = ","
+# The part of a name by which somebody is spoken to, found by its place in the sentence.
 _CALLED = "called"
-"""The part of a name by which somebody is spoken to, found by its place in the sentence."""
+# Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
-"""Words that a sign of code counts for: what it parts does not belong together."""
 _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 _KEY_FILE = re.compile(
@@ -98,9 +98,9 @@ def combination(rule: str, line: str) -> Combination:
     `not>tell` means that a word of `tell` follows one of `not` closely. Raises ValueError.
     """
     text, _, limit = line.partition("<")
-    wanted, *unwanted = text.split(" - ")
+    required, *unwanted = text.split(" - ")
     terms = []
-    for item in wanted.split("+"):
+    for item in required.split("+"):
         alternatives = [alternative.strip() for alternative in item.split("|")]
         if not all(re.fullmatch(r"[a-z]+(?:>[a-z]+)?", name) for name in alternatives):
             raise ValueError(f"parts: {item.strip()!r} is no part")
@@ -174,14 +174,17 @@ class Vocabulary:
                 words[-1] = (words[-1][0], True)
         main = max(range(len(words)), key=lambda number: len(words[number][0]))
         first, is_stem = words[main]
-        table = self._stems if is_stem else self._exact
+        if is_stem:
+            table = self._stems
+        else:
+            table = self._exact
         table.setdefault(first, []).append(_Entry(language, part, tuple(words), main))
 
     def bits(self, word: str) -> int:
         """The parts that `word` may belong to, or be the main word of, in any language."""
-        known = self.known_bits.get(word)
-        if known is not None:
-            return known
+        known_bits = self.known_bits.get(word)
+        if known_bits is not None:
+            return known_bits
         value = 0
         for entry in self._entries(word):
             value |= self.parts[entry.part]
@@ -194,9 +197,9 @@ class Vocabulary:
 
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """The entries whose main word `word` is."""
-        known = self._known.get(word)
-        if known is not None:
-            return known
+        known_entries = self._known.get(word)
+        if known_entries is not None:
+            return known_entries
         entries: list[_Entry] = []
         for form in self._forms(word):
             entries += self._exact.get(form, ())
@@ -233,23 +236,25 @@ class Vocabulary:
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
-        found: dict[str, dict[str, list[float]]] = {}
+        places_by_language: dict[str, dict[str, list[float]]] = {}
         for place in self._called(words):
-            found.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
+            places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
         at = 0.0
         for number, word in enumerate(spoken):
             for entry in self._entries(word):
                 if self._is_here(entry, spoken, number):
-                    found.setdefault(entry.language, {}).setdefault(entry.part, []).append(at)
+                    places_by_language.setdefault(entry.language, {}).setdefault(
+                        entry.part, []
+                    ).append(at)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
                     place = at + offset / 2
-                    found.setdefault(language, {}).setdefault(part, []).append(place)
+                    places_by_language.setdefault(language, {}).setdefault(part, []).append(place)
                 at += len(word) / 2
             else:
                 at += _GAP if word == BREAK else 1
-        return found
+        return places_by_language
 
     def _called(self, words: Sequence[str]) -> Iterator[float]:
         """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
@@ -280,26 +285,26 @@ class Vocabulary:
         begin = number - entry.main
         if begin < 0 or begin + len(entry.words) > len(words):
             return False
-        for (wanted, is_stem), word in zip(entry.words, words[begin:], strict=False):
-            if word == wanted or (is_stem and word.startswith(wanted)):
+        for (entry_word, is_stem), word in zip(entry.words, words[begin:], strict=False):
+            if word == entry_word or (is_stem and word.startswith(entry_word)):
                 continue
-            if wanted not in self._forms(word):
+            if entry_word not in self._forms(word):
                 return False
         return True
 
     def languages(
-        self, found: dict[str, dict[str, list[float]]]
+        self, places_by_language: dict[str, dict[str, list[float]]]
     ) -> Iterator[dict[str, list[float]]]:
         """The parts of each language in a sentence, with those that count in every one. English
         counts beside languages of other scripts, whose writers use it for technical words.
         """
-        shared = found.get(_EVERYWHERE, {})
-        for language, parts in found.items():
+        shared = places_by_language.get(_EVERYWHERE, {})
+        for language, parts in places_by_language.items():
             if language == _EVERYWHERE:
                 continue
             groups = [shared, parts]
-            if language in _BESIDE_ENGLISH and "en" in found:
-                groups.append(found["en"])
+            if language in _BESIDE_ENGLISH and "en" in places_by_language:
+                groups.append(places_by_language["en"])
             together: dict[str, list[float]] = {}
             for group in groups:
                 for part, places in group.items():
@@ -367,36 +372,39 @@ class Orders:
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
         """The combinations that words of these parts may meet."""
-        known = self._possible.get(mask)
-        if known is None:
+        candidates = self._possible.get(mask)
+        if candidates is None:
             # A term that no word belongs to rules most combinations out
             met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
             near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
-            known = tuple(
+            candidates = tuple(
                 self._combinations[at]
                 for at in near
                 if all(_has_any(mask, groups) for groups in self._needs[at])
             )
             if len(self._possible) < _KNOWN_WORDS:
-                self._possible[mask] = known
-        return known
+                self._possible[mask] = candidates
+        return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
         """The names of the rules that match in a text or in what it hides, in order, each once.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
         """
-        found, longest = self._in_text(clear)
-        joined = joined_letters(clear) if longest >= _SPACED_LETTERS else None
+        rules_found, longest = self._in_text(clear)
+        if longest >= _SPACED_LETTERS:
+            joined = joined_letters(clear)
+        else:
+            joined = None
         if joined is not None:
-            found |= self._in_text(joined)[0]
+            rules_found |= self._in_text(joined)[0]
         for hidden in decoded(clear):
-            found |= self._in_text(uncovered(hidden))[0]
-        return found
+            rules_found |= self._in_text(uncovered(hidden))[0]
+        return rules_found
 
     def _in_text(self, text: str) -> tuple[dict[str, None], int]:
         """The rules that match, and how many words in a row are single letters at most."""
-        found: dict[str, None] = {}
+        rules_found: dict[str, None] = {}
         longest = 0
         for sentence, words in words_by_sentence(_marked(text)):
             lengths = list(map(len, words))
@@ -405,8 +413,10 @@ class Orders:
             lines = self._candidates(self._parts_of(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
-                    found |= self._in_sentence(sentence[begin : begin + _LONGEST_SENTENCE], lines)
-        return found, longest
+                    rules_found |= self._in_sentence(
+                        sentence[begin : begin + _LONGEST_SENTENCE], lines
+                    )
+        return rules_found, longest
 
     def _parts_of(self, words: Sequence[str]) -> int:
         """The parts that these words may belong to. Most words belong to none, and are told from
@@ -421,33 +431,36 @@ class Orders:
         return mask
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        found = self._matching(folded(sentence).split(), lines)
-        if not found:
-            return found
+        rules_found = self._matching(folded(sentence).split(), lines)
+        if not rules_found:
+            return rules_found
         outside = _QUOTE.sub(" ", sentence)
         if len(outside) == len(sentence):
-            return found
+            return rules_found
         # What is only quoted, by somebody who says so, asks nobody for anything
         rest = folded(outside).split()
         is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
         if is_report:
             return self._matching(rest, lines)
-        return found
+        return rules_found
 
     def _matching(self, words: Sequence[str], lines: Sequence[Combination]) -> dict[str, None]:
-        found: dict[str, None] = {}
+        rules_found: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
-                if line.rule not in found and _is_met(line, parts):
-                    found[line.rule] = None
-        return found
+                if line.rule not in rules_found and _is_met(line, parts):
+                    rules_found[line.rule] = None
+        return rules_found
 
 
 def _longest_run_of_ones(numbers: Sequence[int]) -> int:
     longest = 0
     run = 0
     for number in numbers:
-        run = run + 1 if number == 1 else 0
+        if number == 1:
+            run = run + 1
+        else:
+            run = 0
         longest = max(longest, run)
     return longest
 

@@ -32,10 +32,8 @@ PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
 _DETAILED = 1_000_000
+# Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000
-"""Characters of a text that are cut at headings and paragraphs; and of the passages of what
-follows.
-"""
 
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
@@ -43,7 +41,7 @@ _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
 class Passage(NamedTuple):
-    """A piece of a text: `text[start:end]`, and the heading it stands under."""
+    """A piece of a text: `text[start:end]`, and the heading it is under."""
 
     start: int
     end: int
@@ -52,7 +50,7 @@ class Passage(NamedTuple):
 
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
-    words are found by besides (`getUser`: `get user`, `e-mail`: `email`)."""
+    words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
     more = extras(text)
     if more:
         return f"{indexed(fold(text))} {more}"
@@ -83,7 +81,10 @@ def parts(text: str, size: int = 1 << 18) -> Iterator[str]:
     start = 0
     while start < len(text):
         blank = _BLANK.search(text, start + size)
-        end = blank.end() if blank else len(text)
+        if blank:
+            end = blank.end()
+        else:
+            end = len(text)
         yield text[start:end]
         start = end
 
@@ -95,7 +96,10 @@ def is_cjk(word: str) -> bool:
 
 def pairs(word: str) -> list[str]:
     """A run in overlapping pairs of what a reader takes for a character; any other word as it is."""
-    characters = units(word) if is_run(word) else [word]
+    if is_run(word):
+        characters = units(word)
+    else:
+        characters = [word]
     if len(characters) < 3:
         return [word]
     return list(map("".join, pairwise(characters)))
@@ -106,14 +110,14 @@ def words(text: str) -> list[str]:
     letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
     returned."""
     latin, cjk = _stop_words()
-    found: list[str] = []
-    every = tokens(text)
-    for word in every:
+    words_found: list[str] = []
+    all_tokens = tokens(text)
+    for word in all_tokens:
         if is_cjk(word):
-            found += filter(None, cjk.split(word))
+            words_found += filter(None, cjk.split(word))
         elif word not in latin and (len(word) > 1 or not word.isalpha()):
-            found.append(word)
-    return list(dict.fromkeys(found or every))
+            words_found.append(word)
+    return list(dict.fromkeys(words_found or all_tokens))
 
 
 def stop_words() -> frozenset[str]:
@@ -124,7 +128,7 @@ def stop_words() -> frozenset[str]:
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
-    found: list[Passage] = []
+    passages_found: list[Passage] = []
     heading = ""
     passage_heading = ""
     begin = 0
@@ -134,7 +138,7 @@ def passages(text: str) -> list[Passage]:
         new = _HEADING.match(block) if block.startswith("#") else None
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
-            found.append(Passage(begin, block_start, passage_heading))
+            passages_found.append(Passage(begin, block_start, passage_heading))
             begin = block_start
             size = 0.0
         if new:
@@ -144,13 +148,13 @@ def passages(text: str) -> list[Passage]:
             passage_heading = heading
         size += weight
     if size:
-        found.append(Passage(begin, len(text), passage_heading))
-    return found
+        passages_found.append(Passage(begin, len(text), passage_heading))
+    return passages_found
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
     """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
-    found: list[tuple[int, int]] = []
+    blocks: list[tuple[int, int]] = []
     position = 0
     if len(text) <= _DETAILED:
         detailed = len(text)
@@ -163,16 +167,16 @@ def _blocks(text: str) -> list[tuple[int, int]]:
                 end - position > PASSAGE_WORDS * 2
                 and word_count(text[position:end]) > PASSAGE_WORDS * 1.5
             ):
-                found.extend(_pieces(text, position, end))
+                blocks.extend(_pieces(text, position, end))
             else:
-                found.append((position, end))
+                blocks.append((position, end))
         position = end
     while position < len(text):
         end = _blank_after(text, position + _TAIL)
         if not text[position:end].isspace():
-            found.append((position, end))
+            blocks.append((position, end))
         position = end
-    return found
+    return blocks
 
 
 def _blank_after(text: str, at: int) -> int:
@@ -185,27 +189,27 @@ def _blank_after(text: str, at: int) -> int:
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """A long paragraph cut at line ends, else at sentence ends or blanks, else anywhere."""
-    found = []
+    found_pieces = []
     while start < end:
         reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
         if reach == end:
-            found.append((start, end))
+            found_pieces.append((start, end))
             break
         # The last line before `reach`, if it is near, is looked for from where no blank goes on.
         at = reach - 100
         while at < reach and (text[at].isspace() or text[at - 1].isspace()):
             at += 1
         ends = (match.end() for match in _SENTENCE_END.finditer(text, at, reach))
-        line = max((each for each in ends if text[each - 1] == "\n"), default=-1)
+        line = max((this_end for this_end in ends if text[this_end - 1] == "\n"), default=-1)
         if line > start + 300:
             reach = line
         else:
             cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
             lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
             reach = (lines or cuts or [reach])[-1]
-        found.append((start, reach))
+        found_pieces.append((start, reach))
         start = reach
-    return found
+    return found_pieces
 
 
 def word_count(block: str) -> float:
@@ -213,7 +217,10 @@ def word_count(block: str) -> float:
     character being two thirds of a word."""
     words = float(len(block.split()))
     least = len(block) / 12
-    size = words if words > least else least
+    if words > least:
+        size = words
+    else:
+        size = least
     if not block.isascii():
         size = max(size, sum(map(len, runs().findall(beyond_ascii(block)))) / 1.5)
     return size
@@ -222,7 +229,9 @@ def word_count(block: str) -> float:
 @cache
 def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
     text = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8")
-    every = [w for line in text.splitlines() if not line.startswith("#") for w in line.split()]
-    latin = frozenset(word for word in every if not is_cjk(word))
-    cjk = sorted((word for word in every if is_cjk(word)), key=len, reverse=True)
+    every_stop_words = [
+        w for line in text.splitlines() if not line.startswith("#") for w in line.split()
+    ]
+    latin = frozenset(word for word in every_stop_words if not is_cjk(word))
+    cjk = sorted((word for word in every_stop_words if is_cjk(word)), key=len, reverse=True)
     return latin, re.compile("|".join(cjk))

@@ -62,7 +62,7 @@ def sqlite_value(value: Any) -> Any:
     if isinstance(value, str):
         return sqlite_text(value)
     if isinstance(value, dict):
-        return {sqlite_value(name): sqlite_value(one) for name, one in value.items()}
+        return {sqlite_value(name): sqlite_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(sqlite_value, value))
     if is_dataclass(value) and not isinstance(value, type):
@@ -86,7 +86,9 @@ def unescaped(text: str) -> str:
 
     def character(found: re.Match[str]) -> str:
         meant = found[0].encode("ascii").decode("unicode_escape")
-        return meant if flat(meant) == found[0] else found[0]
+        if flat(meant) == found[0]:
+            return meant
+        return found[0]
 
     return re.sub(_ESCAPED, character, text)
 
@@ -129,7 +131,7 @@ def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
         return text
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return re.sub(_KEPT_OR_UNSEEN, lambda found: escaped(found[1]) if found[1] else found[0], text)
+    return re.sub(_KEPT_OR_UNSEEN, lambda match: escaped(match[1]) if match[1] else match[0], text)
 
 
 def flat(text: str) -> str:

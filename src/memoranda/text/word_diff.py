@@ -14,8 +14,8 @@ NEW = "+"
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 # Beyond that the comparison takes long, and nobody reads it
 _LONGEST = 200_000
+# Lines less alike are shown as an old and a new one.
 _ALIKE = 0.3
-"""Lines less alike are shown as an old and a new one."""
 
 
 class Part(NamedTuple):
@@ -36,7 +36,7 @@ def changed_lines(before: str, after: str) -> Iterator[list[Part]]:
 
 
 def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[Part]]:
-    """The parts of lines that stand in one place: word by word where a line became another one."""
+    """The parts of lines that are in one place: word by word where a line became another one."""
     if len(old_lines) != len(new_lines):
         yield from ([Part(OLD, line)] for line in old_lines)
         yield from ([Part(NEW, line)] for line in new_lines)

@@ -20,16 +20,17 @@ _CJK = (
     "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff\uff66-\uffdc"
     "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
 )
+# Thai, Lao, Burmese and Khmer: letters with marks above, below and around them.
 _SYLLABIC = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec6\u0ec8-\u0ece\u0edc-\u0edf"
     "\u1000-\u103f\u1050-\u109f\u1780-\u17d3\u17d7\u17dc\u17dd\ua9e0-\ua9fe\uaa60-\uaa7f"
 )
-"""Thai, Lao, Burmese and Khmer: letters with marks above, below and around them."""
 _SYLLABLE_MARKS = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059"
     "\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d"
     "\u17b4-\u17d3\u17dd"
 )
+# Vowel signs and other marks of scripts that stand between blanks; Python counts none as a letter.
 _WORD_MARKS = (
     "\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u0900-\u0963\u0971-\u0df3\u0f18-\u0f19"
     "\u0f71-\u0f84\u0f86-\u0f87\u0f8d-\u0fbc\u135d-\u135f\u1712-\u1734\u180b-\u180d\u18a9"
@@ -38,15 +39,14 @@ _WORD_MARKS = (
     "\uaa29-\uaa36\uaa43-\uaa4d\uaab0-\uaac1\uaaeb-\uaaf6\uabe3-\uabed\U00011000-\U00011a99"
     "\U0001e8d0-\U0001e8d6\U0001e944-\U0001e94a"
 )
-"""Vowel signs and other marks of scripts that stand between blanks; Python counts none as a letter."""
 _CURRENCY = "$\xa2-\xa5\u058f\u060b\u09f2\u09f3\u0af1\u0e3f\u20a0-\u20cf"
 _PICTURES = "\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001fbff"
 _SIGNS = _CURRENCY + _PICTURES
 
 _LETTER = rf"[^\W_{_CJK}{_SYLLABIC}]"
 _WORD = rf"{_LETTER}(?:{_LETTER}+|[{_WORD_MARKS}]+)*"
+# Also with a version behind: `c++20`, `c#12`.
 _SIGNED = r"(?:[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))|[a-z]#(?=\d))"
-"""Also with a version behind: `c++20`, `c#12`."""
 _DOTTED = r"(?:(?<=[\s(\"'`])|^)\.[a-z][a-z0-9]*"
 
 _FIRST_SIGN = 0xF0000
@@ -131,12 +131,12 @@ _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for co
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
 _JOINTS = re.compile(r"[\W_]+")
+# Signs around a word that are no part of any.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
-"""Signs around a word that are no part of any."""
 
 
 class Compound(NamedTuple):
-    """How a compound is found besides as it is written: in one word, and by its parts."""
+    """How a compound is found, other than as it is written: in one word, and by its parts."""
 
     joined: str = ""
     parts: str = ""
@@ -192,8 +192,10 @@ def _parts(word: str) -> list[str]:
 def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
     words = _compound().findall(text)
-    found = [compound(word) for word in words if not (word.isdigit() or _is_one_part(word))]
-    return [form for form in found if form.joined or form.parts]
+    compounds_found = [
+        compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
+    ]
+    return [form for form in compounds_found if form.joined or form.parts]
 
 
 def _is_one_part(word: str) -> bool:
@@ -202,7 +204,7 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A piece of text between blanks -> what it is found by besides its words."""
+    """A piece of text between blanks -> what it is found by, other than its words."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_KNOWN:
@@ -210,29 +212,29 @@ class _Extras(dict[str, tuple[str, ...]]):
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
         is_plain = not word or _is_one_part(word)
-        self[piece] = found = () if is_plain else _extras_of(piece)
-        return found
+        self[piece] = piece_extras = () if is_plain else _extras_of(piece)
+        return piece_extras
 
 
 _EXTRAS = _Extras()
 
 
 def extras(text: str) -> str:
-    """What the words of `text` are found by besides as they are written, in index form."""
-    found = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
-    return " ".join(dict.fromkeys(found))
+    """What the words of `text` are found by, other than as they are written, in index form."""
+    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
+    return " ".join(dict.fromkeys(all_extras))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
-    found = [indexed(form) for pair in compounds(piece) for form in pair if form]
-    found += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
-    return tuple(found)
+    extra_words = [indexed(form) for pair in compounds(piece) for form in pair if form]
+    extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
+    return tuple(extra_words)
 
 
 def indexed(folded: str) -> str:
     """Folded text as the full-text tables hold it: runs as pairs, signs as characters of words.
 
-    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character by itself.
+    `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character on its own.
     """
     text = folded
     if ("+" in text or "#" in text) and _has_sign_behind_letter(text):
@@ -266,11 +268,11 @@ def without_signs(word: str) -> str:
 
 def phrase_of(folded: str) -> tuple[str, bool]:
     """Folded text as a phrase to look for, empty when it holds no word; and whether its last word
-    is to be a prefix: the one character of a run, which begins a pair in the note."""
+    should be a prefix: the one character of a run, which begins a pair in the note."""
     words = one_word().findall(folded)
     if not words:
         return "", False
-    # Behind other words `.net` stands in the index without its sign.
+    # Behind other words `.net` is in the index without its sign.
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 
@@ -287,7 +289,9 @@ def _sign_match(match: re.Match[str]) -> str:
     if not word[0].isalpha():
         return f" {_sign_word(word)} "
     is_followed = match.string[match.end() : match.end() + 1].isalnum()
-    return f"{_sign_word(word)} " if is_followed else _sign_word(word)
+    if is_followed:
+        return f"{_sign_word(word)} "
+    return _sign_word(word)
 
 
 def _sign_word(word: str) -> str:

@@ -29,13 +29,13 @@ _FOLDERS = (
     ("gemini", ".gemini", "memory/**/*.md"),
     ("copilot", ".copilot", "memories/**/*.md"),
 )
+# Files of instructions: what is under a heading about memories is one.
 _FILES = (
     ("codex", ".codex/AGENTS.md"),
     ("gemini", ".gemini/GEMINI.md"),
     ("copilot", ".copilot/copilot-instructions.md"),
     ("copilot", ".github/copilot-instructions.md"),
 )
-"""Files of instructions: what stands under a heading about memories is one."""
 
 
 def _moment(value: Any) -> datetime | None:
@@ -46,7 +46,9 @@ def _moment(value: Any) -> datetime | None:
         moment = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo:
+        return moment
+    return moment.replace(tzinfo=UTC)
 
 
 def _read(file: Path) -> str | tuple[str, str]:
@@ -112,7 +114,10 @@ def _rows(text: str) -> Iterator[dict[str, Any]]:
     for value in values:
         if isinstance(value, dict):
             inner = value.get("data", value.get("memories"))
-            value = inner if isinstance(inner, list) else [value]
+            if isinstance(inner, list):
+                value = inner
+            else:
+                value = [value]
         yield from (row for row in value or () if isinstance(row, dict))
 
 
@@ -125,7 +130,10 @@ def _json(line: str) -> Any:
 
 def deja_vu(path: Path) -> Found:
     """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
-    file = path / "notes.jsonl" if path.is_dir() else path
+    if path.is_dir():
+        file = path / "notes.jsonl"
+    else:
+        file = path
     text = _read(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")
@@ -178,7 +186,7 @@ def agent_files(path: Path) -> Found:
 
 
 def _instructions(agent: str, file: Path, name: str) -> Found:
-    """The items that stand in a file of instructions under a heading about memories."""
+    """The items that are in a file of instructions under a heading about memories."""
     text = _read(file)
     if isinstance(text, tuple):
         yield text

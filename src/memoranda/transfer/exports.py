@@ -44,18 +44,18 @@ _CATEGORIES = {
     "skill": "skills",
 }
 _NEWER_HERE = "another text is there"
+# What ChatGPT is told of its user in a conversation, and the category of it.
 _CONTEXTS = {
     "model_set_context": "knowledge",
     "user_profile": "people",
     "user_instructions": "preferences",
 }
-"""What ChatGPT is told of its user in a conversation, and the category of it."""
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
+# Marks of ChatGPT where it cites something; the archives of Claude's export.
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")
-"""Marks of ChatGPT where it cites something; the archives of Claude's export."""
 
 
 Turn = tuple[str, datetime | None, str]
@@ -80,7 +80,10 @@ class Exported:
     def label(self, source: str) -> str:
         """What the person knows it by."""
         title = " ".join(self.text.split())[:60]
-        label = f"{source} {self.ref} ({title})" if title else f"{source} {self.ref}"
+        if title:
+            label = f"{source} {self.ref} ({title})"
+        else:
+            label = f"{source} {self.ref}"
         return label.encode("utf-8", "backslashreplace").decode()
 
     def begun(self) -> datetime | None:
@@ -95,7 +98,7 @@ class Exported:
 
     def age(self) -> tuple[datetime, int]:
         """What is larger for the newer of two copies; without times, for the longer one."""
-        length = len(self.text) + sum(len(said) for _, _, said in self.turns)
+        length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
 
@@ -119,31 +122,31 @@ def plan_export(
     exchange = Exchange(memory)
 
     def act(items: Sequence[MoveAction]) -> None:
-        records = [each.what for each in items if isinstance(each.what, Record)]
+        records = [this_item.what for this_item in items if isinstance(this_item.what, Record)]
         if records:
             exchange.put(records)
-        notes = [each.what for each in items if not isinstance(each.what, Record)]
+        notes = [this_item.what for this_item in items if not isinstance(this_item.what, Record)]
         if notes:
             over = {path: old for path, _, old in notes if old is not None}
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
 
     plan = MovePlan(act)
-    found = _newest_copies(kind, (reader or READERS[kind])(path), plan)
-    records = [_record(kind, item, memory.clock()) for item in found if not item.turns]
-    known = exchange.known(record.id for record in records)
+    newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
+    records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
+    known_records = exchange.known(record.id for record in records)
     for record in records:
-        there = known.get(record.id)
-        what = f"memory {' '.join(record.content.split())[:60]}"
-        if there is None:
-            plan.items.append(MoveAction(IMPORT, what, len(record.content), record))
-        elif there[1] == record.content:
+        existing = known_records.get(record.id)
+        item_named = f"memory {' '.join(record.content.split())[:60]}"
+        if existing is None:
+            plan.items.append(MoveAction(IMPORT, item_named, len(record.content), record))
+        elif existing[1] == record.content:
             plan.unchanged += 1
-        elif record.updated > parse_stamp(there[0].updated or there[0].changed):
-            plan.items.append(MoveAction(UPDATE, what, len(record.content), record))
+        elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
+            plan.items.append(MoveAction(UPDATE, item_named, len(record.content), record))
         else:
-            plan.skipped.append((what, _NEWER_HERE))
+            plan.skipped.append((item_named, _NEWER_HERE))
     there_already = _conversations(exchange, name, kind)
-    for item in found:
+    for item in newest:
         if item.turns:
             _plan_note(plan, exchange, name, kind, item, there_already)
     return plan
@@ -165,7 +168,10 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
         elif before != item:
             is_newer = item.age() > before.age()
             newest[item.ref] = item if is_newer else before
-            older = before if is_newer else item
+            if is_newer:
+                older = before
+            else:
+                older = item
             plan.skipped.append((older.label(kind), "the export holds a newer copy of it"))
     return list(newest.values())
 
@@ -214,7 +220,10 @@ def _plan_note(
     """
     created = item.begun()
     changed = item.changed()
-    day = created.date().isoformat() if created else "undated"
+    if created:
+        day = created.date().isoformat()
+    else:
+        day = "undated"
     digest = sha256(item.ref.encode("utf-8", "replace")).hexdigest()[:8]
     path = there_already.get(digest) or f"{kind}/{file_name(f'{day} {digest}')}"
     keys = {"source": kind, SOURCE_REF: f"{kind}:{item.ref}"}
@@ -231,21 +240,24 @@ def _plan_note(
     )
     data = note.encode("utf-8", "replace")
     name = f"{project}/{path}"
-    shown = f"{name} ({item.text})"
-    there = exchange.file(project, path)
-    if there is None:
-        plan.items.append(MoveAction(IMPORT, shown, len(data), (path, data, None)))
-    elif there.data == data:
+    label = f"{name} ({item.text})"
+    existing = exchange.file(project, path)
+    if existing is None:
+        plan.items.append(MoveAction(IMPORT, label, len(data), (path, data, None)))
+    elif existing.data == data:
         plan.unchanged += 1
-    elif changed is not None and changed > _updated(there):
-        plan.items.append(MoveAction(UPDATE, shown, len(data), (path, data, there)))
+    elif changed is not None and changed > _updated(existing):
+        plan.items.append(MoveAction(UPDATE, label, len(data), (path, data, existing)))
     else:
-        plan.skipped.append((shown, _NEWER_HERE))
+        plan.skipped.append((label, _NEWER_HERE))
 
 
 def _turn_text(turn: Turn) -> str:
     who, when, text = turn
-    moment = f", {stamp(when)[:16]}Z" if when else ""
+    if when:
+        moment = f", {stamp(when)[:16]}Z"
+    else:
+        moment = ""
     return f"## {who}{moment}\n\n{text.strip()}\n"
 
 
@@ -262,12 +274,12 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of the files whose names match, in a folder, a zip and the zips an export
     comes in parts as; or of the one file `path`. Raises WrongStore."""
     if path.is_dir():
-        for each in sorted(path.rglob("*")):
-            if each.is_file() and not each.is_symlink():
-                if re.fullmatch(pattern, each.name):
-                    yield str(each.relative_to(path)), read_bytes(each)
-                elif _PART.fullmatch(each.name):
-                    yield from _zipped(each, pattern)
+        for path_found in sorted(path.rglob("*")):
+            if path_found.is_file() and not path_found.is_symlink():
+                if re.fullmatch(pattern, path_found.name):
+                    yield str(path_found.relative_to(path)), read_bytes(path_found)
+                elif _PART.fullmatch(path_found.name):
+                    yield from _zipped(path_found, pattern)
     elif zipfile.is_zipfile(path):
         yield from _zipped(path, pattern)
     else:
@@ -312,7 +324,7 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
             value,
         )
     yield from (
-        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+        row for row in (value if isinstance(value, list) else [value]) if isinstance(row, dict)
     )
 
 
@@ -399,7 +411,10 @@ def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     about = message.get("metadata")
     text = _parts(content)
     to = message.get("recipient")
-    role = author.get("role") if isinstance(author, dict) else None
+    if isinstance(author, dict):
+        role = author.get("role")
+    else:
+        role = None
     is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
     speaker = _SPEAKERS.get(str(role), "")
     if is_hidden or to not in (None, "all") or not text.strip():
@@ -426,7 +441,10 @@ class _Talk(NamedTuple):
         for message in self.messages:
             lines = [line.strip() for line in message.text.split("\n") if line.strip()]
             for number, line in enumerate(lines if message.to == "bio" else ()):
-                ref = f"{message.id}.{number}" if number else message.id
+                if number:
+                    ref = f"{message.id}.{number}"
+                else:
+                    ref = message.id
                 yield Exported(ref, line, message.when or self.conversation.changed())
 
     def whole(self) -> Exported | tuple[str, str]:
@@ -437,7 +455,7 @@ class _Talk(NamedTuple):
 
 
 def _talk(row: Mapping[str, Any]) -> _Talk | None:
-    """The conversation in a row of the export, None when the row is none."""
+    """The conversation in a row of the export, or None if the row is not one."""
     ref = str(row.get("conversation_id") or row.get("id") or "")
     mapping = row.get("mapping")
     if not ref or not isinstance(mapping, dict):
@@ -470,7 +488,10 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
     names = list(nodes)
     if parents:
         is_named = isinstance(last, str) and last in nodes
-        end = last if is_named else _newest_leaf(nodes, parents)
+        if is_named:
+            end = last
+        else:
+            end = _newest_leaf(nodes, parents)
         names = _way_to(end, parents)
     messages = [(name, nodes[name].get("message")) for name in names]
     return [
@@ -502,7 +523,10 @@ def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]
 
     def age(position: int) -> tuple[datetime, int]:
         message = nodes[leaves[position]].get("message")
-        when = _time(message.get("create_time")) if isinstance(message, dict) else None
+        if isinstance(message, dict):
+            when = _time(message.get("create_time"))
+        else:
+            when = None
         return when or EPOCH, position
 
     return leaves[max(range(len(leaves)), key=age)]
@@ -519,7 +543,7 @@ def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def _parts(content: Any) -> str:
-    """The text of a message; of a part that is none, its kind."""
+    """The text of a message; of a part that is not one, its kind."""
     if not isinstance(content, dict):
         if isinstance(content, str):
             return content
@@ -527,14 +551,14 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    shown = []
-    for each in filter(None, parts):
+    texts_shown = []
+    for part in filter(None, parts):
         # What was spoken has a text
-        if isinstance(each, dict):
-            shown.append(str(each.get("text") or f"[{each.get('content_type', 'part')}]"))
+        if isinstance(part, dict):
+            texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:
-            shown.append(each if isinstance(each, str) else "[part]")
-    return _CITED.sub("", "\n".join(shown))
+            texts_shown.append(part if isinstance(part, str) else "[part]")
+    return _CITED.sub("", "\n".join(texts_shown))
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"
@@ -572,21 +596,27 @@ def _claude_memories(row: Mapping[str, Any]) -> Iterator[Exported]:
 
 
 def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
-    """The conversation in a row, None when the row is none."""
+    """The conversation in a row, or None if the row is not one."""
     messages = row.get("chat_messages")
     if not isinstance(messages, list) or not row.get("uuid"):
         return None
     turns: list[Turn] = []
     for message in messages:
-        text = _claude_text(message) if isinstance(message, dict) else ""
+        if isinstance(message, dict):
+            text = _claude_text(message)
+        else:
+            text = ""
         if text.strip():
-            speaker = "You" if message.get("sender") == "human" else "Claude"
+            if message.get("sender") == "human":
+                speaker = "You"
+            else:
+                speaker = "Claude"
             turns.append((speaker, _time(message.get("created_at")), text))
     return _claude_item(row, turns, "conversation")
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
-    """The project in a row, its instructions and documents as turns; None when the row is none."""
+    """The project in a row, its instructions and documents as turns, or None if the row is not one."""
     docs = row.get("docs")
     if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
         return None
@@ -630,10 +660,10 @@ def _claude_text(message: Mapping[str, Any]) -> str:
     else:
         parts = []
     attached = message.get("attachments")
-    for each in attached if isinstance(attached, list) else ():
-        if isinstance(each, dict) and each.get("extracted_content"):
+    for attachment in attached if isinstance(attached, list) else ():
+        if isinstance(attachment, dict) and attachment.get("extracted_content"):
             parts.append(
-                f"Attachment {each.get('file_name') or ''}:\n\n{each['extracted_content']}"
+                f"Attachment {attachment.get('file_name') or ''}:\n\n{attachment['extracted_content']}"
             )
     return "\n\n".join(parts)
 
@@ -651,15 +681,15 @@ def _mem0(path: Path) -> Found:
 
 
 def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
-    """The memory in a row, or why it is left out. None for users, apps and the like, which stand in
+    """The memory in a row, or why it is left out. None for users, apps and the like, which are in
     the same file."""
     text = row.get("memory") or row.get("content") or row.get("text")
     ref = row.get("id")
     if not row.keys() & {"memory", "content", "text"}:
         return None
     if not isinstance(text, str) or ref is None:
-        shown = ref or " ".join(str(text or "").split())[:60]
-        return f"mem0 {shown}", "it has no id or no text"
+        label = ref or " ".join(str(text or "").split())[:60]
+        return f"mem0 {label}", "it has no id or no text"
     if row.get("state") == "deleted" or row.get("deleted_at"):
         return f"mem0 {ref}", "it was deleted there"
     created = _time(row.get("created_at"))
@@ -669,7 +699,10 @@ def _mem0_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str] | None:
 
 def _mcp_memory_service(path: Path) -> Found:
     """The database of mcp-memory-service (sqlite_vec.db), or its export as JSON."""
-    place = path / "sqlite_vec.db" if path.is_dir() else path
+    if path.is_dir():
+        place = path / "sqlite_vec.db"
+    else:
+        place = path
     rows = _table(place, "memories", "content_hash")
     if rows is None:
         rows = [row for _, row in _objects(place, "")]
@@ -682,8 +715,8 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
-        shown = ref or " ".join(str(text or "").split())[:60]
-        return f"mcp-memory-service {shown}", "it has no id or no content"
+        label = ref or " ".join(str(text or "").split())[:60]
+        return f"mcp-memory-service {label}", "it has no id or no content"
     if row.get("deleted_at"):
         return f"mcp-memory-service {ref}", "it was deleted there"
     created = _time(row.get("created_at")) or _time(row.get("created_at_iso"))
@@ -694,14 +727,16 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
 
 def _claude_mem(path: Path) -> Found:
     """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
-    place = path / "claude-mem.db" if path.is_dir() else path
+    if path.is_dir():
+        place = path / "claude-mem.db"
+    else:
+        place = path
     rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
     # What its own script exports
     if rows is None:
-        found = _json(place.name, read_bytes(place))
+        data = _json(place.name, read_bytes(place))
         parts: Iterable[Any] = (
-            found.get(key) if isinstance(found, dict) else []
-            for key in ("observations", "summaries")
+            data.get(key) if isinstance(data, dict) else [] for key in ("observations", "summaries")
         )
         rows, summaries = ([*_rows(part)] for part in parts)
     if not rows:
@@ -721,16 +756,16 @@ def _claude_mem(path: Path) -> Found:
 
 
 def _observed(
-    what: str, each: Mapping[str, Any], lines: Sequence[Any]
+    noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
 ) -> Exported | tuple[str, str]:
-    if each.get("id") is None:
-        return f"claude-mem {what}", "it has no id"
-    tags = [what, *filter(None, (each.get("project"),)), *_tags(each.get("concepts"))]
+    if observation.get("id") is None:
+        return f"claude-mem {noun}", "it has no id"
+    tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]
     text = "\n".join(str(line).strip() for line in lines if line and str(line).strip())
-    moment = _time(each.get("created_at_epoch")) or _time(each.get("created_at"))
-    category = _CATEGORIES.get(str(each.get("type")).lower(), "knowledge")
+    moment = _time(observation.get("created_at_epoch")) or _time(observation.get("created_at"))
+    category = _CATEGORIES.get(str(observation.get("type")).lower(), "knowledge")
     return Exported(
-        f"{what}:{each['id']}", text, moment, tags=tuple(map(str, tags)), category=category
+        f"{noun}:{observation['id']}", text, moment, tags=tuple(map(str, tags)), category=category
     )
 
 
@@ -739,14 +774,20 @@ def _tags(value: Any) -> tuple[str, ...]:
     items = unpacked(value)
     if isinstance(items, str):
         items = items.split(",")
-    tags = [str(item).strip() for item in items] if isinstance(items, list) else []
+    if isinstance(items, list):
+        tags = [str(item).strip() for item in items]
+    else:
+        tags = []
     return tuple(tag for tag in tags if tag and tag != "None")
 
 
 def _listed(value: Any) -> list[str]:
     """A list that a database holds as JSON."""
     try:
-        items = json.loads(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            items = json.loads(value)
+        else:
+            items = value
     except ValueError:
         return [value]
     if isinstance(items, list):
@@ -755,7 +796,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
-    """The rows of a table of an SQLite database that have `key`, None for a file that is none.
+    """The rows of a table of an SQLite database that have `key`, None for a file that is not one.
     Raises WrongStore.
     """
     try:

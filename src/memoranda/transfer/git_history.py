@@ -41,7 +41,7 @@ Op = tuple[str, str, str]
 @dataclass(slots=True)
 class _Commits:
     """What the branch holds at `head`: name → SHA-256, as of the change numbered so. `began_anew`:
-    older commits, which `head` does not lead to, are to be removed."""
+    older commits, which `head` does not lead to, have to be removed."""
 
     head: str
     change: int
@@ -125,7 +125,7 @@ class GitHistory:
         after_erase: str | None,
     ) -> list[str]:
         """Commit `changes`, those since `change`, and then what else differs from `files` (name →
-        SHA-256), which the folder holds, but for what changes made `later` touched. Returns what to
+        SHA-256), which the folder holds, except what changes made `later` touched. Returns what to
         tell the owner. Raises InvalidInput after something was erased, unless `after_erase` says
         what to do (see `Mirror.run`)."""
         before = self._commits
@@ -150,9 +150,15 @@ class GitHistory:
             before,
         )
         try:
-            last = changes[-1].number if changes else self.change
+            if changes:
+                last = changes[-1].number
+            else:
+                last = self.change
             if before is None:
-                when = parse_stamp(changes[0].time) if changes else now
+                if changes:
+                    when = parse_stamp(changes[0].time)
+                else:
+                    when = now
                 begin = [("put", name, digest) for name, digest in sorted(replay.first().items())]
                 if began_anew:
                     subject = "Begin anew without what was erased"
@@ -185,7 +191,7 @@ class GitHistory:
         return notices
 
     def _copies_elsewhere(self) -> list[str]:
-        """What may still hold what was erased, once the commits are made anew."""
+        """What may still hold what was erased, once the commits are rewritten."""
         found = [
             part
             for part in self._ask("for-each-ref", "--format=%(refname)").split()
@@ -305,7 +311,7 @@ class _Replay:
         return ops
 
     def first(self) -> dict[str, str]:
-        """What the mirror held before the first change, as far as the journal tells: name →
+        """What the mirror held before the first change, so far as the journal tells: name →
         SHA-256.
         """
         tree = {name: digest for name, digest in self._files.items() if name not in self._graphs}
@@ -342,9 +348,15 @@ class _Stream:
         self._command = command
         self._environment = environment
         self._text = text
-        self._from = before.head if before else ""
+        if before:
+            self._from = before.head
+        else:
+            self._from = ""
         self._process: subprocess.Popen[bytes] | None = None
-        self.tree = dict(before.files) if before else {}
+        if before:
+            self.tree = dict(before.files)
+        else:
+            self.tree = {}
         self.count = 0
 
     def commit(

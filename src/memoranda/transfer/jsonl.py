@@ -68,12 +68,12 @@ class ParsedRecord:
     fields: frozenset[str]
     values: dict[str, Any]
 
-    def over(self, there: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `there`. A line with its time is a whole
+    def over(self, existing: Record, now: datetime) -> Record:
+        """The record with what the line lacks as it is `existing`. A line with its time is a whole
         record; without one, further keys add to those there, and a change of the content is of
         now."""
         lacking = {
-            name: getattr(there, name)
+            name: getattr(existing, name)
             for name in Record.__slots__
             if name not in self.fields | {"further"}
         }
@@ -84,41 +84,41 @@ class ParsedRecord:
                 lacking.pop("expires", None)
         if "updated" in self.fields:
             return replace(self.record, **lacking)
-        made = replace(self.record, **lacking, further=there.further | self.record.further)
-        if made != there:
-            made = replace(made, updated=now)
-        if made.content != there.content and "version" not in self.fields:
-            made = replace(made, version=there.version + 1)
-        return made
+        record = replace(self.record, **lacking, further=existing.further | self.record.further)
+        if record != existing:
+            record = replace(record, updated=now)
+        if record.content != existing.content and "version" not in self.fields:
+            record = replace(record, version=existing.version + 1)
+        return record
 
 
-def row(memory: MemorySession, each: Note | NoteInfo, content: str) -> dict[str, Any]:
-    """The keys of an exported record in their order; unknown header keys stand in `extra`."""
-    shown = documents.note(memory, each, content)
-    del shown["path"]
+def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str, Any]:
+    """The keys of an exported record in their order; unknown header keys are in `extra`."""
+    document = documents.note(memory, note, content)
+    del document["path"]
     # What the reader's own rules see counts there
-    shown.pop("suspicious", None)
-    shown["source"] = shown["source"] or MANUAL
-    extra = {key: value for key, value in _further_keys(each.header).items() if key not in FURTHER}
+    document.pop("suspicious", None)
+    document["source"] = document["source"] or MANUAL
+    extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}
     if extra:
-        return {**shown, "extra": extra}
-    return shown
+        return {**document, "extra": extra}
+    return document
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header keys besides those of every memory; without the phase as older programs called it."""
+    """The header keys in addition to those of every memory; without the phase as older programs called it."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
     if keys.get("type") in OLD_PHASES:
         del keys["type"]
     return keys
 
 
-def compared(shown: dict[str, Any]) -> dict[str, Any]:
+def compared(document: dict[str, Any]) -> dict[str, Any]:
     """What two equal records agree in, of a line or an exported row. How often they were read is no
     part of it.
     """
     return {
-        key: value for key, value in shown.items() if key not in ("access_count", "content_hash")
+        key: value for key, value in document.items() if key not in ("access_count", "content_hash")
     }
 
 
@@ -139,11 +139,17 @@ def read(
     scope = values.get("scope") or GLOBAL
     if isinstance(scope, str):
         scope = scope.lower()
-    old_type = values.get("type") if isinstance(values.get("type"), str) else None
+    if isinstance(values.get("type"), str):
+        old_type = values.get("type")
+    else:
+        old_type = None
     has_old_phase = old_type in OLD_PHASES
     phase = values.get("phase") or OLD_PHASES.get(old_type or "")
     if not phase:
-        phase = INBOX if category == INBOX else ORGANIZED
+        if category == INBOX:
+            phase = INBOX
+        else:
+            phase = ORGANIZED
     _check_words(category, phase, scope, sees)
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
@@ -224,17 +230,17 @@ def _check_unicode(record: Record) -> None:
 
 
 def _check_shape(value: Any) -> None:
-    """Raise InvalidInput for more than a header can hold that is to be read again."""
+    """Raise InvalidInput for more than a header can hold that will be read again."""
     level = [value]
     count = 0
     for _ in range(_DEEPEST):
         inner: list[Any] = []
-        for each in level:
+        for item in level:
             inner += (
-                each.values()
-                if isinstance(each, dict)
-                else each
-                if isinstance(each, (list, tuple))
+                item.values()
+                if isinstance(item, dict)
+                else item
+                if isinstance(item, (list, tuple))
                 else ()
             )
         count += len(inner)
@@ -246,10 +252,10 @@ def _check_shape(value: Any) -> None:
     raise InvalidInput("it is nested too deeply")
 
 
+# The keys of a line and the fields of Record they fill.
 _NAMES = {
     key: key.removesuffix("_at") for key in ("content", *MEMORY_KEYS) if key != "content_hash"
 }
-"""The keys of a line and the fields of Record they fill."""
 
 
 def _values(data: bytes) -> dict[str, Any]:
@@ -307,9 +313,9 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
         value = value.split(",")
     else:
         value = value
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{key} must be a list of texts")
-    return list(dict.fromkeys(text for each in value if (text := each.strip())))
+    return list(dict.fromkeys(text for item in value if (text := item.strip())))
 
 
 def _number(values: dict[str, Any], key: str, least: int) -> int:
@@ -332,9 +338,11 @@ def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
         left_out = _FIXED | {"extra", "type"}
     else:
         left_out = _FIXED | {"extra"}
-    others = {key: value for key, value in values.items() if key not in left_out} | (extra or {})
-    known = {key: others[key] for key in FURTHER if others.get(key) is not None}
-    return known | {key: value for key, value in others.items() if key not in FURTHER}
+    other_keys = {key: value for key, value in values.items() if key not in left_out} | (
+        extra or {}
+    )
+    known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
+    return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
 
 
 Progress = Callable[[int, int], None]
@@ -366,11 +374,14 @@ def exported(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            found = memory.secrets_in(content)
-            if found:
+            secrets = memory.secrets_in(content)
+            if secrets:
                 if secret is not None:
                     secret()
-                content = redact(content, found) if redacts else content
+                if redacts:
+                    content = redact(content, secrets)
+                else:
+                    content = content
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -472,7 +483,10 @@ class Import:
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
-            data = data.removeprefix(_BOM) if number == 0 else data
+            if number == 0:
+                data = data.removeprefix(_BOM)
+            else:
+                data = data
             if not data.strip():
                 continue
             number += 1
@@ -482,7 +496,7 @@ class Import:
             try:
                 settings = self._memory.settings
                 line = data.rstrip(b"\r\n")
-                given = read(
+                parsed = read(
                     line, now=self._now, ttl=settings.short_term_ttl, sees=self._memory.sees
                 )
             except InvalidInput as error:
@@ -491,14 +505,14 @@ class Import:
             if (
                 len(batch) >= PAGE
                 or size > _PAGE_BYTES
-                or ("id" in given.fields and given.record.id in ids)
+                or ("id" in parsed.fields and parsed.record.id in ids)
             ):
                 yield from self._planned(batch, tally, warn)
                 batch = []
                 ids = set()
                 size = 0
-            batch.append((number, given))
-            ids.add(given.record.id)
+            batch.append((number, parsed))
+            ids.add(parsed.record.id)
             size += len(line)
         yield from self._planned(batch, tally, warn)
 
@@ -512,13 +526,15 @@ class Import:
     def _planned(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
-        ids = [given.record.id for _, given in batch if "id" in given.fields]
-        known = self._exchange.known(ids)
-        gone = self._exchange.survivors(each for each in ids if each not in known)
+        ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
+        known_records = self._exchange.known(ids)
+        survivors = self._exchange.survivors(
+            record_id for record_id in ids if record_id not in known_records
+        )
         actions = []
-        for number, given in batch:
+        for number, parsed in batch:
             try:
-                actions.append(self._action(given, known, gone))
+                actions.append(self._action(parsed, known_records, survivors))
             except InvalidInput as error:
                 self._refuse(BadRecord(number, str(error)), tally, warn)
         yield actions
@@ -529,11 +545,14 @@ class Import:
             setattr(tally, name, getattr(tally, name) + 1)
 
     def _action(
-        self, given: ParsedRecord, known: dict[str, tuple[NoteInfo, str]], gone: dict[str, str]
+        self,
+        parsed: ParsedRecord,
+        known_records: dict[str, tuple[NoteInfo, str]],
+        survivors: dict[str, str],
     ) -> _Action:
-        record = given.record
+        record = parsed.record
         # A content seen once is there from then on
-        if "id" not in given.fields:
+        if "id" not in parsed.fields:
             if self._contents is None:
                 self._contents = self._exchange.contents()
             mark = digest(record.scope, record.content)
@@ -543,28 +562,28 @@ class Import:
         # On a trial run: against an earlier one of the input with its id
         if record.id in self._written:
             moment, text = self._written[record.id]
-            now, own = _state(record)
-            if own == text or now <= moment:
-                return _Action(UNCHANGED if own == text else OLDER, record)
+            now, own_state = _state(record)
+            if own_state == text or now <= moment:
+                return _Action(UNCHANGED if own_state == text else OLDER, record)
             return self._noted(_Action(UPDATE, record))
-        if record.id in known:
-            return self._against(given, *known[record.id])
-        if record.id in gone and {*compared_lines(record.content)} <= {
-            *compared_lines(gone[record.id])
+        if record.id in known_records:
+            return self._against(parsed, *known_records[record.id])
+        if record.id in survivors and {*compared_lines(record.content)} <= {
+            *compared_lines(survivors[record.id])
         }:
             # Merged into another memory, which says all of it
             return _Action(SKIP, record)
         return self._noted(_Action(NEW, record))
 
-    def _against(self, given: ParsedRecord, info: NoteInfo, content: str) -> _Action:
+    def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
         memory = self._memory
         if not memory.sees(info.scope):
             raise InvalidInput(f"the id {info.id} is taken")
         before = compared(row(memory, info, content))
-        if compared(given.values) == before:
-            return _Action(UNCHANGED, given.record, info)
-        there = Record(
+        if compared(parsed.values) == before:
+            return _Action(UNCHANGED, parsed.record, info)
+        existing = Record(
             info.id,
             content,
             info.category or INBOX,
@@ -580,7 +599,7 @@ class Import:
             info.version,
             _further_keys(info.header),
         )
-        record = given.over(there, self._now)
+        record = parsed.over(existing, self._now)
         note = parse_note(
             record.text(),
             project=CATEGORY_PROJECT,
@@ -589,7 +608,7 @@ class Import:
         )
         if compared(row(memory, note, note.content)) == before:
             return _Action(UNCHANGED, record, info)
-        if record.updated <= there.updated:
+        if record.updated <= existing.updated:
             return _Action(OLDER, record, info)
         if info.locked:
             raise InvalidInput(

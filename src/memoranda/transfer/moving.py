@@ -55,8 +55,8 @@ BANK_KINDS = ("global", "projects", "code")
 """The folders of a root of banks, one for each kind."""
 _NO_BANK_ID = "its name cannot be a bank's id"
 EXPIRED = "its time to live is over"
+# Files of the bank server that it makes from the others.
 _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
-"""Files of the bank server that it makes from the others."""
 
 
 class WrongStore(MemorandaError):
@@ -108,19 +108,19 @@ class MovePlan:
         """Do it, each batch as one change. Raises StorageError and the like; the batches before
         stay.
         """
-        for batch in batches(self.items, BATCH, lambda each: each.size, BATCH_BYTES):
+        for batch in batches(self.items, BATCH, lambda item: item.size, BATCH_BYTES):
             self.act(batch)
             self.done += len(batch)
             if progress is not None:
                 progress(self.done, len(self.items))
 
 
-def folder_at(path: Path, what: str) -> Path:
-    """`path` if it is a folder. Raises WrongStore saying that `what` was expected."""
+def folder_at(path: Path, noun: str) -> Path:
+    """`path` if it is a folder. Raises WrongStore saying that `noun` was expected."""
     if path.is_dir():
         return path
     if path.exists():
-        raise WrongStore(f"{path} is a file, not {what}")
+        raise WrongStore(f"{path} is a file, not {noun}")
     raise WrongStore(f"no such folder: {path}")
 
 
@@ -146,17 +146,20 @@ def files_below(
     while waiting:
         folder = waiting.pop()
         try:
-            entries = sorted(os.scandir(root / folder), key=lambda each: each.name)
+            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
         except OSError as error:
             yield SourceFile(f"{folder}/", refused=reason(error))
             continue
         inner = []
-        for each in entries:
-            if not kept(each.name) if kept else each.name.startswith(".") or skipped(each.name):
+        for entry in entries:
+            if not kept(entry.name) if kept else entry.name.startswith(".") or skipped(entry.name):
                 continue
-            path = f"{folder}/{each.name}" if folder else each.name
-            status = each.stat(follow_symlinks=False)
-            if not (is_valid_unicode(each.name) and each.name.isprintable()):
+            if folder:
+                path = f"{folder}/{entry.name}"
+            else:
+                path = entry.name
+            status = entry.stat(follow_symlinks=False)
+            if not (is_valid_unicode(entry.name) and entry.name.isprintable()):
                 yield SourceFile(
                     path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text"
                 )
@@ -166,7 +169,7 @@ def files_below(
                 yield SourceFile(path, status.st_size)
             else:
                 yield SourceFile(
-                    path, refused="it is a link" if each.is_symlink() else "it is no file"
+                    path, refused="it is a link" if entry.is_symlink() else "it is no file"
                 )
         waiting += reversed(inner)
 
@@ -176,10 +179,10 @@ def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
     Raises WrongStore; ProjectNotFound."""
     folder_at(path, "a folder of notes")
     name = memory.project(project).name
-    found = list(files_below(path, SKIPPED_FOLDERS.__contains__))
-    if not any(_is_note(each.path) for each in found):
+    files = list(files_below(path, SKIPPED_FOLDERS.__contains__))
+    if not any(_is_note(file.path) for file in files):
         raise WrongStore(f"{path} holds no notes (*.md)")
-    return _Copying(memory, name).add(path, found)
+    return _Copying(memory, name).add(path, files)
 
 
 def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
@@ -191,13 +194,15 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     # Refuses an agent, from whom some of it is private
     Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-    here = {*built_in, *(project.name for project in memory.projects)}
+    projects_here = {*built_in, *(project.name for project in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
     if (path / OWN).is_dir():
         more = sorted((path / OWN).iterdir())
     else:
         more = []
-    places += [(each.name.replace("%2E", ".", 1), each) for each in more]
+    places += [
+        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder) for plan_or_folder in more
+    ]
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
     for name, folder in places:
@@ -210,17 +215,19 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
                     )
                 )
             continue
-        found = files_below(folder, kept=partial(is_kept_name, name))
-        plans[name] = each = _Copying(memory, name, is_new=name not in here).add(folder, found)
-        plan.items += [replace(item, what=(name, item)) for item in each.items]
-        plan.unchanged += each.unchanged
-        plan.skipped += each.skipped
+        files = files_below(folder, kept=partial(is_kept_name, name))
+        plans[name] = plan_or_folder = _Copying(memory, name, is_new=name not in projects_here).add(
+            folder, files
+        )
+        plan.items += [replace(item, what=(name, item)) for item in plan_or_folder.items]
+        plan.unchanged += plan_or_folder.unchanged
+        plan.skipped += plan_or_folder.skipped
 
     def act(items: Sequence[MoveAction]) -> None:
         for name, group in groupby(items, lambda item: item.what[0]):
-            if name not in here:
+            if name not in projects_here:
                 memory.add_project(name, str(memory.home / OWN / name))
-                here.add(name)
+                projects_here.add(name)
             plans[name].act([item.what[1] for item in group])
 
     plan.act = act
@@ -230,24 +237,28 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
 def plan_banks(
     memory: MemorySession,
     path: Path,
-    named: Callable[[Path], tuple[str, str]],
+    name_bank: Callable[[Path], tuple[str, str]],
     is_id: Callable[[str], bool],
 ) -> MovePlan:
     """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of
-    these; a folder of projects; or one plain folder of Markdown files, for which `named` tells kind
+    these; a folder of projects; or one plain folder of Markdown files, for which `name_bank` tells kind
     (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
-    own = [each.name.lower() for each in path.iterdir() if each.is_file() and _is_note(each.name)]
+    bank_files = [
+        file_name.name.lower()
+        for file_name in path.iterdir()
+        if file_name.is_file() and _is_note(file_name.name)
+    ]
     places = list[tuple[str, str, Path]]()
-    if not own or own == ["readme.md"]:
+    if not bank_files or bank_files == ["readme.md"]:
         places = [
             (kind, bank_folder.name, bank_folder)
             for kind in BANK_KINDS
             for bank_folder in _bank_folders(path / kind)
         ]
-    if not places and own:
-        places = [(*named(path), path)]
+    if not places and bank_files:
+        places = [(*name_bank(path), path)]
     elif not places:
         if path.resolve().name in BANK_KINDS:
             kind = path.resolve().name
@@ -262,13 +273,15 @@ def plan_banks(
         if not is_id(name):
             copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
             continue
-        found = list(
-            files_below(folder, lambda each: each in _BANK_CACHES or each in SKIPPED_FOLDERS)
+        files = list(
+            files_below(
+                folder, lambda file_name: file_name in _BANK_CACHES or file_name in SKIPPED_FOLDERS
+            )
         )
         # It begins with a dot
         if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():
-            found.append(SourceFile(BANK_RECORD, record.stat().st_size))
-        copying.add(folder, found, f"{kind}/{name}/")
+            files.append(SourceFile(BANK_RECORD, record.stat().st_size))
+        copying.add(folder, files, f"{kind}/{name}/")
     return copying.plan
 
 
@@ -329,19 +342,23 @@ class _Copying:
                 return "its name cannot be kept"
             if self._is_new:
                 return ""
-            there = self._exchange.file(self._project, path)
+            existing = self._exchange.file(self._project, path)
         except MemorandaError as error:
             return str(error)
         data = read_bytes(source)
-        if there is not None:
-            if not self._memory.sees(scope_of(there.data)):
+        if existing is not None:
+            if not self._memory.sees(scope_of(existing.data)):
                 return "something else is there"
-            if there.data == data:
+            if existing.data == data:
                 return None
             return "another text is there"
-        other = self._paths.setdefault(path.casefold(), path)
-        if other != path or self._exchange.is_taken(self._project, path):
-            return f"{other if other != path else 'something'} is there under the same name but for its case"
+        path_before = self._paths.setdefault(path.casefold(), path)
+        if path_before != path or self._exchange.is_taken(self._project, path):
+            if path_before != path:
+                other_path = path_before
+            else:
+                other_path = "something"
+            return f"{other_path} is there under the same name but for its case"
         if not self._memory.sees(scope := scope_of(data)):
             return f'its scope is "{scope}"'
         if not _is_note(path):
@@ -350,31 +367,31 @@ class _Copying:
             data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
         )
         if note.own_permalink:
-            own = [("permalink", "permalink", note.permalink)]
+            claims = [("permalink", "permalink", note.permalink)]
         else:
-            own = []
-        own += [("id", "identity", note.id)] if note.own_id else []
-        for what, argument, value in own:
+            claims = []
+        claims += [("id", "identity", note.id)] if note.own_id else []
+        for noun, argument, value in claims:
             holder = None
-            if (what, value) in self._claimed:
-                holder = f"{self._project}/{self._claimed[what, value]}"
+            if (noun, value) in self._claimed:
+                holder = f"{self._project}/{self._claimed[noun, value]}"
             elif info := self._exchange.holder(self._project, **{argument: value}):
                 if self._memory.sees(info.scope):
                     holder = f"{info.project}/{info.path}"
                 else:
                     holder = "another note"
             if holder is not None:
-                return f'its {what} "{value}" is that of {holder}; change one of the two and import again'
-        self._claimed |= {(what, value): path for what, _, value in own}
+                return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
+        self._claimed |= {(noun, value): path for noun, _, value in claims}
         return ""
 
 
-def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
+def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that
     gains observations or unknown keys, and each new relation. Bad lines are skipped."""
     # Each with its twins
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
-    for entity, more in found.entities:
+    for entity, more in graph_text.entities:
         if entity.name in entities:
             first, keys = entities[entity.name]
             both = dict.fromkeys([*first.observations, *entity.observations])
@@ -382,33 +399,35 @@ def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
             more = {**more, **keys}
         entities[entity.name] = entity, more
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
-    for relation in found.relations:
+    for relation in graph_text.relations:
         relations[relation.source].setdefault(relation.triple, relation)
     # Entities first: no relation needs a placeholder for one
     names = dict.fromkeys([*entities, *relations])
-    there = graph.named(names)
+    existing = graph.named(names)
     observed = defaultdict[str, set[str]](set)
-    for key, texts in zip(there, graph.observations(there), strict=True):
+    for key, texts in zip(existing, graph.observations(existing), strict=True):
         observed[key.name].update(texts)
-    # Whose unknown keys would grow; a graph file keeps those of its own lines
+    # Whose unknown keys would grow; a graph file keeps those in its own lines
     gaining = set[str]()
     if isinstance(graph, NoteGraph):
         pairs = [
             (key, entities[key.name][1])
-            for key in there
+            for key in existing
             if key.name in entities and entities[key.name][1]
         ]
         gaining = {
             key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks
         }
-    known = {relation.triple for relation in graph.relations(set(relations))}
+    known_relations = {relation.triple for relation in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
-        wanted = [item.what for item in items if not isinstance(item.what, GraphRelation)]
-        graph.merge(wanted, [item.what for item in items if isinstance(item.what, GraphRelation)])
+        wanted_entities = [item.what for item in items if not isinstance(item.what, GraphRelation)]
+        graph.merge(
+            wanted_entities, [item.what for item in items if isinstance(item.what, GraphRelation)]
+        )
 
-    made = MovePlan(merge)
-    made.skipped = [(f"line {number}", why) for number, why in found.bad]
+    plan = MovePlan(merge)
+    plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
     for name in names:
         if name in entities:
             entity, _ = entities[name]
@@ -417,33 +436,41 @@ def plan_graph(graph: NoteGraph | FileGraph, found: GraphText) -> MovePlan:
                 and observed[name].issuperset(entity.observations)
                 and name not in gaining
             ):
-                made.unchanged += 1
+                plan.unchanged += 1
             else:
-                verb = UPDATE if name in observed else IMPORT
-                made.items.append(
+                if name in observed:
+                    verb = UPDATE
+                else:
+                    verb = IMPORT
+                plan.items.append(
                     MoveAction(
                         verb, f"entity {name}", sum(map(len, entity.observations)), entities[name]
                     )
                 )
-        for each in relations[name].values() if name in relations else ():
-            if each.triple in known:
-                made.unchanged += 1
+        for this_relation in relations[name].values() if name in relations else ():
+            if this_relation.triple in known_relations:
+                plan.unchanged += 1
             else:
-                made.items.append(
-                    MoveAction(IMPORT, f"relation {each.source} {each.type} {each.target}", 0, each)
+                plan.items.append(
+                    MoveAction(
+                        IMPORT,
+                        f"relation {this_relation.source} {this_relation.type} {this_relation.target}",
+                        0,
+                        this_relation,
+                    )
                 )
-    return made
+    return plan
 
 
 _OLDER = "a newer one is here; this one is in the history"
 _OLDER_PASSING = "a newer one is here"
+# An entry with its unknown fields.
 _Incoming = tuple[Entry, dict[str, Any]]
-"""An entry with its unknown fields."""
 
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
     """The plan for copying the entries into notes. Of two with one key the later `created_at`
-    counts, as remembering a key anew sets it; of one time, the one that is here. Raises WrongStore,
+    counts, as remembering a key again sets it; of one time, the one that is here. Raises WrongStore,
     also for a file that is no list of entries, which `skip_bad` leaves out."""
     folder_at(path, "a folder of agent-memory")
     entries = NoteEntries(memory)
@@ -473,42 +500,42 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
         for row in content.rows:
-            each = entry_of(row, stem, content), unknown_of(row, stem)
-            key = (each[0].namespace, each[0].key)
+            candidate = entry_of(row, stem, content), unknown_of(row, stem)
+            key = (candidate[0].namespace, candidate[0].key)
             why = "another with its key is newer"
-            if each[0].expires is not None and memory.clock() > each[0].expires:
+            if candidate[0].expires is not None and memory.clock() > candidate[0].expires:
                 why = EXPIRED
-            elif not each[0].key.strip():
+            elif not candidate[0].key.strip():
                 why = "its key is blank"
-            elif (other := newest.setdefault(key, each)) is each:
+            elif (newest_before := newest.setdefault(key, candidate)) is candidate:
                 continue
             else:
-                newest[key] = max(each, other, key=lambda one: one[0].created)
-            plan.skipped.append((f"kv/{each[0].namespace}/{each[0].key}", why))
-    for each in newest.values():
-        _decide(each, entries, plan)
+                newest[key] = max(candidate, newest_before, key=lambda pair: pair[0].created)
+            plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
+    for candidate in newest.values():
+        _decide(candidate, entries, plan)
     return plan
 
 
-def _decide(each: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
-    entry, _ = each
+def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
+    entry, _ = incoming
     name = f"kv/{entry.namespace}/{entry.key}"
     size = len(entry.value)
-    there = entries.peek(entry.namespace, entry.key)
-    if there is None:
-        plan.items.append(MoveAction(IMPORT, name, size, each))
+    existing = entries.peek(entry.namespace, entry.key)
+    if existing is None:
+        plan.items.append(MoveAction(IMPORT, name, size, incoming))
         return
-    here, is_locked = there
-    if _compared(here) == _compared(entry):
+    entry_here, is_locked = existing
+    if _compared(entry_here) == _compared(entry):
         plan.unchanged += 1
-    elif entry.created.replace(microsecond=0) <= here.created.replace(microsecond=0):
-        passing = entry.expires is not None or here.expires is not None
+    elif entry.created.replace(microsecond=0) <= entry_here.created.replace(microsecond=0):
+        passing = entry.expires is not None or entry_here.expires is not None
         plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
-        plan.items += [] if passing else [MoveAction(KEEP, name, size, each)]
+        plan.items += [] if passing else [MoveAction(KEEP, name, size, incoming)]
     elif is_locked:
         plan.skipped.append((name, "the one here is locked"))
     else:
-        plan.items.append(MoveAction(UPDATE, name, size, each))
+        plan.items.append(MoveAction(UPDATE, name, size, incoming))
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """The notes of all projects but `categories` as JSON Lines: out, and in again.
 
 A line has the note's `project` and `path`, and its text in two parts: `header`, the frontmatter as
-it stands in the file, and `content`. Both together are the file, byte for byte.
+it is in the file, and `content`. Both together are the file, byte for byte.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from memoranda.store.base import File
 from memoranda.text.gate import redact
 from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
 
+# The project that takes in the notes of a project there is not, in a folder of its name.
 _ELSEWHERE = "notes"
-"""The project that takes in the notes of a project there is not, in a folder of its name."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -47,11 +47,14 @@ def exported_notes(
         if file is None:
             continue
         text = file.data.decode("utf-8", "replace")
-        found = memory.secrets_in(text)
-        if found:
+        secrets = memory.secrets_in(text)
+        if secrets:
             if secret is not None:
                 secret()
-            text = redact(text, found) if redacts else text
+            if redacts:
+                text = redact(text, secrets)
+            else:
+                text = text
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -151,7 +154,10 @@ class NoteImport:
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):
-            line = data.removeprefix(_BOM) if number == 0 else data
+            if number == 0:
+                line = data.removeprefix(_BOM)
+            else:
+                line = data
             if not line.strip():
                 continue
             number += 1
@@ -175,7 +181,10 @@ class NoteImport:
         elif file.data == data:
             verb = "unchanged"
         else:
-            verb = "updated" if self._is_newer(time, project, path) else "skipped"
+            if self._is_newer(time, project, path):
+                verb = "updated"
+            else:
+                verb = "skipped"
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:
@@ -190,6 +199,6 @@ class NoteImport:
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
         with suppress(MemorandaError):
-            there = self._memory.find_ref((project, path))
-            return time is not None and time > parse_stamp(there.updated or there.changed)
+            existing = self._memory.find_ref((project, path))
+            return time is not None and time > parse_stamp(existing.updated or existing.changed)
         return False

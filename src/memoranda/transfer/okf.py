@@ -1,9 +1,9 @@
 """Open Knowledge Format 0.2: notes as a bundle of Markdown files that say where they come from, who
 confirmed them and until when they hold, and back, with no byte lost (docs/moving-in.md).
 
-A note that has a header keeps it as it is; what the format wants besides stands below a comment at
+A note that has a header keeps it as it is; what the format wants in addition to stands below a comment at
 its end, and is taken out on the way back. A note without a header, or with one that is no YAML,
-gets a header of its own, in which the old one is kept as text.
+gets a separate header, in which the old one is kept as text.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def packed(data: bytes, about: About) -> bytes:
 
 def _is_concept(document: bytes) -> bool:
     yaml = split(document.decode("utf-8")).yaml
-    header = _header(yaml) if yaml is not None else None
+    if yaml is not None:
+        header = _header(yaml)
+    else:
+        header = None
     return header is not None and _META in header and bool(str(header.get("type") or "").strip())
 
 
@@ -102,7 +105,10 @@ def _packed_text(text: str, about: About) -> bytes:
     is_usual = closing[2].rstrip("\r") == "---" and parts.yaml.endswith("\n")
     if header is None or not is_usual or not _fits(header):
         return _enclosed(head, body, about, {})
-    newline = "\r\n" if "\r\n" in head else "\n"
+    if "\r\n" in head:
+        newline = "\r\n"
+    else:
+        newline = "\n"
     added = {key: value for key, value in about.keys().items() if key not in header}
     added[_META] = {"project": about.project, "path": about.path}
     rows = [_MARK, *(f"{key}: {_flow(value)}" for key, value in added.items())]
@@ -118,14 +124,20 @@ def unpacked(path: str, data: bytes) -> Unpacked:
     except UnicodeDecodeError:
         return Unpacked("", path, data)
     parts = split(text)
-    at = parts.yaml.rfind(_MARK) if parts.yaml is not None else -1
+    if parts.yaml is not None:
+        at = parts.yaml.rfind(_MARK)
+    else:
+        at = -1
     if parts.yaml is None or at < 0:
         return Unpacked("", path, data)
     start = text.index(parts.yaml) + at
     block = text[start:]
     result = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
     try:
-        meta = json.loads(result[1]) if result else None
+        if result:
+            meta = json.loads(result[1])
+        else:
+            meta = None
     except ValueError:
         meta = None
     if result is None or not isinstance(meta, dict) or "path" not in meta:
@@ -141,7 +153,7 @@ def unpacked(path: str, data: bytes) -> Unpacked:
 
 
 def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
-    """A note in a header of its own, in which the old one is a text."""
+    """A note in a separate header, in which the old one is a text."""
     meta = {"project": about.project, "path": about.path, "head": head, **more}
     keys = about.keys() | {_META: meta}
     rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
@@ -172,7 +184,10 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
     name = place.name
     stem = name.rpartition(".")[0] or name
     if name.lower() in _RESERVED or not name.lower().endswith(".md"):
-        name = f"{stem}-note.md" if name.lower() in _RESERVED else f"{name}.md"
+        if name.lower() in _RESERVED:
+            name = f"{stem}-note.md"
+        else:
+            name = f"{name}.md"
     folder = place.parent
     result = str(PurePosixPath(project, folder, name))
     number = 1
@@ -195,7 +210,10 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
     else:
         by = f"process:{who}"
     is_confirmed = provenance.trust == "owner"
-    verified = {"by": "human:owner", "at": time} if is_confirmed else None
+    if is_confirmed:
+        verified = {"by": "human:owner", "at": time}
+    else:
+        verified = None
     sources = []
     if provenance.origin:
         sources.append({"resource": provenance.origin})
@@ -293,7 +311,10 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
     for path, data in _files(folder, plan):
         result = unpacked(path, data)
         if result.project not in names:
-            place = result.path if result.project else f"{folder.name}/{result.path}"
+            if result.project:
+                place = result.path
+            else:
+                place = f"{folder.name}/{result.path}"
             result = Unpacked(fallback, place, result.data)
         there = _there(memory, result)
         if there is None:
@@ -306,13 +327,16 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
 
 def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
-    """The documents of a bundle; of our own ones the index of the root is none."""
+    """The documents of a bundle; of our own ones the index of the root is not one."""
     for file in sorted(folder.rglob("*.md")):
         path = str(file.relative_to(folder))
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
             continue
         try:
-            data = file.read_bytes() if file.stat().st_size <= _LARGEST else b""
+            if file.stat().st_size <= _LARGEST:
+                data = file.read_bytes()
+            else:
+                data = b""
         except OSError as error:
             plan.skipped.append((path, reason(error)))
             continue

@@ -61,14 +61,14 @@ _TEXTS = f"{PRIVATE}/texts/"
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 _OF_THE_PLACE = ("memory.sock", ".daemon.lock", MOVING, f"{TEMP_PREFIX}*")
+# Names in `.memoranda` that are not moved.
 _MADE_ANEW = ("index*.db*", "lock", "http", "ledger.db-*")
-"""Names in `.memoranda` that are not moved."""
+# Names in the folder of copies of a database's notes that are not moved.
 _OF_A_COPY = ("README.txt", f"{PRIVATE}/replica.json", f"{PRIVATE}/incoming", f"{PRIVATE}/erased")
-"""Names in the folder of copies of a database's notes that are not moved."""
 _CONFIG = "config.yaml"
 _NEVER_THE_SAME = (-1, -1)
+# Files that may name the home by its path.
 _OWN_PATHS = (_CONFIG,)
-"""Files that may name the home by its path."""
 
 
 @dataclass(slots=True)
@@ -111,12 +111,15 @@ def move(
             return HomeMoved(
                 *sizes, "" if dry_run else checksum(into.digests), [], into.outside, into.left
             )
-    with ExitStack() as held:
+    with ExitStack() as locks:
         if source.startswith(DATABASE):
-            memory = held.enter_context(open_session(source, watch=False))
+            memory = locks.enter_context(open_session(source, watch=False))
         else:
             memory = None
-        place = Path(source) if memory is None else memory.home
+        if memory is None:
+            place = Path(source)
+        else:
+            place = memory.home
         return FolderMove(place, Path(target), memory).run(dry_run=dry_run, progress=progress)
 
 
@@ -169,13 +172,13 @@ class FolderMove:
                 f"{target} is or holds {source}, or lies in it; name another folder."
             )
         try:
-            found = os.listdir(self.target)
+            names_there = os.listdir(self.target)
         except FileNotFoundError:
-            found = []
+            names_there = []
         except NotADirectoryError:
-            found = [str(self.target)]
-        came_to_nothing = found == [MOVING] and not self._staged.exists()
-        if found and not came_to_nothing and not self._noted():
+            names_there = [str(self.target)]
+        came_to_nothing = names_there == [MOVING] and not self._staged.exists()
+        if names_there and not came_to_nothing and not self._noted():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
@@ -185,19 +188,21 @@ class FolderMove:
         for note in (self._note, self._gone / _NOTE):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 row: dict[str, Any] = json.loads(note.read_bytes())
-                return row if row["from"] == str(self.source) else {}
+                if row["from"] == str(self.source):
+                    return row
+                return {}
         return {}
 
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
         # It was cut off after it was checked
-        done = self._noted().get("moved")
-        if done:
+        moved_before = self._noted().get("moved")
+        if moved_before:
             self._finish()
-            return HomeMoved(**done)
-        with ExitStack() as held:
-            memory = self._memory or held.enter_context(open_session(self.source, watch=False))
+            return HomeMoved(**moved_before)
+        with ExitStack() as locks:
+            memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
             contents = Contents(memory)
             contents.wait_until_whole()
             if self._memory is not None:
@@ -223,8 +228,8 @@ class FolderMove:
                         space: MemorySession = (
                             memory if place == self.source else open_session(place, watch=False)
                         )
-                        held.callback(space.close)
-                        held.enter_context(space.exclusive())
+                        locks.callback(space.close)
+                        locks.enter_context(space.exclusive())
                 if self._memory is not None:
                     contents.have_texts()
                 self._copy(None)
@@ -233,7 +238,10 @@ class FolderMove:
                     self._digests[_LEDGER] = read_file(str(self._staged / _LEDGER)).etag
         with storing(str(self.target)):
             read = dict(self._digests)
-            moved.rewritten = self._relocate() if self._relocates else []
+            if self._relocates:
+                moved.rewritten = self._relocate()
+            else:
+                moved.rewritten = []
             self._check(progress)
             moved.checksum = checksum(read)
             self._counted(moved)
@@ -257,21 +265,24 @@ class FolderMove:
     def _names_in(self, folder: str) -> list[str]:
         """The names of what is moved of one folder, in order."""
         inside = folder.rstrip("/").rpartition("/")[2] == PRIVATE
-        left = _MADE_ANEW if inside or PRIVATE in folder.split("/") else _OF_THE_PLACE
+        if inside or PRIVATE in folder.split("/"):
+            left_out = _MADE_ANEW
+        else:
+            left_out = _OF_THE_PLACE
         names = []
         with os.scandir(self.source / folder) as entries:
-            for each in sorted(entries, key=lambda each: each.name):
-                name = folder + each.name
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = folder + entry.name
                 if self._memory is not None and name in _OF_A_COPY:
                     continue
-                is_file = each.is_file(follow_symlinks=False)
-                if any(fnmatch(each.name, pattern) for pattern in left) and (
-                    inside or is_file or each.name == MOVING
+                is_file = entry.is_file(follow_symlinks=False)
+                if any(fnmatch(entry.name, pattern) for pattern in left_out) and (
+                    inside or is_file or entry.name == MOVING
                 ):
                     continue
-                if each.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False):
                     names.append(f"{name}/")
-                elif is_file or each.is_symlink():
+                elif is_file or entry.is_symlink():
                     names.append(name)
         return names
 
@@ -281,16 +292,16 @@ class FolderMove:
         for number, name in enumerate(names):
             # Gone since it was listed; the second time nobody writes
             with suppress(FileNotFoundError):
-                there = os.lstat(self.source / name)
+                status = os.lstat(self.source / name)
                 source = self.source / name
                 staged = self._staged / name
-                stamp = stamp_of(there)
+                stamp = stamp_of(status)
                 if self._seen.get(name) == stamp:
                     pass
                 elif name.endswith("/"):
                     staged.mkdir(mode=0o700, exist_ok=True)
-                    staged.chmod(stat.S_IMODE(there.st_mode))
-                elif stat.S_ISLNK(there.st_mode):
+                    staged.chmod(stat.S_IMODE(status.st_mode))
+                elif stat.S_ISLNK(status.st_mode):
                     staged.unlink(missing_ok=True)
                     staged.symlink_to(os.readlink(source))
                 elif _is_ledger(name):
@@ -308,14 +319,14 @@ class FolderMove:
             if progress is not None:
                 # The other half is the check
                 progress(number // 2, len(names))
-        kept = {*names}
-        for name in self._seen.keys() - kept:
+        names_kept = {*names}
+        for name in self._seen.keys() - names_kept:
             del self._seen[name]
             self._digests.pop(name, None)
-        for folder, folders, others in walk(self._staged, top_down=False):
-            for place in map(Path(folder).joinpath, (*folders, *others)):
+        for folder, folders, file_names in walk(self._staged, top_down=False):
+            for place in map(Path(folder).joinpath, (*folders, *file_names)):
                 is_folder = place.is_dir() and not place.is_symlink()
-                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept:
+                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in names_kept:
                     place.rmdir() if is_folder else place.unlink()
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
@@ -338,12 +349,12 @@ class FolderMove:
         for name in _OWN_PATHS:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
-                data = anywhere.sub(lambda found: new, file.data)
-                # Where projects of a database lie is told so
+                data = anywhere.sub(lambda match: new, file.data)
+                # This is how the places of a database's projects are told
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",
-                        lambda found: found[0] + new + b"/",
+                        lambda match: match[0] + new + b"/",
                         data,
                     )
                 if data != file.data:
@@ -362,8 +373,10 @@ class FolderMove:
         StorageError.
         """
         for number, (name, digest) in enumerate(self._digests.items()):
-            there = read_file(str(self._staged / name)).etag
-            if there != digest or (name.startswith(_TEXTS) and there != name.rpartition("/")[2]):
+            etag_there = read_file(str(self._staged / name)).etag
+            if etag_there != digest or (
+                name.startswith(_TEXTS) and etag_there != name.rpartition("/")[2]
+            ):
                 raise StorageError(
                     name, f"the copy at {self.target} is not what was read; run the move again"
                 )
@@ -402,8 +415,8 @@ def _is_ledger(name: str) -> bool:
 
 def checksum(digests: Mapping[str, str]) -> str:
     """See `HomeMoved`: `digests` are SHA-256 by name."""
-    own = Layout(Path("/"))
-    folders = (OWN, *(str(place.relative_to("/")) for place in own.built_in.values()))
+    layout = Layout(Path("/"))
+    folders = (OWN, *(str(place.relative_to("/")) for place in layout.built_in.values()))
     lines = (
         f"{digest}  {name}\n"
         for name, digest in sorted(digests.items())
@@ -413,8 +426,8 @@ def checksum(digests: Mapping[str, str]) -> str:
 
 
 _STATE = "state.json"
+# Up to this many new files are synced one by one; more of them together.
 _SYNCED_ALONE = 64
-"""Up to so many new files are synced one by one; more of them together."""
 
 
 @dataclass(slots=True)
@@ -464,7 +477,7 @@ class Mirror:
         self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None
     ) -> Mirrored:
         """Make the folder like the memory. With `git`, and once there was one, a commit for each
-        change. `after_erase`: `rewrite` makes the commits anew without what was erased in the
+        change. `after_erase`: `rewrite` rewrites the commits without what was erased in the
         memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput, Busy,
         StorageError; the next run goes on."""
         self._contents.wait_until_whole()
@@ -481,20 +494,22 @@ class Mirror:
                 reached = state.change
             changes = self._contents.changes(reached)
             listed = self._contents.listed()
-            done = Mirrored(change=changes[-1].number if changes else max(reached, state.change))
-            done.left += listed.unreadable
-            self._copy(state, listed, done, progress)
-            state.change = done.change
+            mirrored = Mirrored(
+                change=changes[-1].number if changes else max(reached, state.change)
+            )
+            mirrored.left += listed.unreadable
+            self._copy(state, listed, mirrored, progress)
+            state.change = mirrored.change
             self._save(state)
-            done.files = len(state.files)
+            mirrored.files = len(state.files)
             if history is not None:
-                later = self._contents.changes(done.change)
+                later = self._contents.changes(mirrored.change)
                 tree = {name: row[0] for name, row in state.files.items()}
-                done.notices = history.commit(
+                mirrored.notices = history.commit(
                     changes, tree, later, self._memory.clock(), after_erase
                 )
-                done.commits = history.made
-            return done
+                mirrored.commits = history.made
+            return mirrored
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -529,9 +544,9 @@ class Mirror:
         if settings.url is not None:
             parts = urlsplit(settings.url)
             where = [
-                each
-                for each in parse_qsl(parts.query)
-                if each[0] in ("host", "port", "dbname", "service")
+                pair
+                for pair in parse_qsl(parts.query)
+                if pair[0] in ("host", "port", "dbname", "service")
             ]
             query = urlencode([*where, ("space", settings.space)])
             home = f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"
@@ -571,7 +586,7 @@ class Mirror:
         )
 
     def _copy(
-        self, state: _State, listed: Listed, done: Mirrored, progress: Progress | None
+        self, state: _State, listed: Listed, mirrored: Mirrored, progress: Progress | None
     ) -> None:
         """Write what differs and remove what is gone; `state` is saved before the first file is
         written.
@@ -580,26 +595,28 @@ class Mirror:
         changed = [
             name for name, row in listed.files.items() if not self._is_same(name, row[2], state)
         ]
-        left = tuple(f"{each.rstrip('/')}/" for each in listed.unreadable)
-        gone = [
-            name for name in ours if name not in listed.files and not f"{name}/".startswith(left)
+        unread_folders = tuple(f"{folder.rstrip('/')}/" for folder in listed.unreadable)
+        removed = [
+            name
+            for name in ours
+            if name not in listed.files and not f"{name}/".startswith(unread_folders)
         ]
-        if not changed and not gone:
+        if not changed and not removed:
             return
         for name in changed:
             if name not in ours and os.path.lexists(self.folder / name):
                 raise InvalidInput(
                     f"{self.folder / name} is not from the memory; move it away and run this again."
                 )
-        state.writing = sorted({*changed, *gone} - state.files.keys())
+        state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
         alone = len(changed) <= _SYNCED_ALONE
-        for number, name in enumerate(gone):
+        for number, name in enumerate(removed):
             self._remove(name)
-            done.removed += state.files.pop(name, None) is not None
+            mirrored.removed += state.files.pop(name, None) is not None
             if progress is not None:
-                progress(number, len(gone) + len(changed))
-        for number, name in enumerate(changed, len(gone) + 1):
+                progress(number, len(removed) + len(changed))
+        for number, name in enumerate(changed, len(removed) + 1):
             project, path, _ = listed.files[name]
             try:
                 file = self._contents.read(project, path)
@@ -607,27 +624,30 @@ class Mirror:
             except NotFound:
                 continue
             except MemorandaError as error:
-                done.left.append(f"{name} ({error})")
+                mirrored.left.append(f"{name} ({error})")
                 continue
             before = state.files.get(name)
             if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
-                done.restored += before is not None and before[0] == file.etag
-                done.copied += before is None or before[0] != file.etag
+                mirrored.restored += before is not None and before[0] == file.etag
+                mirrored.copied += before is None or before[0] != file.etag
             state.files[name] = (file.etag, *file.stamp)
             if progress is not None:
-                progress(number, len(gone) + len(changed))
+                progress(number, len(removed) + len(changed))
         if not alone:
             os.sync()
         state.writing = []
 
     def _is_same(self, name: str, stamp: Values, state: _State) -> bool:
         """Whether neither the home's file nor the copy changed since it was copied."""
-        known = state.files.get(name)
-        if known is None or known[1:] != tuple(stamp):
+        known_stamp = state.files.get(name)
+        if known_stamp is None or known_stamp[1:] != tuple(stamp):
             return False
         with suppress(OSError):
-            there = os.lstat(self.folder / name)
-            return stat.S_ISREG(there.st_mode) and (there.st_size, there.st_mtime_ns) == known[1:3]
+            status = os.lstat(self.folder / name)
+            return (
+                stat.S_ISREG(status.st_mode)
+                and (status.st_size, status.st_mtime_ns) == known_stamp[1:3]
+            )
         return False
 
     def _write(self, name: str, data: bytes, mode: int, changed_ns: int, durable: bool) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def toolset() -> Toolset:
-    """The toolset `agent`. What its tools take besides their schema: docs/format.md, Facts that
+    """The toolset `agent`. What its tools take in addition to their schema: docs/format.md, Facts that
     change.
     """
     tools = declared("agent-tools.json", lambda name: partial(_run, name), contract="agent")

@@ -74,7 +74,7 @@ class Session:
         """Set the context: the contents of what smart search finds for `query`, best first, a line
         break between them, at most `agent.context_chars` characters (contract 001, 14). With
         `max_tokens` it is the best evidence for the question `query` instead, as
-        `Memory.context` gives it, of so many tokens at most. Empty when nothing is found.
+        `Memory.context` gives it, of this many tokens at most. Empty when nothing is found.
         Returns it.
         """
         memory, room = self.memory, self.memory.settings.context_chars
@@ -82,28 +82,31 @@ class Session:
             self.context = memory.context_for(query, max_tokens=max_tokens)
             return self.context
         try:
-            found = memory.smart_search(query, _FIRST, use=False)
+            result = memory.smart_search(query, _FIRST, use=False)
             if (
-                found.total > len(found.best)
-                and sum(each.note.size for each in found.best) < 4 * room
+                result.total > len(result.best)
+                and sum(hit.note.size for hit in result.best) < 4 * room
             ):
-                found = memory.smart_search(query, 0, use=False)
+                result = memory.smart_search(query, 0, use=False)
         # Nothing to look for
         except InvalidInput:
             self.context = ""
             return ""
-        notes = [each.note for each in found.best]
+        notes = [hit.note for hit in result.best]
         text = ""
-        shown: list[NoteInfo] = []
+        infos_shown: list[NoteInfo] = []
         marks = memory.validity_marks(notes)
         for note in notes:
             if len(text) >= room:
                 break
             if not memory.is_held_back(note):
-                mark = f"[{marks[note.row]}] " if note.row in marks else ""
+                if note.row in marks:
+                    mark = f"[{marks[note.row]}] "
+                else:
+                    mark = ""
                 text += ("\n" if text else "") + mark + overview.content_of(memory, note)
-                shown.append(note)
-        memory.note_use(shown)
+                infos_shown.append(note)
+        memory.note_use(infos_shown)
         self.context = text[:room]
         return self.context
 
@@ -117,28 +120,29 @@ class Session:
         call is the last one, with `error` in place of `result`. Raises InvalidInput, before
         anything is run, for what is no call."""
         planned = _read_calls(calls)
-        done: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         with self.registry.hooks.session():
-            for each in planned:
-                reply = self.call(each["name"], each["params"])
+            for planned_call in planned:
+                reply = self.call(planned_call["name"], planned_call["params"])
                 is_over = ends_batch(reply)
-                done.append(
-                    each | ({"error": reply.text} if is_over else {"result": result_data(reply)})
+                results.append(
+                    planned_call
+                    | ({"error": reply.text} if is_over else {"result": result_data(reply)})
                 )
                 if is_over:
                     break
-        return done
+        return results
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
         """As `run_json`, for a batch already read."""
         if batch.prompt is not None:
             self.inject_context(batch.prompt)
-        done = self.run(batch.calls or [])
+        results = self.run(batch.calls or [])
         if batch.prompt is None:
-            if done:
-                return {"tool_calls": done}
+            if results:
+                return {"tool_calls": results}
             return []
-        return {"tool_calls": done, "context": self.context}
+        return {"tool_calls": results, "context": self.context}
 
     def run_json(self, data: bytes | str) -> dict[str, Any] | list[Any]:
         """Run what a client sent: an array of calls, or `{"prompt"?, "tool_calls"?}` (also
@@ -152,7 +156,10 @@ def read_batch(data: bytes | str) -> Batch:
     calls: …`.
     """
     try:
-        value = parse_json(data) if data.strip() else {}
+        if data.strip():
+            value = parse_json(data)
+        else:
+            value = {}
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"parse tool calls: {error}") from None
     if isinstance(value, list):
@@ -161,7 +168,10 @@ def read_batch(data: bytes | str) -> Batch:
         raise InvalidInput("parse tool calls: neither an array nor an object")
     prompt = value.get("prompt")
     calls = value.get("tool_calls")
-    calls = value.get("calls") if calls is None else calls
+    if calls is None:
+        calls = value.get("calls")
+    else:
+        calls = calls
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):
@@ -235,7 +245,7 @@ def tool_list(registry: Registry) -> list[dict[str, Any]]:
     """The tools of `registry` as `{"name", "description", "schema"}`."""
     listed = []
     for tool in registry.tools.values():
-        shown = {
+        document = {
             "properties": tool.schema.get("properties", {}),
             "required": list(tool.schema.get("required", ())),
         }
@@ -243,7 +253,7 @@ def tool_list(registry: Registry) -> list[dict[str, Any]]:
             {
                 "name": tool.name,
                 "description": tool.description,
-                "schema": {"type": "object", **shown},
+                "schema": {"type": "object", **document},
             }
         )
     return listed
@@ -267,7 +277,7 @@ def _success(value: Any, **metadata: Any) -> Reply:
     """
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return Reply(value, meta={f"memoranda/{key}": each for key, each in metadata.items()} or None)
+    return Reply(value, meta={f"memoranda/{key}": item for key, item in metadata.items()} or None)
 
 
 def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -278,7 +288,10 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     note = memory.write(
         Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given)
     )
-    expires = stamp(note.expires) if note.expires else ""
+    if note.expires:
+        expires = stamp(note.expires)
+    else:
+        expires = ""
     return _success(
         {"id": note.id, "phase": note.phase, "scope": note.scope, "expires": expires}, id=note.id
     )

@@ -82,7 +82,7 @@ _FAILED = {
 
 class BankError(MemorandaError):
     """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the
-    key of the bank it happened in, None when there is none. What is raised without one is the
+    key of the bank it happened in, or None. What is raised without one is the
     caller's mistake: it is not `kept` for `previous_errors`, also when the bank becomes known; the
     dump of debug mode has it."""
 
@@ -121,19 +121,19 @@ class ServerState:
 
     def load(self, bank: Bank) -> tuple[BankFiles, bool]:
         """The bank's files as they are now, and whether they were in memory just so."""
-        known = self.loaded.get((bank.agent, bank.key))
-        files = self.loaded[bank.agent, bank.key] = bank.load(known)
-        return files, files is known
+        loaded_files = self.loaded.get((bank.agent, bank.key))
+        files = self.loaded[bank.agent, bank.key] = bank.load(loaded_files)
+        return files, files is loaded_files
 
     def add_failure(
-        self, bank: str, description: str, severity: str, moment: datetime, told: bool = True
+        self, bank: str, description: str, severity: str, moment: datetime, is_told: bool = True
     ) -> None:
-        """Remember a failure; `severity` is error, warning or info. What is not `told` stands in
+        """Remember a failure; `severity` is error, warning or info. What is not `is_told` is in
         the dump only.
         """
         when = stamp(moment.replace(microsecond=0))
         self.failures.append(
-            (bank, told, {"timestamp": when, "description": description, "severity": severity})
+            (bank, is_told, {"timestamp": when, "description": description, "severity": severity})
         )
 
     def failures_of(
@@ -141,7 +141,9 @@ class ServerState:
     ) -> list[dict[str, str]]:
         """The latest failures of a bank, newest last; with `every` those of its callers too."""
         return [
-            dict(entry) for key, told, entry in self.failures if key == bank and (told or every)
+            dict(entry)
+            for key, is_told, entry in self.failures
+            if key == bank and (is_told or every)
         ][-most:]
 
 
@@ -172,10 +174,13 @@ def toolset(
 
 def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
     """A tool with `run` behind it: data as JSON, refusals with their code. `run` itself checks
-    values the schema lists and arguments that stand in for each other."""
+    values the schema lists and arguments that replace each other."""
     name = definition["name"]
     schema = definition["inputSchema"]
-    types = {key: {"type": each["type"]} for key, each in schema["properties"].items()}
+    types = {
+        key: {"type": property_schema["type"]}
+        for key, property_schema in schema["properties"].items()
+    }
     if name == "activate":
         types["conversation_type"] = {"type": "string"}
     required = [key for key in schema.get("required", ()) if key not in ("bank_type", "bank_id")]
@@ -204,8 +209,8 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
                         severity = "warning"
                     else:
                         severity = "error"
-                    told = default_rules().redacted(str(refused))
-                    state.add_failure(refused.bank, told, severity, memory.clock(), refused.kept)
+                    message = default_rules().redacted(str(refused))
+                    state.add_failure(refused.bank, message, severity, memory.clock(), refused.kept)
         return Reply(
             json.dumps(data, ensure_ascii=False, indent=2), data, is_error=refused is not None
         )
@@ -357,7 +362,10 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         repository = find_repository(path)
     else:
         repository = None
-    kind = kind if repository is None else "code"
+    if repository is None:
+        kind = kind
+    else:
+        kind = "code"
     if id in banks.AUTO and kind == "global":
         id = "default"
     elif id in banks.AUTO and kind == "project":
@@ -371,10 +379,10 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         id = banks.project_id(name)
     elif id in banks.AUTO:
         if repository is None:
-            told = path or "no current_path was given"
+            path_told = path or "no current_path was given"
             raise _failed(
                 "activate",
-                f"No Git repository found at: {told}",
+                f"No Git repository found at: {path_told}",
                 _REPOSITORY_NEEDED,
                 "bank_not_found",
             )
@@ -385,7 +393,10 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
             stem = stem[:-1]
         owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
         # Never the bank of another repository of that name
-        unowned = plain if owned[plain] is None else hashed
+        if owned[plain] is None:
+            unowned = plain
+        else:
+            unowned = hashed
         id = next((id for id, is_own in owned.items() if is_own), unowned)
     if not is_bank_id(id):
         raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
@@ -410,12 +421,12 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
         "rules": data["rules"][bank.kind].strip(),
         "git": git,
     }
-    shown = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
+    replacements = {"memory_bank_automation": "automation", f"{bank.kind}_default": bank.kind}
     return {
         "directives": [*data["directives"]["all"], *data["directives"].get(bank.kind, [])],
         "prompts": [
             {"id": id, "text": Template(prompts[key]).substitute(values).strip()}
-            for id, key in shown.items()
+            for id, key in replacements.items()
         ],
         "examples": {
             "trigger_patterns": data["trigger_patterns"],
@@ -433,7 +444,10 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         kind, id = state.last or ("auto", None)
     else:
         _check_kind("update", kind)
-        id = state.active.get(kind) if id in banks.AUTO else id
+        if id in banks.AUTO:
+            id = state.active.get(kind)
+        else:
+            id = id
     if id is None:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."
@@ -558,8 +572,7 @@ def _write(
                 "timestamp": stamp(memory.clock().replace(microsecond=0)),
             }
             ways = {
-                each: state.methods[bank.key, each]
-                for each in (placement.BY_LLM, placement.BY_RULES)
+                way: state.methods[bank.key, way] for way in (placement.BY_LLM, placement.BY_RULES)
             }
             failures = state.failures_of(bank.key, _FAILURES_KEPT, every=True)
             data = {
@@ -571,10 +584,10 @@ def _write(
             puts[DUMP] = (json.dumps(data, ensure_ascii=False, indent=2) + "\n", bank.read(DUMP))
         return puts
 
-    told = {key: arguments.get(name) for name, key in _JOURNALED.items()}
+    journal_fields = {key: arguments.get(name) for name, key in _JOURNALED.items()}
     details = {
         key: str(value)[:_JOURNALED_LENGTH]
-        for key, value in told.items()
+        for key, value in journal_fields.items()
         if value not in (None, "")
     }
     try:
@@ -642,8 +655,10 @@ def parse_response(response: Any) -> dict[str, Any]:
         return response
     if isinstance(response, list):
         texts = [
-            each.get("text") if isinstance(each, dict) else getattr(each, "text", None)
-            for each in response
+            character.get("text")
+            if isinstance(character, dict)
+            else getattr(character, "text", None)
+            for character in response
         ]
         return parse_response(next((text for text in texts if isinstance(text, str)), None))
     if not isinstance(response, str):

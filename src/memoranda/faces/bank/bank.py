@@ -72,7 +72,7 @@ def is_target(path: str) -> bool:
 
 
 def project_id(name: str) -> str:
-    """The id a project's name stands for; it need not be a valid one."""
+    """The id a project's name means; it need not be a valid one."""
     return "_".join(name.lower().split())
 
 
@@ -104,7 +104,7 @@ def bank_data(name: str) -> dict[str, Any]:
 
 def template_files(kind: str) -> list[str]:
     """The template files of a kind of bank, in their order."""
-    return [each["file"] for each in bank_data("templates")[kind]]
+    return [template_file["file"] for template_file in bank_data("templates")[kind]]
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
@@ -119,7 +119,7 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     there."""
     texts = {}
     for template in bank_data("templates")[kind]:
-        sections = [list(each) for each in template["sections"]]
+        sections = [list(this_section) for this_section in template["sections"]]
         if kind == "project" and info.description and not template["title"]:
             sections[0][1] = info.description
         body = "".join(f"\n## {section}\n{sentence}\n" for section, sentence in sections) or "\n"
@@ -196,7 +196,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """What `.bank.json` says; {} when there is none or nobody can read it."""
+        """What `.bank.json` says; or {} if it is missing or unreadable."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
@@ -206,18 +206,22 @@ class Bank:
         return {}
 
     def read(self, path: str) -> File | None:
-        """A file as it is now, None when there is none. Raises OutsideError, StorageError."""
+        """A file as it is now, or None. Raises OutsideError, StorageError."""
         try:
             return self.files.read(path)
         except NotFound:
             return None
 
-    def load(self, known: BankFiles | None) -> BankFiles:
-        """All files as they are now; `known` itself when it still holds. Raises as `Files.notes`."""
+    def load(self, files_before: BankFiles | None) -> BankFiles:
+        """All files as they are now; `files_before` itself when it still holds. Raises as `Files.notes`."""
         stamps = self.stamps()
         loaded = BankFiles()
-        if known is not None and known.stamps == stamps and not known.unreadable:
-            return known
+        if (
+            files_before is not None
+            and files_before.stamps == stamps
+            and not files_before.unreadable
+        ):
+            return files_before
         for path in in_order(self.kind, list(stamps)):
             try:
                 file = self.files.read(path)
@@ -245,8 +249,8 @@ class Bank:
     def first_files(self, info: BankInfo, moment: datetime) -> Puts:
         """All files of the new bank, its record last."""
         files: Puts = {path: (text, None) for path, text in template_texts(self.kind, info).items()}
-        made = stamp(moment.replace(microsecond=0))
-        row = {"name": info.name, "description": info.description, "created_at": made}
+        created_at = stamp(moment.replace(microsecond=0))
+        row = {"name": info.name, "description": info.description, "created_at": created_at}
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
     def belongs_to(self, repository: Repository) -> bool | None:
@@ -275,7 +279,7 @@ class Bank:
     def last_change(self, stamps: Iterable[Stamp]) -> str:
         """When the newest of the files with these stamps was changed, UTC in whole seconds; for a
         bank without files, when it was made."""
-        times = [each.mtime_ns for each in stamps]
+        times = [file_stamp.mtime_ns for file_stamp in stamps]
         if times:
             return stamp(EPOCH + timedelta(seconds=max(times) // 1_000_000_000))
         try:
@@ -293,7 +297,7 @@ def _record_text(row: dict[str, Any], repository: Repository | None) -> str:
 
 
 def token_count(texts: Iterable[str]) -> int:
-    """About how many tokens some texts have: four characters each, a CJK character by itself."""
+    """About how many tokens some texts have: four characters each, a CJK character on its own."""
     length = wide = 0
     for text in texts:
         length += len(text)
@@ -310,15 +314,18 @@ def find_repository(path: str) -> Repository | None:
     git_folder = common = os.path.join(root, ".git")
     if not os.path.isdir(git_folder):
         # A file that names the folder: of a submodule, or of a linked worktree.
-        named = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
-        if named:
-            git_folder = common = os.path.normpath(os.path.join(root, named))
+        named_git_folder = _text(git_folder).partition("\n")[0].removeprefix("gitdir:").strip()
+        if named_git_folder:
+            git_folder = common = os.path.normpath(os.path.join(root, named_git_folder))
     shared = _text(os.path.join(git_folder, "commondir")).strip()
     if shared:
         # A linked worktree: the repository is that of its main folder.
         common = os.path.realpath(os.path.join(git_folder, shared))
         is_usual = os.path.basename(common) == ".git"
-        root = os.path.dirname(common) if is_usual else common
+        if is_usual:
+            root = os.path.dirname(common)
+        else:
+            root = common
         name = os.path.basename(root).removesuffix(".git")
     branch, commit = _head_of(git_folder)
     return Repository(
@@ -361,7 +368,10 @@ def _origin_of(common: str) -> str | None:
         if section:
             is_in_origin = section[1].lower() == "remote" and section[2] == "origin"
             line = line[section.end() :]
-        url = _URL.match(line) if is_in_origin else None
+        if is_in_origin:
+            url = _URL.match(line)
+        else:
+            url = None
         if url and url[1].strip():
             return _CREDENTIALS.sub("", _one_line(url[1].strip()))
     return None

@@ -77,7 +77,10 @@ class Placement:
         if section is None:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
         end = next((heading.line for heading in headings if heading.line > section.line), None)
-        rest = "" if end is None else text.split("\n", end - 1)[-1]
+        if end is None:
+            rest = ""
+        else:
+            rest = text.split("\n", end - 1)[-1]
         before = _without_blank_end(text.removesuffix(rest))
         with_block = before + 2 * newline + block + newline
         if rest:
@@ -95,12 +98,16 @@ def place_by_rules(kind: str, content: str) -> Placement:
         .strip()
     )
     hits = _hits(title)
-    named = next((name for name in hits if _compiled(rf"\b{name}\b").search(title)), None)
+    category_in_title = next(
+        (name for name in hits if _compiled(rf"\b{name}\b").search(title)), None
+    )
     most = max(hits, key=hits.__getitem__)
-    if named is not None:
-        own = max(hits[named], 1)
+    if category_in_title is not None:
+        own_hits = max(hits[category_in_title], 1)
         category, confidence = (
-            (named, 1.0) if hits[most] <= own else (most, hits[most] / (own + hits[most]))
+            (category_in_title, 1.0)
+            if hits[most] <= own_hits
+            else (most, hits[most] / (own_hits + hits[most]))
         )
     elif first := next((name for name in hits if hits[name]), None):
         category = first
@@ -117,8 +124,8 @@ def place_by_rules(kind: str, content: str) -> Placement:
 
 def _hits(text: str) -> dict[str, int]:
     return {
-        name: sum(len(each.findall(text)) for each in found)
-        for name, found in category_patterns().items()
+        name: sum(len(pattern.findall(text)) for pattern in patterns)
+        for name, patterns in category_patterns().items()
     }
 
 
@@ -188,11 +195,11 @@ def place_by_llm(
     """Where the model puts `content`. Raises NoAnswer when it cannot be asked or its answer breaks
     a rule.
     """
-    shown = dict.fromkeys(
+    excerpts = dict.fromkeys(
         [*template_files(kind), *(path for path in texts if path.startswith(_FREE_FOLDERS))]
     )
     lines = []
-    for path in shown:
+    for path in excerpts:
         headings = [text for signs, text in _HEADING.findall(texts.get(path, "")) if signs != "#"]
         lines.append(f"- {path}: {', '.join(headings) or 'no headings'}")
     values = {"type": kind, "files": "\n".join(lines), "categories": ", ".join(category_patterns())}
@@ -281,7 +288,9 @@ def _section_named(headings: Sequence[Heading], level: int, name: str) -> Headin
     for heading in fitting:
         if heading.text.strip() == name:
             return heading
-    return fitting[0] if fitting else None
+    if fitting:
+        return fitting[0]
+    return None
 
 
 def parse_position(position: str) -> tuple[int, str]:

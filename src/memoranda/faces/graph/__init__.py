@@ -64,33 +64,39 @@ def toolset(
 
     data = json.loads(text_file("graph-tools.json"))
     tools = []
-    for each in data["tools"]:
-        name, (reads, destroys, repeats) = each["name"], each["hints"]
-        properties = each["properties"] | (data["paging"] if each.get("paged") else {})
+    for tool_or_memory in data["tools"]:
+        name, (reads, destroys, repeats) = tool_or_memory["name"], tool_or_memory["hints"]
+        properties = tool_or_memory["properties"] | (
+            data["paging"] if tool_or_memory.get("paged") else {}
+        )
         if like != "server-memory":
             properties |= {"project": data["project"]}
         schema: dict[str, Any] = {"type": "object", "properties": properties}
-        if "required" in each:
-            schema["required"] = each["required"]
+        if "required" in tool_or_memory:
+            schema["required"] = tool_or_memory["required"]
         hints = {
             "readOnlyHint": reads,
             "destructiveHint": destroys,
             "idempotentHint": repeats,
             "openWorldHint": False,
         }
-        shown = name if like == "server-memory" else PREFIX + name, each["description"], schema
+        tool_name = (
+            name if like == "server-memory" else PREFIX + name,
+            tool_or_memory["description"],
+            schema,
+        )
         title = name.replace("_", " ").title()
-        output = data["outputs"][each["output"]]
+        output = data["outputs"][tool_or_memory["output"]]
         tools.append(
             Tool(
-                *shown,
+                *tool_name,
                 partial(run, name, reads),
                 title,
                 hints,
                 output,
                 contract="graph",
                 refuse=_refuse,
-                **flags_of(each),
+                **flags_of(tool_or_memory),
             )
         )
     shown_at = [(THOUGHTBOX, "Knowledge Graph"), (SERVER_MEMORY, "knowledge-graph")]
@@ -102,7 +108,7 @@ def toolset(
             DESCRIPTION,
             "application/json",
             read,
-            lambda each: graph_of(each).version(),
+            lambda tool_or_memory: graph_of(tool_or_memory).version(),
         )
         for uri, name in (shown_at[1:] if like == "server-memory" else shown_at)
     ]

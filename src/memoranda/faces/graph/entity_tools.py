@@ -31,8 +31,8 @@ from memoranda.text.unicode import flat
 WARNINGS = "memoranda/warnings"
 _SHOWN = 10
 _GUESSED = 3
+# Names a hint lists; misspelled names it looks for; entities among which it looks.
 _SEARCHED = 5000
-"""Names a hint lists; misspelled names it looks for; entities among which it looks."""
 # Entities whose observations are read together
 _BATCH = 200
 # Characters of a page beside its items and its cursor
@@ -50,7 +50,7 @@ Position = list[int | str]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How replies look: JSON indented by so many blanks (None = compact), at most `most` characters
+    """How replies look: JSON indented by this many blanks (None = compact), at most `most` characters
     (0 = any).
     """
 
@@ -119,17 +119,18 @@ class _Cursor(NamedTuple):
         """Raises InvalidInput for a text we never wrote."""
         try:
             data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-            order, position, in_rest, seen = json.loads(data)
+            order, position, in_rest, seen_digests = json.loads(data)
         except (ValueError, TypeError, RecursionError):
             raise InvalidInput("Invalid cursor") from None
-        for each in (order, position, seen):
-            if each is not None and not (
-                isinstance(each, list) and all(isinstance(one, int | str) for one in each)
+        for part in (order, position, seen_digests):
+            if part is not None and not (
+                isinstance(part, list)
+                and all(isinstance(number_or_text, int | str) for number_or_text in part)
             ):
                 raise InvalidInput("Invalid cursor")
-        if not isinstance(in_rest, bool) or (order is None) == (seen is None):
+        if not isinstance(in_rest, bool) or (order is None) == (seen_digests is None):
             raise InvalidInput("Invalid cursor")
-        return cls(order, position, in_rest, seen)
+        return cls(order, position, in_rest, seen_digests)
 
 
 class GraphReply:
@@ -191,7 +192,10 @@ class GraphReply:
         """The entities from `start` on with the observations asked for, in batches."""
         first = self._first_observation
         count = self._observations
-        end = None if count is None else first + count
+        if count is None:
+            end = None
+        else:
+            end = first + count
         for at in range(start, len(self._keys), _BATCH):
             part = self._keys[at : at + _BATCH]
             batch = list[Data]()
@@ -212,7 +216,10 @@ class GraphReply:
         more.
         """
         room = self._form.most - _FRAME if self._form.most else math.inf
-        limit = math.inf if self._limit is None else self._limit
+        if self._limit is None:
+            limit = math.inf
+        else:
+            limit = self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
@@ -236,17 +243,17 @@ class GraphReply:
                 texts = item.data["observations"]
                 count = item.data.get("observationCount", len(texts))
                 short = {**item.data, "observations": [], "observationCount": count}
-                left = room - cursor_size - self._form.size(short)
-                for each in texts:
-                    left -= self._form.size(each) + 2 * (self._form.indent or 0)
-                    if left < 0 and short["observations"]:
+                room_left = room - cursor_size - self._form.size(short)
+                for this_item in texts:
+                    room_left -= self._form.size(this_item) + 2 * (self._form.indent or 0)
+                    if room_left < 0 and short["observations"]:
                         break
-                    short["observations"].append(each)
+                    short["observations"].append(this_item)
                 entities.append(short if len(short["observations"]) < count else item.data)
                 size = self._form.size(entities[-1])
             room -= size
             last = item
-        relations.sort(key=lambda each: each.order)
+        relations.sort(key=lambda this_item: this_item.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **more}
 
     def _cursor_size(self, item: _Item, room: float) -> int:
@@ -255,7 +262,10 @@ class GraphReply:
         """
         if self._ranked:
             return 20 * (item.number + 2) + 400
-        order = self._keys[item.number].order if self._keys else ()
+        if self._keys:
+            order = self._keys[item.number].order
+        else:
+            order = ()
         size = _CURSOR_PER_CHARACTER * len(repr(([*order], item.position)))
         if size <= room:
             return size
@@ -263,11 +273,11 @@ class GraphReply:
 
     def _cursor_after(self, item: _Item) -> str:
         order: Position | None = list(self._keys[item.number].order) if self._keys else []
-        seen = None
+        seen_digests = None
         if self._ranked:
             order = None
-            seen = [_digest(key) for key in self._keys[: item.number + 1]]
-        return _Cursor(order, item.position, item.in_rest, seen).text()
+            seen_digests = [_digest(key) for key in self._keys[: item.number + 1]]
+        return _Cursor(order, item.position, item.in_rest, seen_digests).text()
 
     def _sequence(self) -> Iterator[_Item]:
         """What comes from the cursor or the offset on. `resumes`: it goes on right after the
@@ -277,8 +287,8 @@ class GraphReply:
         begin = self._offset
         resumes = False
         if cursor is not None and cursor.seen is not None:
-            seen = set(cursor.seen)
-            begin = sum(_digest(key) in seen for key in self._keys)
+            seen_digests = set(cursor.seen)
+            begin = sum(_digest(key) in seen_digests for key in self._keys)
             resumes = bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
         elif cursor is not None:
             order = tuple(cursor.order or ())
@@ -325,19 +335,19 @@ def _items(
     """
     items = []
     group = groups.get(number, ())
-    for each, data in zip(group, relations_data(group), strict=True):
+    for relation, data in zip(group, relations_data(group), strict=True):
         digest = blake2b(
-            "\0".join(each.triple).encode("utf-8", "surrogatepass"), digest_size=12
+            "\0".join(relation.triple).encode("utf-8", "surrogatepass"), digest_size=12
         ).hexdigest()
-        position = [*each.order[:-1], digest]
+        position = [*relation.order[:-1], digest]
         if after is None or _place(position) > _place(after):
-            items.append(_Item(min(number, rest - 1), data, each, position, number == rest))
+            items.append(_Item(min(number, rest - 1), data, relation, position, number == rest))
     return sorted(items, key=lambda item: _place(item.position or []))
 
 
 def _place(position: Position) -> list[tuple[bool, int | str]]:
     """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
-    return [(isinstance(each, str), each) for each in position]
+    return [(isinstance(part, str), part) for part in position]
 
 
 def _digest(key: EntityKey) -> str:
@@ -393,14 +403,20 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities with all that is said of them."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_entities(arguments["entityNames"])
     return _deleted("Entities", hint)
 
 
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_observations(
         [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
     )
@@ -409,7 +425,10 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities."""
-    hint = _undone(graph, arguments) if form.teaches else ""
+    if form.teaches:
+        hint = _undone(graph, arguments)
+    else:
+        hint = ""
     graph.delete_relations(_relations(arguments))
     return _deleted("Relations", hint)
 
@@ -421,45 +440,47 @@ def _deleted(what: str, hint: str) -> Reply:
 
 def _undone(graph: Graph, arguments: Arguments) -> str:
     """How many of the things to delete are there, when not all of them are."""
-    asked: set[Any]
+    asked_keys: set[Any]
     if "relations" in arguments:
         kind = "relation"
-        names = [each["from"] for each in arguments["relations"]]
-        asked = {relation.triple for relation in _relations(arguments)}
-        there = asked & {relation.triple for relation in graph.relations(set(names))}
+        names = [row["from"] for row in arguments["relations"]]
+        asked_keys = {relation.triple for relation in _relations(arguments)}
+        still_there = asked_keys & {relation.triple for relation in graph.relations(set(names))}
     elif "entityNames" in arguments:
         kind = "entity"
-        asked = set(arguments["entityNames"])
+        asked_keys = set(arguments["entityNames"])
         names = arguments["entityNames"]
-        there = {key.name for key in graph.named(names)}
+        still_there = {key.name for key in graph.named(names)}
     else:
         kind = "observation"
-        names = [each["entityName"] for each in arguments["deletions"]]
-        asked = {
-            (each["entityName"], text)
-            for each in arguments["deletions"]
-            for text in each["observations"]
+        names = [row["entityName"] for row in arguments["deletions"]]
+        asked_keys = {
+            (row["entityName"], text)
+            for row in arguments["deletions"]
+            for text in row["observations"]
         }
         keys = graph.named(names)
-        said = zip(keys, graph.observations(keys), strict=True)
-        there = asked & {(key.name, text) for key, texts in said for text in texts}
-    if len(there) == len(asked):
+        observations = zip(keys, graph.observations(keys), strict=True)
+        still_there = asked_keys & {
+            (key.name, text) for key, texts in observations for text in texts
+        }
+    if len(still_there) == len(asked_keys):
         return ""
-    why = f"{len(there)} of {len(asked)} deleted: no such {kind}."
+    why = f"{len(still_there)} of {len(asked_keys)} deleted: no such {kind}."
     return f"{why} {_misspelled(graph, names)}".strip()
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     """Which of `names` are no entities but nearly are; "" for none."""
-    wanted = list(dict.fromkeys(names))
-    known = {key.name for key in graph.named(wanted)}
-    missing = [name for name in wanted if name not in known][:_GUESSED]
+    unique_names = list(dict.fromkeys(names))
+    known_names = {key.name for key in graph.named(unique_names)}
+    missing = [name for name in unique_names if name not in known_names][:_GUESSED]
     if not missing or len(keys := graph.keys()) > _SEARCHED:
         return ""
     guesses = [
-        f"{_listed(found)}, not {_listed([name])}?"
+        f"{_listed(nearest)}, not {_listed([name])}?"
         for name in missing
-        if (found := near(name, (key.name for key in keys), 1))
+        if (nearest := near(name, (key.name for key in keys), 1))
     ]
     if guesses:
         return f"Did you mean {' '.join(guesses)}"
@@ -476,8 +497,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
     return [
-        GraphRelation(each["from"], each["to"], each["relationType"])
-        for each in arguments["relations"]
+        GraphRelation(relation_row["from"], relation_row["to"], relation_row["relationType"])
+        for relation_row in arguments["relations"]
     ]
 
 
@@ -496,7 +517,7 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those within so many relations, nearest first,
+    """The entities of these names; with `depth` also those within this many relations, nearest first,
     and the relations among all of them."""
     wanted = arguments["names"]
     direction = arguments.get("direction", "both")
@@ -525,7 +546,10 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         return _reply(graph, keys, relations, arguments, form)
     keys = graph.named(wanted)
     names = {key.name for key in keys}
-    hint = _misspelled(graph, wanted) if form.teaches else ""
+    if form.teaches:
+        hint = _misspelled(graph, wanted)
+    else:
+        hint = ""
     relations = [
         relation
         for relation in graph.relations(names)

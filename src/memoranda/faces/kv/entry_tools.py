@@ -24,10 +24,9 @@ VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
 _SHOWN = 500
+# Characters of a text that is shown by its beginning, and in a reply where even that would be too
+# long.
 _SHOWN_TIGHT = 100
-"""Characters of a text that is shown by its beginning, and in a reply where even that would be too
-long.
-"""
 _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
 # More results than any reply has room for
@@ -109,7 +108,7 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     rest = size - offset
 
     def text(shown: int) -> str:
-        """The reply with so many characters of the value from `offset` on, and how to go on."""
+        """The reply with this many characters of the value from `offset` on, and how to go on."""
         if shown == size:
             return _worded(fields, form)
         end = offset + shown
@@ -159,7 +158,10 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
             {**shown, "created_at": seconds(entry.created), "access_count": entry.access_count}
         )
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
-    damaged = _damaged(entries) if namespace is None else {}
+    if namespace is None:
+        damaged = _damaged(entries)
+    else:
+        damaged = {}
     return _list_reply({**fields, **damaged}, "results", results, offset, form)
 
 
@@ -226,20 +228,20 @@ def _namespace(arguments: Arguments) -> str:
     return _name("Namespace", arguments["namespace"] or DEFAULT_NAMESPACE)
 
 
-def _name(what: str, text: str) -> str:
-    if len(_unicode(what, text)) > NAME_CHARACTERS:
-        raise KvRefused(f"{what} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
+def _name(noun: str, text: str) -> str:
+    if len(_unicode(noun, text)) > NAME_CHARACTERS:
+        raise KvRefused(f"{noun} is too long ({len(text)} characters, at most {NAME_CHARACTERS})")
     return text
 
 
-def _unicode(what: str, text: str) -> str:
+def _unicode(noun: str, text: str) -> str:
     if has_surrogate(text):
-        raise KvRefused(f"{what} is not valid Unicode text")
+        raise KvRefused(f"{noun} is not valid Unicode text")
     return text
 
 
 def _natural(arguments: Arguments, name: str) -> int:
-    """A number of the arguments that must not be negative; 0 when there is none."""
+    """A number of the arguments that must not be negative, or 0."""
     value = arguments.get(name, 0)
     if value < 0:
         raise KvRefused(f"{name} must not be negative")
@@ -285,14 +287,17 @@ def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int,
     """
 
     def text(size: int) -> str:
-        counted = {"returned": size} if "returned" in fields else {}
+        if "returned" in fields:
+            counted = {"returned": size}
+        else:
+            counted = {}
         if size < len(items):
             more = {"truncated": True, "next_offset": offset + size}
         else:
             more = {}
         return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
 
-    # An item too long by itself would never be passed
+    # An item too long on its own would never be passed
     if items and len(text(1)) > LIMIT:
         items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
     whole = text(len(items))

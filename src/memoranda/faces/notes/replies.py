@@ -75,12 +75,12 @@ class Page:
         entries: list[dict[str, Any]],
         rows: list[str],
         as_json: bool,
-        asked: int | None = None,
+        asked_size: int | None = None,
     ) -> tuple[Page, list[dict[str, Any]], list[str]]:
         """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
-        `asked` is how many entries the page should have, when not all of them are given."""
+        `asked_size` is how many entries the page should have, when not all of them are given."""
         count = max(fitting(lengths(entries, rows, as_json), ROOM), 1)
-        if count >= (asked or len(rows)):
+        if count >= (asked_size or len(rows)):
             page = self
         else:
             page = self.shorter(count)
@@ -92,24 +92,27 @@ class Page:
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
-    def data(self, total: int, shown: int, *, is_lower_bound: bool = False) -> dict[str, Any]:
-        """The keys every list carries; `shown` entries of `total` are on this page."""
-        more = is_lower_bound or self.offset + shown < total
+    def data(self, total: int, shown_count: int, *, is_lower_bound: bool = False) -> dict[str, Any]:
+        """The keys every list carries; `shown_count` entries of `total` are on this page."""
+        more = is_lower_bound or self.offset + shown_count < total
         return {"total": total, "page": self.number, "page_size": self.size, "more": more}
 
-    def foot(self, total: int, shown: int, *, is_lower_bound: bool = False) -> str:
+    def foot(self, total: int, shown_count: int, *, is_lower_bound: bool = False) -> str:
         """The line that says what is shown and how to get the next page; "" when everything is."""
-        if not shown:
+        if not shown_count:
             if total:
                 return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}."
             return ""
-        last = self.offset + shown
+        last = self.offset + shown_count
         if is_lower_bound or last < total:
             more = f" Next: page={self.number + 1}, page_size={self.size}."
         else:
             more = ""
-        or_more = " or more" if is_lower_bound else ""
-        if shown == total:
+        if is_lower_bound:
+            or_more = " or more"
+        else:
+            or_more = ""
+        if shown_count == total:
             return ""
         return f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
 
@@ -185,7 +188,7 @@ def lines(*parts: str) -> str:
 
 def answering(run: Run, shows_warnings: bool = True) -> Run:
     """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
-    Without `shows_warnings` they stand in the data only: the text is about one note. `run` sees
+    Without `shows_warnings` they are in the data only: the text is about one note. `run` sees
     `as_json` in its arguments."""
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:
@@ -193,7 +196,10 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         try:
             identity = args.pop("project_id", "")
             if identity:
-                names = {project_id(each.name): each.name for each in memory.projects}
+                names = {
+                    project_id(this_project.name): this_project.name
+                    for this_project in memory.projects
+                }
                 if identity.strip().lower() not in names:
                     raise ProjectNotFound(identity, list(names.values()))
                 args["project"] = names[identity.strip().lower()]
@@ -206,18 +212,18 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
             reply = error_reply(error)
         warnings = memory.warnings
         # The trouble of other projects is not this call's
-        named = args.get("project")
-        if named:
-            warnings = [warning for warning in warnings if warning.is_about(named)]
+        project_name = args.get("project")
+        if project_name:
+            warnings = [warning for warning in warnings if warning.is_about(project_name)]
 
         data = dict(reply.data or {})
-        own = data.get("warnings", [])
-        listed = [*own, *shown_warnings(warnings)]
+        own_warnings = data.get("warnings", [])
+        listed = [*own_warnings, *shown_warnings(warnings)]
         if listed:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
             return Reply(cut(data, TEXT_LIMIT), data)
-        end = warning_lines(listed if shows_warnings else own)
+        end = warning_lines(listed if shows_warnings else own_warnings)
         text = reply.text
         if len(text) + len(end) > TEXT_LIMIT:
             text = text[: TEXT_LIMIT - len(end) - 2].rstrip() + " …"
@@ -257,26 +263,32 @@ def warning_lines(warnings: list[str]) -> str:
 
 def _continue_conversation(memory: MemorySession, args: dict[str, str]) -> str:
     """One message with the best notes for `topic`, or the latest ones. Raises TimeframeError."""
-    topic, given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
-    frame = given or _FRAME
+    topic, timeframe_given = ((args.get(name) or "").strip() for name in ("topic", "timeframe"))
+    frame = timeframe_given or _FRAME
     hits = _search(memory, topic, frame)
-    which = "best" if topic else "latest"
-    found = f"{counted(hits)} changed in the time frame {frame}, the {which} first:"
+    if topic:
+        order_word = "best"
+    else:
+        order_word = "latest"
+    opening = f"{counted(hits)} changed in the time frame {frame}, the {order_word} first:"
     # An older note on the topic is better than none
-    if topic and not hits and not given:
+    if topic and not hits and not timeframe_given:
         hits = _search(memory, topic, "")
-        found = (
+        opening = (
             f"Nothing changed in the last {_FRAME}; {counted(hits, 'older note')}, the best first:"
         )
-    about = f' with "{short(topic, 200)}"' if topic else ""
+    if topic:
+        about = f' with "{short(topic, 200)}"'
+    else:
+        about = ""
     searched = f" in the time frame {frame}"
     return _message(
         memory,
         "notes-continue.md",
         hits,
-        found,
+        opening,
         about=about,
-        frame=searched if given or not topic else "",
+        frame=searched if timeframe_given or not topic else "",
     )
 
 
@@ -286,11 +298,20 @@ def _search_knowledge_base(memory: MemorySession, args: dict[str, str]) -> str:
     if not query:
         raise InvalidInput('Parameter `query` must be a text; got "".')
     hits = _search(memory, query, frame)
-    shown = short(query, 200)
-    searched = f" in the time frame {frame}" if frame else ""
-    found = f"{counted(hits)} found{searched}, the best first:"
+    query_shown = short(query, 200)
+    if frame:
+        searched = f" in the time frame {frame}"
+    else:
+        searched = ""
+    opening = f"{counted(hits)} found{searched}, the best first:"
     return _message(
-        memory, "notes-search.md", hits, found, query=shown, about=f' for "{shown}"', frame=searched
+        memory,
+        "notes-search.md",
+        hits,
+        opening,
+        query=query_shown,
+        about=f' for "{query_shown}"',
+        frame=searched,
     )
 
 
@@ -299,16 +320,19 @@ def _search(memory: MemorySession, text: str, frame: str) -> Hits:
     is given.
     """
     query = parse(text, now=memory.clock(), zone=memory.settings.zone)
-    since = memory.since(frame) if frame else None
+    if frame:
+        since = memory.since(frame)
+    else:
+        since = None
     after = max(filter(None, (since, query.after)), default=None)
     return memory.search(query.replace(after=after), limit=_PROMPT_NOTES, vetted=True)
 
 
-def _message(memory: MemorySession, name: str, hits: Hits, found: str, **words: str) -> str:
+def _message(memory: MemorySession, name: str, hits: Hits, opening: str, **words: str) -> str:
     if not hits:
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
-    room = _PROMPT_LIMIT - len(frame.substitute(words, found=found, notes=""))
+    room = _PROMPT_LIMIT - len(frame.substitute(words, found=opening, notes=""))
     blocks = []
     for hit in hits:
         note = hit.note
@@ -325,32 +349,32 @@ def _message(memory: MemorySession, name: str, hits: Hits, found: str, **words: 
         head = f"## {short(note.title)}\n{day_of(note, memory.settings.zone)}, {short(address(note), 300)}"
         blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())
     count = fitting([len(block) + 2 for block in blocks], room)
-    return frame.substitute(words, found=found, notes="\n\n".join(blocks[:count])).strip()
+    return frame.substitute(words, found=opening, notes="\n\n".join(blocks[:count])).strip()
 
 
 def _complete(
-    memory: MemorySession, variable: str, beginning: str, others: dict[str, str]
+    memory: MemorySession, variable: str, beginning: str, other_names: dict[str, str]
 ) -> list[str]:
     """Projects by the beginning of their names; permalinks, without the project given, by theirs."""
     if variable == "project":
-        names = [each.name for each in memory.projects]
+        names = [match.name for match in memory.projects]
         return [name for name in names if name.casefold().startswith(beginning.casefold())][
             :_COMPLETIONS
         ]
     if variable != "path":
         return []
-    project = others.get("project") or ""
-    if not any(each.name.casefold() == project.casefold() for each in memory.projects):
+    project = other_names.get("project") or ""
+    if not any(match.name.casefold() == project.casefold() for match in memory.projects):
         if project:
             return []
         return memory.complete(beginning, _COMPLETIONS)
     name = memory.project(project).name
     try:
-        found, _ = memory.matching(f"{beginning}*", project=name, limit=_COMPLETIONS)
+        matches, _ = memory.matching(f"{beginning}*", project=name, limit=_COMPLETIONS)
     # What cannot be an address has no completion
     except (InvalidInput, OutsideError):
         return []
-    return [each.permalink.removeprefix(f"{name}/") for each in found]
+    return [match.permalink.removeprefix(f"{name}/") for match in matches]
 
 
 _TIMEFRAME = ("timeframe", "Only notes changed since, e.g. 2h, 7d, 2026-11-01", False)

@@ -47,7 +47,10 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     draft = _draft(memory, args)
     stored = _store(memory, draft, args)
     note = stored.note
-    action = "created" if stored.created else "updated"
+    if stored.created:
+        action = "created"
+    else:
+        action = "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
     # Categories as first written, "" for none
@@ -71,12 +74,12 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
     relations = ", ".join(
         f"{states[state]} {words}" for state, words in _STATES.items() if states[state]
     )
-    shown = {
+    document = {
         "observations": short(counts, 1000),
         "relations": relations,
         "tags": short(", ".join(note.tags), 1000),
     }
-    rows = [f"{name}: {text}" for name, text in shown.items() if text]
+    rows = [f"{name}: {text}" for name, text in document.items() if text]
     return Reply(lines(*_changed(action, note), *rows), data)
 
 
@@ -120,13 +123,13 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
 
 
 def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put so many `notes` at `path` says besides, where they are all
+    """What the data of a call that put this many `notes` at `path` says as well, where they are all
     that is in a folder with the project's name: addresses begin with that, paths do not."""
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
-    known = memory.directory(project, glob=folder, limit=0).entries
-    if not any(each.path == folder and each.notes == notes for each in known):
+    entries_there = memory.directory(project, glob=folder, limit=0).entries
+    if not any(entry.path == folder and entry.notes == notes for entry in entries_there):
         return {}
     warning = f"Paths begin inside project {project}, so this is in a folder {folder} of it. If you meant {flat(rest)}"
     return {"warnings": [f'{warning}, call move_note with destination_path="{flat(rest)}".']}
@@ -155,11 +158,16 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
             f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".'
         )
     # The default leaves the content's own type
-    kind = None if kind == "note" else kind
+    if kind == "note":
+        kind = None
+    else:
+        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    given = {name: args[name] for name in _GIVEN if name in args}
-    draft = Draft(args["content"], project=project, folder=folder, title=title, type=kind, **given)
+    given_arguments = {name: args[name] for name in _GIVEN if name in args}
+    draft = Draft(
+        args["content"], project=project, folder=folder, title=title, type=kind, **given_arguments
+    )
     if project == "categories":
         _take_header(draft)
         draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
@@ -228,7 +236,10 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
     note = changed.note
     edited = changed.edited
-    action = "created" if changed.created else "edited"
+    if changed.created:
+        action = "created"
+    else:
+        action = "edited"
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
@@ -297,7 +308,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
                 _note(memory, args, "move"), destination, follow=follow, update_links=update_links
             )
     except Exists as error:
-        # Here it is the destination, whatever lies there
+        # Here it is the destination, whatever is there
         raise Exists(error.path) from None
     paths = {"old_path": moved.old_path, "new_path": moved.new_path}
     data = {
@@ -329,11 +340,13 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
     if args["is_directory"]:
         project, folder = _folder(memory, args)
         deleted = memory.delete_folder(project, folder)
-        what = f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
-        what = f"{what}: {_listed(deleted.paths)}"
+        noun_phrase = (
+            f"folder {flat(folder)} of {deleted.project} with {plural(deleted.notes, 'note')}"
+        )
+        noun_phrase = f"{noun_phrase}: {_listed(deleted.paths)}"
     else:
         deleted = memory.delete(_note(memory, args, "delete"))
-        what = f"{flat(deleted.paths[0])} from {deleted.project}"
+        noun_phrase = f"{flat(deleted.paths[0])} from {deleted.project}"
     back = f"The owner can bring it back with `memory undo {deleted.change}`."
     if deleted.lost:
         if deleted.lost < deleted.notes:
@@ -341,7 +354,7 @@ def delete_note(memory: MemorySession, args: Arguments) -> Reply:
         else:
             few = "It cannot be undone: "
         back = f"{few}the text of an entry with a time to live is not kept."
-    text = f"Deleted {what}\n{back}"
+    text = f"Deleted {noun_phrase}\n{back}"
     data = {
         "action": "deleted",
         "project": deleted.project,
@@ -357,7 +370,10 @@ def _note(memory: MemorySession, args: Arguments, verb: str) -> Any:
     """
     identifier = args["identifier"]
     project = args.get("project")
-    looseness = Looseness.EXACT if verb == "delete" else Looseness.CASE
+    if verb == "delete":
+        looseness = Looseness.EXACT
+    else:
+        looseness = Looseness.CASE
     try:
         return memory.find(identifier, project, looseness=looseness)
     except NotFound as missing:

@@ -57,23 +57,22 @@ from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
 _BEST = 20
+# Of the notes that contain all words this many of the best by BM25 are read, and this many that
+# match by name.
 _NAMED = 10
-"""Of the notes that contain all words this many of the best by BM25 are read, and this many that
-match by name.
-"""
+# One word's more matches stay newest first.
 _MAX_SORTED = 300
-"""One word's more matches stay newest first."""
+# This many spellings of a mistyped word are looked for.
 _MAX_SPELLINGS = 3
-"""This many spellings of a mistyped word are looked for."""
 
 _HAN = re.compile(
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
+# What a token adds that occurs this many times in a memory; five or more times count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
-"""What a token adds that occurs so many times in a memory; five or more times count as five."""
 _TAG_SCORE = 1.0
+# So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
 _PROSE = 8
-"""So many terms are rather a text pasted whole, whatever quotes and capitals stand between them."""
 _MAX_NOTES = 60
 _TITLE = 60
 _ID = 8
@@ -116,14 +115,14 @@ def search(
         hits = _plain_hits(db, notes[offset : offset + limit], query)
         return _marked(db, Hits(hits, len(notes)), query, viewer)
     with search_context(db, query, viewer) as context:
-        found = _Search(context, limit, offset, explain).run(today, near)
-        if found.total > (most := counted_to(offset + limit)):
-            found.total = most
-            found.is_lower_bound = True
-        if found.total or not context.invalid or query.as_of is not None:
+        result = _Search(context, limit, offset, explain).run(today, near)
+        if result.total > (most := counted_to(offset + limit)):
+            result.total = most
+            result.is_lower_bound = True
+        if result.total or not context.invalid or query.as_of is not None:
             if context.spans:
-                return _marked(db, found, query, viewer)
-            return found
+                return _marked(db, result, query, viewer)
+            return result
     return search(
         db,
         query.replace(valid_at=None),
@@ -136,17 +135,17 @@ def search(
     )
 
 
-def _marked(db: sqlite3.Connection, found: Hits, query: Query, viewer: str | None) -> Hits:
+def _marked(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
     """The hits, with those that are over or superseded saying so, unless another time was asked
     about in the `why` alone: it was right then."""
-    marks = validity_marks(db, [hit.note.row for hit in found], viewer)
-    for hit in found if marks else ():
+    marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
+    for hit in hits if marks else ():
         mark = marks.get(hit.note.row)
         if mark:
             hit.why.append(mark)
             if query.as_of is None:
                 hit.passage = f"[{mark}] {hit.passage}"
-    return found
+    return hits
 
 
 @dataclass(slots=True)
@@ -159,7 +158,7 @@ class _Search:
     explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
-        """The query as a question where it is one, else with all words, else relaxed or with mended
+        """The query as a question where it is one, else with all words, else relaxed or with corrected
         spelling.
         """
         text = self.context.query.text
@@ -184,18 +183,18 @@ class _Search:
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
-        found = self._strict(parsed, today)
-        if is_long and 0 < found.total < self.limit and parse.says_much(parsed):
+        hits = self._strict(parsed, today)
+        if is_long and 0 < hits.total < self.limit and parse.says_much(parsed):
             # Notes that hold all words, fewer than a page, and after them those that hold some: on
             # all pages.
             from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
             if self.offset:
                 first = from_start._strict(parsed, today)
             else:
-                first = found
+                first = hits
             return from_start._relaxed(today, near, first.hits, self.offset)
-        if found.total:
-            return found
+        if hits.total:
+            return hits
         if is_long or is_short or len(parsed.terms) >= _PROSE:
             if relaxed is None:
                 return self._relaxed(today, near)
@@ -217,10 +216,10 @@ class _Search:
         order, best = self._candidates(parsed, whole, whole_rows, whole_total, whole=True)
         count = len(best)
         if whole_total <= MAX_RANKED and self.offset + self.limit > whole_total < total:
-            others, more = self._candidates(
+            other_rows, more = self._candidates(
                 parsed, loose, _without(rows, whole_rows), total - whole_total
             )
-            order = order + _without(others, order)
+            order = order + _without(other_rows, order)
             best = best + _without(more, best)
         reading = ChunkReading(
             Ranking(context, context.query.text, today, query=parsed, given=best)
@@ -230,23 +229,23 @@ class _Search:
             best_first = [row for row in reading.order if row in inside]
             ranked = iter(_as_typed_first(best_first, reading, parsed))
             order = [next(ranked) if row in inside else row for row in order]
-        found = order[self.offset : self.offset + self.limit]
-        if len(found) < self.limit:
+        page_rows = order[self.offset : self.offset + self.limit]
+        if len(page_rows) < self.limit:
             skip = max(0, self.offset - len(order))
-            room = self.limit - len(found)
-            every, total = (
+            room = self.limit - len(page_rows)
+            all_rows, total = (
                 (rows, total)
                 if len(rows) == total
                 else context.matches(loose, len(order) + skip + room)
             )
-            found += _without(every, order)[skip : skip + room]
-        return Hits(self._hits(reading, found), total)
+            page_rows += _without(all_rows, order)[skip : skip + room]
+        return Hits(self._hits(reading, page_rows), total)
 
     def _candidates(
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
     ) -> tuple[list[int], list[int]]:
         """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the
-        best ones first, at least as far as the page goes; and those of them that are to be read.
+        best ones first, at least those of the page; and those of them that should be read.
 
         Of very many, those with the words in title, headings or tags take part whatever their age.
         """
@@ -257,18 +256,21 @@ class _Search:
                 query, match, rows, max(self.offset + self.limit, _BEST), whole
             )
         if total > min(len(rows), _MAX_SORTED):
-            named = context.named(match)[:_NAMED]
+            named_rows = context.named(match)[:_NAMED]
         else:
-            named = []
-        same = context.same_title(match) if total > _BEST else []
-        extra = [row for row in dict.fromkeys([*same, *named]) if row not in ranked[:_BEST]]
+            named_rows = []
+        if total > _BEST:
+            same = context.same_title(match)
+        else:
+            same = []
+        extra = [row for row in dict.fromkeys([*same, *named_rows]) if row not in ranked[:_BEST]]
         if extra and context.is_filtered:
             extra = context.passing(extra)
         best = ranked[:_BEST] + extra
         return best + _without(ranked, best), best
 
     def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """One or two bare words that match nothing, with those that no note contains mended within
+        """One or two bare words that match nothing, with those that no note contains corrected within
         one edit.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
@@ -284,17 +286,19 @@ class _Search:
                 else:
                     mended = []
                 spelled += mended
-                choices.append([each for word in mended if (each := parse.term(word))])
+                choices.append(
+                    [spelled_term for word in mended if (spelled_term := parse.term(word))]
+                )
         if not spelled or not all(choices):
             return Hits([], 0)
-        found = self._strict(
+        hits = self._strict(
             parse.ParsedQuery(tuple(map(parse.Clause, product(*choices))), bare=True), today
         )
-        for hit in found:
-            held = [word for word in spelled if any(word in reason for reason in hit.why)]
-            hit.why.append(f"spelled: {', '.join(held or spelled)}")
-        found.relaxed = bool(found.hits)
-        return found
+        for hit in hits:
+            held_words = [word for word in spelled if any(word in reason for reason in hit.why)]
+            hit.why.append(f"spelled: {', '.join(held_words or spelled)}")
+        hits.relaxed = bool(hits.hits)
+        return hits
 
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
@@ -305,29 +309,37 @@ class _Search:
         limit = self.limit
         offset = self.offset
         ranking = Ranking(self.context, self.context.query.text, today, near)
-        read = READ_TOLD if ranking.is_told else READ
+        if ranking.is_told:
+            read = READ_TOLD
+        else:
+            read = READ
         reading = ChunkReading(ranking, read)
         rows = reading.order[offset : offset + limit]
         if len(rows) < limit:
             begin = max(0, offset - len(reading.rows))
             stop = offset + limit - len(reading.rows)
             rows += _without(ranking.page(read, stop + READ_LONG), reading.rows)[begin:stop]
-        known = {hit.note.row for hit in first}
-        hits = self._hits(reading, _without(rows, known)[: max(0, limit - len(first))], first)
-        return Hits(hits[skip:], ranking.total(counted_to(offset + limit) + 1, known), relaxed=True)
+        rows_shown = {hit.note.row for hit in first}
+        hits = self._hits(reading, _without(rows, rows_shown)[: max(0, limit - len(first))], first)
+        return Hits(
+            hits[skip:], ranking.total(counted_to(offset + limit) + 1, rows_shown), relaxed=True
+        )
 
     def _hits(
         self, reading: ChunkReading, rows: Sequence[int], first: Sequence[Hit] = ()
     ) -> list[Hit]:
         """Notes as hits, after those that come `first`."""
         context = self.context
-        others = context.texts(_without(rows, reading.texts), reading.terms)
-        texts = reading.texts | {one.row: one for one in others}
+        other_texts = context.texts(_without(rows, reading.texts), reading.terms)
+        texts = reading.texts | {note_text.row: note_text for note_text in other_texts}
         notes = infos(context.db, rows)
         hits = list(first)
         for row in rows:
             passage, line = reading.shown(texts[row])
-            shares = reading.shares(row) if self.explain else {}
+            if self.explain:
+                shares = reading.shares(row)
+            else:
+                shares = {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
             why = reading.why(texts[row]) + [
                 f"{name} {value:.3f}" for name, value in shares.items()
@@ -345,8 +357,8 @@ def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQ
     typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
         return rows
-    others = [row for row in rows if not _holds_all(reading.texts.get(row), typed)]
-    return [*_without(rows, others), *others]
+    other_rows = [row for row in rows if not _holds_all(reading.texts.get(row), typed)]
+    return [*_without(rows, other_rows), *other_rows]
 
 
 def _holds_all(note: NoteText | None, texts: Sequence[str]) -> bool:
@@ -360,23 +372,25 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _without(rows: Sequence[int], others: Iterable[int]) -> list[int]:
-    known = set(others)
-    return [row for row in rows if row not in known]
+def _without(rows: Sequence[int], excluded: Iterable[int]) -> list[int]:
+    excluded_rows = set(excluded)
+    return [row for row in rows if row not in excluded_rows]
 
 
 def smart_tokens(text: str) -> list[str]:
     """Each Han character and each run of other letters and digits of `text`, lower case, in order,
     each once.
     """
-    found: dict[str, None] = {}
+    unique_tokens: dict[str, None] = {}
     for kind, run in groupby(
         text, lambda char: "han" if _HAN.match(char) else char.isalpha() or char.isdecimal()
     ):
         if kind:
             characters = "".join(run)
-            found.update(dict.fromkeys(characters if kind == "han" else [characters.lower()]))
-    return list(found)
+            unique_tokens.update(
+                dict.fromkeys(characters if kind == "han" else [characters.lower()])
+            )
+    return list(unique_tokens)
 
 
 def smart_search(
@@ -390,15 +404,17 @@ def smart_search(
     then by id. Stop words count only in a text that holds nothing else. Raises InvalidInput when
     `text` contains no letter or digit.
     """
-    asked = smart_tokens(sqlite_text(text))
-    if not asked:
+    query_tokens = smart_tokens(sqlite_text(text))
+    if not query_tokens:
         raise InvalidInput("no valid tokens in query")
     telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
     little = stop_words() | set(ascii_lowercase)
     counted = [
-        each for each in asked if (each in telling if is_cjk(each) else each not in little)
-    ] or asked
-    found: list[tuple[float, int, str, int, list[str]]] = []
+        this_token
+        for this_token in query_tokens
+        if (this_token in telling if is_cjk(this_token) else this_token not in little)
+    ] or query_tokens
+    found_scored: list[tuple[float, int, str, int, list[str]]] = []
     with search_context(db, query, viewer) as context:
         for row, created, identity, tags, body in context.contents():
             # Counted up to five times: the rest of a long text need not be read
@@ -408,23 +424,29 @@ def smart_search(
                 score = sum(_COUNT_SCORES[count] for count in counts.values())
                 tagged = {load.lower() for load in json.loads(tags)} if tags else ()
                 score += _TAG_SCORE * sum(token in tagged for token in counts)
-                found.append((-score, -created, identity, row, list(counts)))
-        archived = context.archived([row for *_, row, _ in found])
+                found_scored.append((-score, -created, identity, row, list(counts)))
+        archived = context.archived([row for *_, row, _ in found_scored])
         if archived:
-            found = [
-                (one[0] * WEIGHTS.archived if one[3] in archived else one[0], *one[1:])
-                for one in found
+            found_scored = [
+                (
+                    scored_row[0] * WEIGHTS.archived
+                    if scored_row[3] in archived
+                    else scored_row[0],
+                    *scored_row[1:],
+                )
+                for scored_row in found_scored
             ]
-        found.sort()
-        best = found[: top or None]
+        found_scored.sort()
+        best = found_scored[: top or None]
         notes = in_order(db, [row for *_, row, _ in best])
-        is_left_out = not found and bool(context.invalid)
+        is_left_out = not found_scored and bool(context.invalid)
     if is_left_out and query.as_of is None:
         return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
     scored = [
-        ScoredMemory(note, round(-one[0], 2), one[4]) for note, one in zip(notes, best, strict=True)
+        ScoredMemory(note, round(-scored_row[0], 2), scored_row[4])
+        for note, scored_row in zip(notes, best, strict=True)
     ]
-    return SmartResult(asked, scored, len(found))
+    return SmartResult(query_tokens, scored, len(found_scored))
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
@@ -441,18 +463,23 @@ def _show_observations(
     db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
 ) -> None:
     """With a filter for observation categories the snippet is such an observation."""
-    asked = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
-    if not asked:
+    categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
+    if not categories:
         return
     words = [word for term in terms for word in term.words]
     for hit in hits:
-        seen = [
+        visible_observations = [
             observation
             for observation in observations(db, hit.note)
-            if (observation.category or "").strip().casefold() in asked
+            if (observation.category or "").strip().casefold() in categories
         ]
-        if seen:
-            best = max(seen, key=lambda one: sum(word in one.content.lower() for word in words))
+        if visible_observations:
+            best = max(
+                visible_observations,
+                key=lambda this_observation: sum(
+                    word in this_observation.content.lower() for word in words
+                ),
+            )
             hit.passage = best.content[:200]
             hit.line = best.line
 
@@ -488,13 +515,13 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        found = list(
+        evidence = list(
             _fitting(
                 db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least
             )
         )
-        if found or not context.invalid or query.as_of is not None:
-            return found
+        if evidence or not context.invalid or query.as_of is not None:
+            return evidence
     return find_evidence(
         db,
         question,
@@ -522,13 +549,13 @@ def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
     groups: dict[tuple[bool, str], list[Hit]] = {}
     for hit in hits:
         groups.setdefault(lines[hit.note.row].group, []).append(hit)
-    found = []
+    evidence_lines = []
     for (_, place), some in groups.items():
         some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
         rows = list(dict.fromkeys(hit.note.row for hit in some))
         line = lines[rows[0]]
         if len(rows) == 1 and not line.is_memory:
-            found.append(_BELOW.join([line.heading, *(hit.passage for hit in some)]))
+            evidence_lines.append(_BELOW.join([line.heading, *(hit.passage for hit in some)]))
             continue
         parts = [flat(f"({place})")]
         for row in rows:
@@ -536,8 +563,8 @@ def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
                 f"{lines[row].name}: "
                 + _BELOW.join(hit.passage for hit in some if hit.note.row == row)
             )
-        found.append("\n".join(parts))
-    return "\n\n".join(found)
+        evidence_lines.append("\n".join(parts))
+    return "\n\n".join(evidence_lines)
 
 
 class _NoteLine(NamedTuple):
@@ -545,7 +572,7 @@ class _NoteLine(NamedTuple):
     are (contract 001,
     2). Notes of one `group` share a line: day and folder of a note whose name says its title, else
     day and address.
-    `heading`: the line of a note by itself, where a title the address says is not repeated."""
+    `heading`: the line of a note on its own, where a title the address says is not repeated."""
 
     is_memory: bool
     group: tuple[bool, str]
@@ -571,7 +598,10 @@ def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
         title = ""
     else:
         title = f"{' '.join(note.title[:_TITLE].split())} "
-    name = note.id[:_ID] if is_memory else flat(last)
+    if is_memory:
+        name = note.id[:_ID]
+    else:
+        name = flat(last)
     return _NoteLine(
         is_memory, (is_title_said, f"{day}, {place}"), name, flat(f"{title}({day}, {address})")
     )
@@ -587,10 +617,10 @@ def _fitting(
 ) -> Iterator[Hit]:
     """The best chunks that fit into `space` characters together with the lines about their notes."""
     notes = infos(db, ranking.rows)
-    given: set[int] = set()
+    given_rows: set[int] = set()
     groups: set[tuple[bool, str]] = set()
     lines: dict[int, _NoteLine] = {}
-    seen: list[frozenset[str]] = []
+    seen_words: list[frozenset[str]] = []
     for row, start, stop, score in ranking.relevant(least):
         text = ranking.texts[row]
         note = notes[row]
@@ -602,25 +632,28 @@ def _fitting(
         else:
             line = lines.setdefault(row, _note_line(note, None))
         head = 1
-        if row not in given:
+        if row not in given_rows:
             name = len(line.name) + 3
             if line.is_memory:
                 whole = len(line.group[1]) + 4 + name
             else:
                 whole = len(line.heading) + 3
-            head = name if line.group in groups else whole
+            if line.group in groups:
+                head = name
+            else:
+                head = whole
         passage = visible(passage).replace("\n", _BELOW)
         head += len(_BELOW) - 1
         if len(passage) + head > space:
-            if given or head >= space:
+            if given_rows or head >= space:
                 continue
             passage = passage[: space - head].rstrip()
         words = frozenset(tokens(passage))
-        if not passage or any(not words - other - stop_words() for other in seen):
+        if not passage or any(not words - other_words - stop_words() for other_words in seen_words):
             continue
         space -= len(passage) + head
-        given.add(row)
+        given_rows.add(row)
         groups.add(line.group)
-        seen.append(words)
+        seen_words.append(words)
         number = text.front.count("\n") + text.text.count("\n", 0, start) + 1
         yield Hit(note, passage, round(score, 6), ranking.why(text), number)

@@ -3,7 +3,7 @@ like notes.
 
 A long note contains many words of a query and says little about most of them. The best notes are
 therefore read, and each chunk is scored by the features of `weights`, as if it were a note in a
-conversation of its own: its neighbors, its note (the conversation), its title and headings, its
+separate conversation: its neighbors, its note (the conversation), its title and headings, its
 speaker and the note's date count. The best chunk's score is the note's, and the best chunk is
 shown.
 """
@@ -36,7 +36,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
 READ = 24
-READ_TOLD = 50
+READ_TOLD = 32
 READ_LONG = 10
 """This many of the best notes are read, more where something is told, whose many words tell long
 notes badly apart; and this many long ones that come after them.
@@ -45,17 +45,16 @@ notes badly apart; and this many long ones that come after them.
 _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000
 _READ_CLOSELY = 60
+# Of the best chunks this many are looked at word by word, and of this many it is counted how near these
+# are.
 _READ_NEAR = 20
-"""Of the best chunks so many are looked at word by word, and of so many it is counted how near
-these are.
-"""
 _MIN_LIST = 200
 _MIN_ITEMS = 3
+# The chunks of this many long texts are cached, and the styles of this many chunks: `bench/recall.py
+# --notes session` takes half as long again without.
 _CACHED = 2_000
-"""The chunks of so many long texts are cached, and the styles of so many chunks: `bench/recall.py
---notes session` takes half as long again without."""
+# By the hash of a text, so that the texts need not be kept.
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
-"""By the hash of a text, so that the texts need not be kept."""
 _style_of = lru_cache(_CACHED)(style_of)
 _first_person = lru_cache(_CACHED)(first_person)
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
@@ -64,7 +63,7 @@ _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
 @dataclass(slots=True)
 class Chunk:
-    """`text[start:stop]` of the note in `row`, with about so many `words`, and its speaker.
+    """`text[start:stop]` of the note in `row`, with about this many `words`, and its speaker.
 
     `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number
     of the word;
@@ -96,21 +95,21 @@ def chunk(text: str) -> list[tuple[int, int]]:
     """
     if len(text) <= SHORT:
         return [(0, len(text))]
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, stop in turns_or_passages(text):
         if stop - start >= _MIN_LIST:
             starts = [match.start() for match in _ITEM.finditer(text, start, stop)]
         else:
             starts = []
         if len(starts) < _MIN_ITEMS:
-            found.append((start, stop))
+            spans.append((start, stop))
             continue
         # Each item includes what follows it, the first one a heading before
         before = text[start : starts[0]].strip()
         is_heading = before.startswith("#") and "\n" not in before
         starts = [start, *starts[0 if before and not is_heading else 1 :]]
-        found += zip(starts, [*starts[1:], stop], strict=True)
-    return found or [(0, len(text))]
+        spans += zip(starts, [*starts[1:], stop], strict=True)
+    return spans or [(0, len(text))]
 
 
 class ChunkReading:
@@ -159,7 +158,7 @@ class ChunkReading:
         for row in long:
             if room > 0:
                 some = self._chunks_of(self.texts[row])
-                room -= sum([one.stop - one.start for one in some])
+                room -= sum([piece.stop - piece.start for piece in some])
                 if len(some) > 1 or self._features[row].conversation is None:
                     self.chunks[row] = some
         self.scores = {row: scores[row] for row in rows if row in scores}
@@ -171,8 +170,8 @@ class ChunkReading:
         self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
         for row, factor in self._factors.items():
             self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * factor)
-            for one in self.chunks.get(row, ()):
-                one.score = min(one.score, one.score * factor)
+            for piece in self.chunks.get(row, ()):
+                piece.score = min(piece.score, piece.score * factor)
         self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *rows]))
         self._least = min(self.scores.values(), default=0.0)
 
@@ -180,7 +179,7 @@ class ChunkReading:
         """The snippet of a note, from its best chunk, and its line in the file."""
         some = self.chunks.get(text.row, ())
         if some:
-            best = max(some, key=lambda one: one.score)
+            best = max(some, key=lambda piece: piece.score)
         else:
             best = None
         start, stop = (best.start, best.stop) if best else self._whole(text)
@@ -190,8 +189,8 @@ class ChunkReading:
             if best and len(some) == 1:
                 places = best.places
             else:
-                found = self._finder.places(text.text[start:stop])
-                places = [(start + at, word) for at, word, _ in found]
+                found_places = self._finder.places(text.text[start:stop])
+                places = [(start + at, word) for at, word, _ in found_places]
             passage, line = snippet(
                 text.text,
                 start,
@@ -204,19 +203,19 @@ class ChunkReading:
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """All relevant chunks of the notes read, best first: note, start, stop, score; none of less
         than `least` by `Ranking.relevance`. Needs `every`."""
-        found = []
+        passages = []
         for row in self.rows:
             if row in self._unfilled:
                 # It says what it is for, and nothing else
                 continue
             if row in self.chunks:
-                found += [
-                    (row, one.start, one.stop, one.score, one.bits)
-                    for one in self.chunks[row]
-                    if one.is_relevant
+                passages += [
+                    (row, piece.start, piece.stop, piece.score, piece.bits)
+                    for piece in self.chunks[row]
+                    if piece.is_relevant
                 ]
             elif row in self.texts:
-                found.append(
+                passages.append(
                     (
                         row,
                         *self._whole(self.texts[row]),
@@ -226,11 +225,13 @@ class ChunkReading:
                 )
         if least:
             relevance = self._ranking.relevance
-            found = [one for one in found if relevance(one[4], one[2] - one[1]) >= least]
-        return [one[:4] for one in sorted(found, key=lambda one: -one[3])]
+            passages = [
+                piece for piece in passages if relevance(piece[4], piece[2] - piece[1]) >= least
+            ]
+        return [piece[:4] for piece in sorted(passages, key=lambda piece: -piece[3])]
 
     def score(self, row: int) -> float:
-        """The score of a note; one that was not read scores no more than the last that was."""
+        """The score of a note; one that was not read scores at most as much as the last one that was."""
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
@@ -244,7 +245,7 @@ class ChunkReading:
             return self._ranking.shares(row) | (
                 {"passage": round(change, 3)} if round(change, 3) else {}
             )
-        parts = self._about[row] | max(self.chunks[row], key=lambda one: one.score).parts
+        parts = self._about[row] | max(self.chunks[row], key=lambda piece: piece.score).parts
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
         factor = self._factors.get(row, 1.0)
@@ -262,9 +263,9 @@ class ChunkReading:
             if row not in self._bits:
                 self._bits[row] = self._named(text)
                 for start, stop in text.spans:
-                    for _, _, found in self._finder.places(text.text[start:stop]):
-                        self._bits[row] |= found
-            bits = reduce(or_, (one.bits for one in self.chunks.get(row, ())), self._bits[row])
+                    for _, _, position in self._finder.places(text.text[start:stop]):
+                        self._bits[row] |= position
+            bits = reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
         if row in self._archived or text.project == ARCHIVE_PROJECT:
             marks = [ARCHIVED]
         else:
@@ -274,19 +275,21 @@ class ChunkReading:
                 return ["meaning", *marks]
             return marks
 
-        def held(which: int) -> list[Word]:
+        def held(part_kind: int) -> list[Word]:
             return [
-                word for at, word in enumerate(words) if bits >> 3 * at & which and not word.is_weak
+                word
+                for at, word in enumerate(words)
+                if bits >> 3 * at & part_kind and not word.is_weak
             ]
 
         titled = held(4)
-        said = held(3)
+        held_words = held(3)
         if titled:
             why = [f"title: {', '.join(word.text for word in titled)}"]
         else:
             why = []
-        why += [f"words: {', '.join(word.text for word in said)}"] if said else []
-        spelled = [one for word in said for one in word.spelled]
+        why += [f"words: {', '.join(word.text for word in held_words)}"] if held_words else []
+        spelled = [piece for word in held_words for piece in word.spelled]
         if spelled:
             why.append(f"spelled: {', '.join(spelled)}")
         if any(bits >> 3 * at & 3 == 2 for at in range(len(words))):
@@ -311,31 +314,31 @@ class ChunkReading:
         if len(text.text) <= SHORT:
             return 0, len(text.text)
 
-        def count(one: Chunk) -> int:
-            places = self._finder.places(text.text[one.start : one.stop])
+        def count(piece: Chunk) -> int:
+            places = self._finder.places(text.text[piece.start : piece.stop])
             return reduce(or_, (bits for _, _, bits in places), 0).bit_count()
 
         best = max(self._chunks_of(text), key=count)
         return best.start, best.stop
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """The chunks of a note; of a very long one those in passages that contain a word, as far as
+        """The chunks of a note; of a very long one those in passages that contain a word, so far as
         there is room.
         """
         note = self._features.get(text.row)
         if note is not None and not note.is_long:
             return [Chunk(text.row, 0, len(text.text), note.words, note.speaker)]
-        found: list[Chunk] = []
+        pieces: list[Chunk] = []
         size = 0
         for first, last in text.spans:
             if size <= _MAX_PER_NOTE:
                 parts = _sized_chunks(text.text[first:last])
-                found += [
+                pieces += [
                     Chunk(text.row, first + start, first + stop, words, who)
                     for start, stop, words, who in parts
                 ]
                 size += last - first
-        return found
+        return pieces
 
     def _score_chunks(self) -> None:
         """The scores of all chunks, and of the notes, on the same scale as short notes."""
@@ -343,19 +346,21 @@ class ChunkReading:
         table = self._table
         scorer = self._ranking.scorer
         self._find_words()
-        every = [one for some in self.chunks.values() for one in some]
-        there = {one.speaker for one in every}
-        speakers = ranking.speakers | {word.text for word in ranking.words if word.text in there}
+        all_chunks = [piece for some in self.chunks.values() for piece in some]
+        there_speakers = {piece.speaker for piece in all_chunks}
+        speakers = ranking.speakers | {
+            word.text for word in ranking.words if word.text in there_speakers
+        }
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
             if row not in self.chunks
         }
-        matching = [one for one in every if one.bits]
+        matching = [piece for piece in all_chunks if piece.bits]
         _score_words([*matching, *single.values()], scorer, table.brevity)
         whole = {row: _together(some, self._bits[row]) for row, some in self.chunks.items()}
         _score_words(whole.values(), scorer, table.brevity)
-        full = max([scorer[one.bits] for one in (*whole.values(), *single.values())]) or 1.0
+        full = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
         neighbors = self._neighbor_scores(matching)
         days = {note.day for note in self._features.values()} if self._question.periods else ()
         dated = {
@@ -384,19 +389,23 @@ class ChunkReading:
             }
             usual = sum(about.values())
             share = (by_words + table.conversation) * table.passage
-            for one in some:
-                beside = neighbors.get(id(one), 0.0)
-                one.is_relevant = bool(one.bits or beside)
-                if one.is_relevant and one.speaker in speakers:
-                    said = table.speaker
+            for piece in some:
+                beside = neighbors.get(id(piece), 0.0)
+                piece.is_relevant = bool(piece.bits or beside)
+                if piece.is_relevant and piece.speaker in speakers:
+                    speaker_share = table.speaker
                 else:
-                    said = 0.0
-                one.parts = {"passage": share * one.own, "neighbors": beside, "speaker": said}
-                one.score = usual + share * one.own + beside + said
-        self._read_closely(every)
+                    speaker_share = 0.0
+                piece.parts = {
+                    "passage": share * piece.own,
+                    "neighbors": beside,
+                    "speaker": speaker_share,
+                }
+                piece.score = usual + share * piece.own + beside + speaker_share
+        self._read_closely(all_chunks)
         for row, some in self.chunks.items():
-            self.scores[row] = round(max(one.score for one in some), 6)
-        self._rescale({row: one.own for row, one in single.items()})
+            self.scores[row] = round(max(piece.score for piece in some), 6)
+        self._rescale({row: piece.own for row, piece in single.items()})
 
     def _find_words(self) -> None:
         for row, some in self.chunks.items():
@@ -405,28 +414,28 @@ class ChunkReading:
                 self._named(text) if self.is_strict else self._ranking.bits.get(row, 0)
             )
             titles = bits & self._ranking.scorer.in_titles
-            starts = [one.start for one in some]
-            named = word_count(text.called)
-            for one in some:
-                one.named = named
+            starts = [piece.start for piece in some]
+            named_words = word_count(text.called)
+            for piece in some:
+                piece.named = named_words
             if len(some) == 1:
                 some[0].bits = bits
             for start, stop in text.spans:
                 if start >= some[-1].stop:
-                    # Of so long a text no more is read
+                    # Of such a long text only the beginning is read
                     break
-                for at, word, found in self._finder.places(text.text[start:stop]):
-                    one = some[bisect_right(starts, start + at) - 1]
-                    one.often[word] = one.often.get(word, 0) + 1
-                    one.places.append((start + at, word))
-                    one.bits |= found | titles
+                for at, word, match in self._finder.places(text.text[start:stop]):
+                    piece = some[bisect_right(starts, start + at) - 1]
+                    piece.often[word] = piece.often.get(word, 0) + 1
+                    piece.places.append((start + at, word))
+                    piece.bits |= match | titles
 
-    def _neighbor_scores(self, every: Sequence[Chunk]) -> dict[int, float]:
+    def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
         """What the best chunks add to their neighbors, by the chunk's identity."""
         table = self._table
-        found = dict[int, float]()
+        scores = dict[int, float]()
         places = {
-            id(one): (some, at) for some in self.chunks.values() for at, one in enumerate(some)
+            id(piece): (some, at) for some in self.chunks.values() for at, piece in enumerate(some)
         }
         around = table.around
         shares = (
@@ -437,89 +446,94 @@ class ChunkReading:
             (-2, around),
             (-3, around),
         )
-        for one in nlargest(table.sources, every, key=lambda one: one.own):
-            some, at = places[id(one)]
+        for piece in nlargest(table.sources, all_chunks, key=lambda piece: piece.own):
+            some, at = places[id(piece)]
             for step, share in shares:
                 if 0 <= at + step < len(some):
-                    other = id(some[at + step])
-                    found[other] = found.get(other, 0.0) + share * one.own
-        return found
+                    neighbour_id = id(some[at + step])
+                    scores[neighbour_id] = scores.get(neighbour_id, 0.0) + share * piece.own
+        return scores
 
-    def _read_closely(self, every: Sequence[Chunk]) -> None:
+    def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
         """The features that need the text of a chunk, for the best ones."""
         table = self._table
         count = len(self._ranking.words)
-        assisted = {one.row for one in every if is_assistant(one.speaker)}
-        for number, one in enumerate(nlargest(_READ_CLOSELY, every, key=lambda one: one.score)):
-            note = self._features[one.row]
+        assisted = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
+        for number, piece in enumerate(
+            nlargest(_READ_CLOSELY, all_chunks, key=lambda piece: piece.score)
+        ):
+            note = self._features[piece.row]
             if note.is_long:
-                text = self.texts[one.row].text[one.start : one.stop]
+                text = self.texts[piece.row].text[piece.start : piece.stop]
             else:
                 text = ""
             more = {
                 "own": table.own * (_first_person(text) if note.is_long else note.first_person) / 4
             }
-            if len(one.often) > 1 and number < _READ_NEAR:
-                more["near"] = table.near * nearness(sorted(one.places), count)
-            if one.speaker is not None:
+            if len(piece.often) > 1 and number < _READ_NEAR:
+                more["near"] = table.near * nearness(sorted(piece.places), count)
+            if piece.speaker is not None:
                 style = _style_of(text) if note.is_long else note
-                is_request = one.row in assisted or is_user(one.speaker)
+                is_request = piece.row in assisted or is_user(piece.speaker)
                 more["asks"] = 0.0 if is_request else table.asks * style.question / 100
                 more["timed"] = table.timed if self._question.when and style.has_time else 0.0
-            one.parts |= more
-            one.score += sum(more.values())
+            piece.parts |= more
+            piece.score += sum(more.values())
 
-    def _rescale(self, own: dict[int, float]) -> None:
+    def _rescale(self, own_scores: dict[int, float]) -> None:
         """The scores of the notes of one chunk, whose words have these scores among all chunks:
         what their neighbors and conversations add changes by the same factor."""
-        every = {row: self._ranking.shares(row) for row in own}
+        shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
         # Which the words make up where meaning is known
         rest = 1.0 - self._table.meaning
         shares = {
             row: (rest if row in self._ranking.cosines else 1.0) * self._table.words or 1
-            for row in own
+            for row in own_scores
         }
-        before = {row: one.get("words", 0.0) / shares[row] for row, one in every.items()}
-        factor = max(own.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
-        for row, one in every.items():
-            others = one.get("neighbors", 0.0) + one.get("conversation", 0.0)
-            change = shares[row] * (own[row] - before[row]) + (factor - 1) * others
+        before = {
+            row: row_shares.get("words", 0.0) / shares[row]
+            for row, row_shares in shares_by_row.items()
+        }
+        factor = max(own_scores.values(), default=0.0) / (max(before.values(), default=0.0) or 1.0)
+        for row, row_shares in shares_by_row.items():
+            other_shares = row_shares.get("neighbors", 0.0) + row_shares.get("conversation", 0.0)
+            change = shares[row] * (own_scores[row] - before[row]) + (factor - 1) * other_shares
             self.scores[row] = round(self._ranking.scores[row] + change, 6)
 
 
 def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
     """The scores of these by their words, as in BM25, 1 for the best."""
-    usual = sum(one.words for one in some) / (len(some) or 1) or 1
-    usual_named = sum(one.named for one in some) / (len(some) or 1) or 1
-    for one in some:
-        slow = 1.2 * (1 - brevity + brevity * one.words / usual)
-        if one.named:
-            titled = 2.2 / (2.2 + 1.2 * brevity * (one.named / usual_named - 1))
+    usual = sum(piece.words for piece in some) / (len(some) or 1) or 1
+    usual_named = sum(piece.named for piece in some) / (len(some) or 1) or 1
+    for piece in some:
+        slow = 1.2 * (1 - brevity + brevity * piece.words / usual)
+        if piece.named:
+            titled = 2.2 / (2.2 + 1.2 * brevity * (piece.named / usual_named - 1))
         else:
             titled = 1.0
-        in_titles = one.bits & scorer.in_titles
-        one.own = (scorer[one.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
-        for at, often in one.often.items():
-            # What stands in the title counts as often as can be
-            if often > 1 and not one.bits & 4 << 3 * at:
-                one.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
-    most = max((one.own for one in some), default=0.0) or 1.0
-    for one in some:
-        one.own /= most
+        in_titles = piece.bits & scorer.in_titles
+        piece.own = (scorer[piece.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
+        for at, often in piece.often.items():
+            # What is in the title counts as often as possible
+            if often > 1 and not piece.bits & 4 << 3 * at:
+                piece.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
+    most = max((piece.own for piece in some), default=0.0) or 1.0
+    for piece in some:
+        piece.own /= most
 
 
 def _together(some: Sequence[Chunk], bits: int) -> Chunk:
     """The chunks of a note as one, with what else its name says."""
     often: dict[int, int] = {}
-    for one in some:
-        bits |= one.bits
-        for word, count in one.often.items():
+    for piece in some:
+        bits |= piece.bits
+        for word, count in piece.often.items():
             often[word] = often.get(word, 0) + count
     return Chunk(
         some[0].row,
         some[0].start,
         some[-1].stop,
-        sum(one.words for one in some),
+        sum(piece.words for piece in some),
         None,
         bits,
         often,
@@ -529,18 +543,18 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
     """The chunks of a text as (start, stop, about how many words, speaker)."""
-    known = hash(text)
-    found = _known_chunks.get(known)
-    if found is None:
-        found = []
+    text_hash = hash(text)
+    pieces = _known_chunks.get(text_hash)
+    if pieces is None:
+        pieces = []
         for start, stop in chunk(text):
             match = _SPEAKER.match(text, start)
             if match:
                 speaker = speaker_of(f"{match.group()} x".lstrip())
             else:
                 speaker = None
-            found.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
+            pieces.append((start, stop, round(word_count(text[start:stop])) or 1, speaker))
         if len(_known_chunks) >= _CACHED:
             _known_chunks.clear()
-        _known_chunks[known] = found
-    return found
+        _known_chunks[text_hash] = pieces
+    return pieces

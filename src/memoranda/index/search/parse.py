@@ -24,18 +24,18 @@ MAX_TERMS = 32
 """More terms, or words of a question, are reduced to the informative ones."""
 
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+# A quote inside a Hebrew abbreviation, as keyboards have it.
 _GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
-"""A quote inside a Hebrew abbreviation, as keyboards have it."""
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 _PHRASE_TOKENS = 64
 _PLAIN_TAIL = 400
 _PAIR = 2
 _LONG_RUN = 7
+# From this many characters on, a run counts for several words, and for two words.
 _PAIR_RUN = 4
-"""From so many characters on a run counts for several words, and for two words."""
 _LONGEST_TERM = 400
+# Of up to this many words neighbors are also looked for as one: `time zone` as `timezone`.
 _MOST_JOINED = 6
-"""Of up to so many words neighbors are also looked for as one: `time zone` as `timezone`."""
 _LONGEST_COMPOUND = 60
 
 
@@ -45,7 +45,7 @@ class Term:
 
     `phrase` is its text for FTS5, `words` its folded words. `open`: may match as a prefix;
     `single`: one character of a run, always a prefix. `others`: phrases that mean the same in other
-    spelling; `is_bare`: it was not in quotes, so its word may stand in another form.
+    spelling; `is_bare`: it was not in quotes, so its word may be in another form.
     """
 
     text: str
@@ -93,16 +93,19 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     # Most terms, which need no further look
     if text.isascii() and text.isalpha() and text.islower():
         return Term(text, text, (text,), open=not phrase, is_bare=not phrase)
-    every = tokens(text)[:_PHRASE_TOKENS]
-    if not every:
+    phrase_tokens = tokens(text)[:_PHRASE_TOKENS]
+    if not phrase_tokens:
         return None
-    written = " ".join(every) if len(text) > _LONGEST_TERM else text
-    found, single = query_text(written)
+    if len(text) > _LONGEST_TERM:
+        written = " ".join(phrase_tokens)
+    else:
+        written = text
+    query_texts, single = query_text(written)
     return Term(
         text.strip(),
-        found,
-        tuple(every),
-        open=not phrase and _may_go_on(every),
+        query_texts,
+        tuple(phrase_tokens),
+        open=not phrase and _may_go_on(phrase_tokens),
         single=single,
         others=() if phrase else _other_spellings(text),
         is_bare=not phrase,
@@ -118,11 +121,14 @@ def _may_go_on(words: list[str]) -> bool:
 
 
 def _other_spellings(text: str) -> tuple[str, ...]:
-    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found besides."""
-    found = compounds(text) if len(text) <= _LONGEST_COMPOUND else []
-    if len(found) != 1:
+    """The phrases by which a compound such as `Wi-Fi` or `getUser` is found as well."""
+    if len(text) <= _LONGEST_COMPOUND:
+        spellings = compounds(text)
+    else:
+        spellings = []
+    if len(spellings) != 1:
         return ()
-    return tuple(query_text(form)[0] for form in found[0] if form)
+    return tuple(query_text(form)[0] for form in spellings[0] if form)
 
 
 def parse(text: str) -> ParsedQuery:
@@ -136,19 +142,23 @@ def parse(text: str) -> ParsedQuery:
             continue
         is_phrase = match[1] is not None
         bare = bare and not is_phrase
-        found = term(match[1] if is_phrase else match[2], phrase=is_phrase)
-        if found:
-            pieces.append(found)
+        parsed_term = term(match[1] if is_phrase else match[2], phrase=is_phrase)
+        if parsed_term:
+            pieces.append(parsed_term)
     clauses, has_operators = _clauses(pieces)
     # Without repeated terms, and of a long one the informative terms
     for at, clause in enumerate(clauses):
-        terms = list({one.phrase.casefold(): one for one in reversed(clause.terms)}.values())[::-1]
+        terms = list(
+            {
+                clause_term.phrase.casefold(): clause_term for clause_term in reversed(clause.terms)
+            }.values()
+        )[::-1]
         if len(terms) > MAX_TERMS:
-            informative = set(words(" ".join(one.text for one in terms)))
+            informative = set(words(" ".join(clause_term.text for clause_term in terms)))
             rare = [
-                one
-                for one in terms
-                if not one.open or any(word in informative for word in one.words)
+                clause_term
+                for clause_term in terms
+                if not clause_term.open or any(word in informative for word in clause_term.words)
             ]
             terms = (rare or terms)[:MAX_TERMS]
         if len(terms) <= _MOST_JOINED:
@@ -159,18 +169,25 @@ def parse(text: str) -> ParsedQuery:
 
 def _with_neighbors(terms: list[Term]) -> list[Term]:
     """The terms, each of two words in a row that may be one also found by that."""
-    found = list(terms)
+    terms_with_neighbors = list(terms)
     for at, (first, second) in enumerate(pairwise(terms)):
         if not (_is_one_word(first) and _is_one_word(second)):
             continue
         joined = first.words[0] + second.words[0]
         for place in (at, at + 1):
-            found[place] = replace(found[place], others=(*found[place].others, joined))
-    return found
+            terms_with_neighbors[place] = replace(
+                terms_with_neighbors[place], others=(*terms_with_neighbors[place].others, joined)
+            )
+    return terms_with_neighbors
 
 
-def _is_one_word(one: Term) -> bool:
-    return one.is_bare and len(one.words) == 1 and one.words[0].isascii() and one.text.isalpha()
+def _is_one_word(query_term: Term) -> bool:
+    return (
+        query_term.is_bare
+        and len(query_term.words) == 1
+        and query_term.words[0].isascii()
+        and query_term.text.isalpha()
+    )
 
 
 def is_plain(text: str) -> bool:
@@ -226,29 +243,32 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     long run counting for several. With `quotes` a phrase may be among them."""
     if len(query.clauses) != 1 or query.clauses[0].without or not (query.bare or quotes):
         return False
-    terms = [one for one in query.clauses[0].terms if one.is_bare]
+    terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
-        return sum(_weight(one.words[-1], _PAIR_RUN) for one in terms) >= least
-    return sum(_weight(word, _LONG_RUN) for one in terms for word in one.words) >= least
+        return sum(_weight(bare_term.words[-1], _PAIR_RUN) for bare_term in terms) >= least
+    return sum(_weight(word, _LONG_RUN) for bare_term in terms for word in bare_term.words) >= least
 
 
 def _weight(word: str, shortest: int) -> int:
-    """How many words a word counts for: a run of at least so many characters one for each two."""
+    """How many words a word counts for: a run of at least this many characters one for each two."""
     if not is_cjk(word):
         return 1
     length = len(units(word))
-    return length // 2 if length >= shortest else 1
+    if length >= shortest:
+        return length // 2
+    return 1
 
 
 def says_much(query: ParsedQuery) -> bool:
     """Whether notes that hold some of the words are worth showing beside those that hold all: a
     long CJK run, or three informative words. An address (`city/tram`) is one piece and names one
     thing."""
-    if any(is_cjk(one.words[-1]) for one in query.terms):
+    if any(is_cjk(query_term.words[-1]) for query_term in query.terms):
         return True
     return (
         len(query.terms) > 1
-        and sum(word not in stop_words() for one in query.terms for word in one.words) > 2
+        and sum(word not in stop_words() for query_term in query.terms for word in query_term.words)
+        > 2
     )
 
 
@@ -345,7 +365,7 @@ class Period:
     weight: float
 
     def share(self, day: str) -> float:
-        """The weight if `day` lies in the period, else 0."""
+        """The weight if `day` is in the period, else 0."""
         if self.first <= day[-len(self.first) :] <= self.last:
             return self.weight
         return 0.0
@@ -353,7 +373,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that lie across a stop
+    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that are across a stop
     word. `when`: it asks for a time. `only_days`: it names nothing but days. `beside`: words of a
     long text or a dialogue outside of what it asks, and how much each counts, relative to another
     word."""
@@ -372,46 +392,55 @@ def read_question(text: str, today: date | None = None) -> Question:
     itself is left out. `today` is what "last week" counts from; without it only written dates are
     understood."""
     *earlier, newest = turns_of(text) or [""]
-    asked = newest or focus_of(text)
-    named = periods(asked, today)
-    found, weak = _pairs_of(asked)
-    is_pasted = not newest and len(text) >= _TOLD and len(words(asked)) >= _MIN_SAID
+    question_text = newest or focus_of(text)
+    named_periods = periods(question_text, today)
+    pairs_found, weak = _pairs_of(question_text)
+    is_pasted = not newest and len(text) >= _TOLD and len(words(question_text)) >= _MIN_SAID
     if newest:
-        others = earlier
-    elif len(asked) < len(text) and not is_pasted:
-        others = [text]
+        other_pairs = earlier
+    elif len(question_text) < len(text) and not is_pasted:
+        other_pairs = [text]
     else:
-        others = []
+        other_pairs = []
     beside: dict[str, float] = {}
     share = weights.WEIGHTS.beside
-    for other in reversed(others):
+    for other in reversed(other_pairs):
         more, more_weak = _pairs_of(other)
-        for word in more.keys() - found.keys() - beside.keys():
+        for word in more.keys() - pairs_found.keys() - beside.keys():
             beside[word] = share
         weak |= more_weak & beside.keys()
         share *= weights.WEIGHTS.earlier
     ordered = (
-        (*found, *(word for word in _pairs_of(text)[0] if word in beside)) if beside else found
+        (*pairs_found, *(word for word in _pairs_of(text)[0] if word in beside))
+        if beside
+        else pairs_found
     )
-    only = bool(named) and stop_words().issuperset(words(_RELATIVE.sub(" ", asked.lower())))
+    only = bool(named_periods) and stop_words().issuperset(
+        words(_RELATIVE.sub(" ", question_text.lower()))
+    )
     return Question(
-        tuple(ordered), weak, tuple(named), _WHEN.search(asked) is not None, only, beside
+        tuple(ordered),
+        weak,
+        tuple(named_periods),
+        _WHEN.search(question_text) is not None,
+        only,
+        beside,
     )
 
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     """The informative words of `text`, CJK runs as pairs, and those pairs that cross a stop word."""
-    found = dict.fromkeys(pair for word in words(text) for pair in pairs(word))
+    word_pairs = dict.fromkeys(pair for word in words(text) for pair in pairs(word))
     across = dict.fromkeys(
         pair for run in tokens(text) if is_cjk(run) for pair in pairs(run) if len(pair) > 1
     )
-    weak = frozenset(across.keys() - found.keys())
-    return found | across, weak
+    weak = frozenset(across.keys() - word_pairs.keys())
+    return word_pairs | across, weak
 
 
 def is_told(text: str) -> bool:
     """Whether `text` is something said or written, and no list of terms that must all match: it has
-    two sentences or lines and several words, whatever stands in quotes."""
+    two sentences or lines and several words, whatever is in quotes."""
     sentences = 0
     for match in _SENTENCE.finditer(text):
         sentences += len(tokens(match.group())) > 1
@@ -459,30 +488,30 @@ def focus_of(text: str) -> str:
     if len(asking) > 1 and len(text) < _TOLD:
         return "".join(sentences[at] for at in asking)
     at = asking[-1]
-    found = sentences[at]
-    if len(tokens(found)) > _LONG_QUESTION:
-        starts = [match.start() for match in _START.finditer(found)]
-        if starts and len(words(found[starts[-1] :])) > 1:
-            found = found[starts[-1] :]
+    focus = sentences[at]
+    if len(tokens(focus)) > _LONG_QUESTION:
+        starts = [match.start() for match in _START.finditer(focus)]
+        if starts and len(words(focus[starts[-1] :])) > 1:
+            focus = focus[starts[-1] :]
         else:
-            found = found
-    while at and len(words(found)) < 2:
+            focus = focus
+    while at and len(words(focus)) < 2:
         at -= 1
-        found = sentences[at] + found
-    return found
+        focus = sentences[at] + focus
+    return focus
 
 
 def periods(text: str, today: date | None = None) -> list[Period]:
     """The days `text` names: dates, months, years, and days relative to `today`."""
     low = text.lower()
-    found = [one for match in _dates().finditer(low) for one in _written(match)]
-    found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
+    periods_found = [period for match in _dates().finditer(low) for period in _written(match)]
+    periods_found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
     if today is not None:
-        found += [
+        periods_found += [
             Period(first.isoformat(), last.isoformat(), 1.3)
             for first, last in _relative(low, today)
         ]
-    return found
+    return periods_found
 
 
 @cache
@@ -504,23 +533,26 @@ def _written(match: re.Match[str]) -> list[Period]:
     day = match["d1"] or match["d2"] or match["d3"] or match["d4"]
     if name == "may" and not (day or year or _BEFORE_MAY.search(match.string, 0, match.start())):
         return []
-    starts = [one[:3] for one in _MONTHS]
+    starts = [this_month[:3] for this_month in _MONTHS]
     if name:
         month = starts.index(name[:3]) + 1
     else:
         month = int(match["m1"] or match["m2"])
     if not 1 <= month <= 12:
         return []
-    lead = f"{year}-{month:02}" if year else f"{month:02}"
-    found = [Period(f"{lead}-01", f"{lead}-31", 1.0)]
+    if year:
+        lead = f"{year}-{month:02}"
+    else:
+        lead = f"{month:02}"
+    month_period = [Period(f"{lead}-01", f"{lead}-31", 1.0)]
     if day and 1 <= int(day) <= 31:
-        found.append(Period(f"{lead}-{int(day):02}", f"{lead}-{int(day):02}", 1.0))
-    return found
+        month_period.append(Period(f"{lead}-{int(day):02}", f"{lead}-{int(day):02}", 1.0))
+    return month_period
 
 
 def _relative(low: str, today: date) -> list[tuple[date, date]]:
     """The first and last days of what `low` names relative to `today`."""
-    found: list[tuple[date, date]] = []
+    spans: list[tuple[date, date]] = []
     for match in _RELATIVE.finditer(low):
         if match["count"]:
             if match["count"].isdecimal():
@@ -531,22 +563,22 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
             if days <= 40_000:
                 slack = timedelta(days=_UNITS[match["unit"]] // 2)
                 middle = today - timedelta(days=days)
-                found.append((middle - slack, middle + slack))
+                spans.append((middle - slack, middle + slack))
             continue
         # So many units before today's
         unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
-            found.append((today - timedelta(days=back),) * 2)
+            spans.append((today - timedelta(days=back),) * 2)
         elif unit == "week":
             first = today - timedelta(days=today.weekday() + 7 * back)
-            found.append((first, first + timedelta(days=6)))
+            spans.append((first, first + timedelta(days=6)))
         elif unit == "month":
             years, month = divmod(today.year * 12 + today.month - 1 - back, 12)
             first = date(years, month + 1, 1)
-            found.append((first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)))
+            spans.append((first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)))
         else:
-            found.append((date(today.year - back, 1, 1), date(today.year - back, 12, 31)))
-    return found
+            spans.append((date(today.year - back, 1, 1), date(today.year - back, 12, 31)))
+    return spans
 
 
 _NAMED = {

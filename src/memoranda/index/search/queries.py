@@ -46,52 +46,52 @@ COMMON = 2_000
 MAX_RANKED = 1_000
 """Of more matches only this many, the newest, are ranked."""
 MAX_COUNTED = 10_000
-"""Beyond so many matches a total only says that there are more. To count a note is to decode its
+"""Beyond this many matches a total only says that there are more. To count a note is to decode its
 entry in the list of each word: of a word in every third note, most of what a search takes."""
 NAMES = "name_fts"
 STEMS = "stem_fts"
 """The full-text tables of titles, headings and tags, and of stems."""
 
+# The weights of the columns of a full-text table as bm25() takes them; facets count nothing.
 _COLUMN_WEIGHTS = {
     "note_fts": "{body:g}, {title:g}, {headings:g}, {tags:g}, {address:g}, 0".format(**COLUMNS),
     NAMES: "{title:g}, {headings:g}, {tags:g}, 0".format(**COLUMNS),
 }
-"""The weights of the columns of a full-text table as bm25() takes them; facets count nothing."""
 _CACHE_BYTES = 20_000_000
 _RARE_ENOUGH = 5_000
+# From this many notes on, as `size` counts them, the words that begin with a prefix are asked for in
+# its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of
+# one in less than half the time.
 _SPELLED_OUT_FROM = 1 << 17
-"""From so many notes on, as `size` counts them, the words that begin with a prefix are asked for in
-its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of one
-in less than half the time."""
+# More words that begin with a prefix are left to FTS5, which then joins all their notes.
 _MAX_LONGER = 1_000
-"""More words that begin with a prefix are left to FTS5, which then joins all their notes."""
 _FEW_ROWS = 200
 _MAX_NAMED = 500
 _NAMED_SORTED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
 _MIN_SIZE = 4
 _LEAST_PART = 3
+# Letters of each half of a word that is looked for in two words, and of the whole.
 _LONGEST_PARTED = 24
-"""Letters of each half of a word that is looked for in two words, and of the whole."""
 _SPELLED_LENGTHS = range(5, 20)
 _SPELLED_PREFIX = 3
 _MAX_SPELLINGS = 8
 _SPELLED_COUNT = 100
+# A string of an FTS5 expression; one word as a prefix, with the word.
 _PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
-"""A string of an FTS5 expression; one word as a prefix, with the word."""
+# A prefix, whether it is a word or not, and the words that begin with it. No character of a word
+# comes before char(1): each word is looked up behind the one before, whatever notes hold that.
 _LONGER = (
     "with recursive longer(word) as (select :prefix union all"
     " select (select term from words where term >= word || char(1) limit 1) from longer where word glob :prefix || '*'"
     " limit :most) select word from longer where word glob :prefix || '*'"
 )
-"""A prefix, whether it is a word or not, and the words that begin with it. No character of a word
-comes before char(1): each word is looked up behind the one before, whatever notes hold that."""
 _GIVEN = "(select value from json_each(?))"
+# Whether :viewer sees the note of feature `f`.
 _VISIBLE = (
     "(:viewer is null or exists"
     f" (select 1 from note n where n.row = f.row and {seen_by('n.scope', ':viewer')}))"
 )
-"""Whether :viewer sees the note of feature `f`."""
 _SIDE = (
     "(select group_concat(row) from (select f.row from feature f where f.conversation = c.conversation"
     f" and (f.position, f.row) {{side}} (c.position, c.row) and {_VISIBLE}"
@@ -149,13 +149,13 @@ class QueryCache(dict[Hashable, Any]):
         self.version: tuple[int, int] | None = None
         self._bytes = 0
 
-    def keep(self, found: Mapping[Any, Any], size: int) -> None:
-        """Add values of about `size` bytes in all, besides 250 for each."""
-        self._bytes += size + 250 * len(found)
+    def keep(self, values: Mapping[Any, Any], size: int) -> None:
+        """Add values of about `size` bytes in all, in addition to 250 for each."""
+        self._bytes += size + 250 * len(values)
         if self._bytes > _CACHE_BYTES:
             self.clear()
-            self._bytes = size + 250 * len(found)
-        self.update(found)
+            self._bytes = size + 250 * len(values)
+        self.update(values)
 
 
 @contextmanager
@@ -187,8 +187,14 @@ class SearchContext:
         self._viewer = viewer
         self._conditions, self._values = columns(query)
         self.by_title = query.search_type == "title"
-        self.table = NAMES if self.by_title else "note_fts"
-        self._column = "title : " if self.by_title else ""
+        if self.by_title:
+            self.table = NAMES
+        else:
+            self.table = "note_fts"
+        if self.by_title:
+            self._column = "title : "
+        else:
+            self._column = ""
         self.is_filtered = bool(self._conditions or query.metadata or query.contains)
         """Whether there are filters FTS5 cannot apply."""
         self._projects = project_ids(db)
@@ -220,40 +226,40 @@ class SearchContext:
             return expression(*wanted(self.db, self.query, self._viewer))
         return expression(self.needed, self.unwanted, text)
 
-    def loose(self, one: Term) -> str:
+    def loose(self, query_term: Term) -> str:
         """The FTS5 expression of a term, with prefixes unless it is very short, very common or a
         possessive.
         """
-        last = one.words[-1]
-        is_prefix = one.open
+        last = query_term.words[-1]
+        is_prefix = query_term.open
         if is_prefix and len(last) <= 2:
-            is_possessive = last == "s" and len(one.words) > 1
-            is_prefix = not is_possessive and self.held(one) == 0
-        text = self._placed(one, is_prefix and self.held(one) <= COMMON)
-        others = [
+            is_possessive = last == "s" and len(query_term.words) > 1
+            is_prefix = not is_possessive and self.held(query_term) == 0
+        text = self._placed(query_term, is_prefix and self.held(query_term) <= COMMON)
+        other_forms = [
             f"{self._column}{quoted(query_text(alternative)[0])}"
-            for alternative in self.alternatives(one)
+            for alternative in self.alternatives(query_term)
         ]
-        if others:
-            return f"({' OR '.join([text, *others])})"
+        if other_forms:
+            return f"({' OR '.join([text, *other_forms])})"
         return text
 
-    def alternatives(self, one: Term) -> list[str]:
-        """What a term is found by besides: its word in another form, in two words, in other
+    def alternatives(self, query_term: Term) -> list[str]:
+        """What a term is found by as well: its word in another form, in two words, in other
         spelling. Words no note contains are left out."""
-        if not one.is_bare:
+        if not query_term.is_bare:
             return []
-        asked = ("alternatives", one)
-        if asked not in self._cache:
-            words = list(one.others)
-            if len(one.words) == 1 and not one.single:
-                words += inflections(one.words[0])
-                words += self._in_two_words(one.words[0])
-            elif len(one.words) == 2 and one.words[1] == "s":
-                words.append(one.words[0])
+        cache_key = ("alternatives", query_term)
+        if cache_key not in self._cache:
+            words = list(query_term.others)
+            if len(query_term.words) == 1 and not query_term.single:
+                words += inflections(query_term.words[0])
+                words += self._in_two_words(query_term.words[0])
+            elif len(query_term.words) == 2 and query_term.words[1] == "s":
+                words.append(query_term.words[0])
             words = [word for word in dict.fromkeys(words) if self._is_anywhere(word)]
-            self._cache.keep({asked: words}, 40 * len(words))
-        return self._cache[asked]
+            self._cache.keep({cache_key: words}, 40 * len(words))
+        return self._cache[cache_key]
 
     def _in_two_words(self, word: str) -> list[str]:
         """`timezone` as `time zone`: all ways to part a word into two that some notes contain."""
@@ -286,20 +292,20 @@ class SearchContext:
                     positive = _NO_SUCH_NOTE
             if clause.without:
                 without = (
-                    self._placed(each, each.open and each.text.endswith("*"))
-                    for each in clause.without
+                    self._placed(excluded, excluded.open and excluded.text.endswith("*"))
+                    for excluded in clause.without
                 )
                 positive = f"({positive}) NOT ({' OR '.join(without)})"
             parts.append(f"({positive})")
         return self.with_filters(" OR ".join(parts))
 
-    def held(self, one: Term) -> int:
+    def held(self, query_term: Term) -> int:
         """How many notes contain the term as whole words, counted up to COMMON + 1."""
-        return self.count(self._column + one.whole, COMMON + 1)
+        return self.count(self._column + query_term.whole, COMMON + 1)
 
-    def is_held(self, one: Term) -> bool:
+    def is_held(self, query_term: Term) -> bool:
         """Whether any note the viewer sees matches the term."""
-        return self.count(self._visible(self.loose(one)), 1) > 0
+        return self.count(self._visible(self.loose(query_term)), 1) > 0
 
     def count(self, match: str, most: int, table: str = "") -> int:
         """How many notes match an FTS5 expression, counted up to `most`."""
@@ -308,20 +314,20 @@ class SearchContext:
         counted = ("count", table, match + self._valid, most)
         if counted not in self._cache:
             sql = f"select count(*) from (select 1 from {table} where {table} match ?{self._valid} limit ?)"
-            found = self.db.execute(sql, (match, most)).fetchone()[0]
-            self._cache.keep({counted: found}, len(match))
+            count = self.db.execute(sql, (match, most)).fetchone()[0]
+            self._cache.keep({counted: count}, len(match))
         return self._cache[counted]
 
     def newest(self, match: str, limit: int, table: str = "") -> list[int]:
         """The newest rows that match an FTS5 expression."""
         table = table or self.table
         match = self._spelled_out(match, table)
-        asked = ("newest", table, match + self._valid, limit)
-        if asked in self._cache:
-            return self._cache[asked]
+        cache_key = ("newest", table, match + self._valid, limit)
+        if cache_key in self._cache:
+            return self._cache[cache_key]
         rows = f"select rowid from {table} where {table} match ?{self._valid} order by rowid desc limit ?"
         try:
-            found = self.db.execute(
+            newest_rows = self.db.execute(
                 f"select group_concat(rowid) from ({rows})", (match, limit)
             ).fetchone()[0]
         except sqlite3.OperationalError as error:
@@ -330,8 +336,8 @@ class SearchContext:
             # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
             return []
         # One text is read faster than many rows
-        result = json.loads(f"[{found or ''}]")
-        self._cache.keep({asked: result}, len(match) + 40 * len(result))
+        result = json.loads(f"[{newest_rows or ''}]")
+        self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
@@ -344,7 +350,7 @@ class SearchContext:
         where = " and ".join([f"{self.table} match ?", *self._conditions]) + self._valid_only(
             "f.rowid"
         )
-        found = self.db.execute(
+        matching_rows = self.db.execute(
             f"select f.rowid from {self.table} f join note n on n.row = f.rowid where {where}"
             " order by f.rowid desc limit ?",
             [
@@ -353,12 +359,12 @@ class SearchContext:
                 -1 if self.query.metadata or self.query.contains else most,
             ],
         )
-        rows = passing(self.db, self.query, [row for (row,) in found])
+        rows = passing(self.db, self.query, [row for (row,) in matching_rows])
         return rows[:limit], len(rows)
 
     def _spelled_out(self, match: str, table: str = "") -> str:
         """The expression with the words that begin with a prefix in its place: FTS5 joins the lists
-        of all of them before it gives the first note, but reads no more of words joined by OR than
+        of all of them before it gives the first note, but reads of words joined by OR only
         it is asked for."""
         if table == STEMS or self.size < _SPELLED_OUT_FROM:
             return match
@@ -367,29 +373,29 @@ class SearchContext:
     def _longer(self, prefix: re.Match[str]) -> str:
         if prefix[1] is None:
             return prefix[0]
-        asked = ("longer", prefix[0])
-        if asked not in self._cache:
-            found = self.db.execute(
+        cache_key = ("longer", prefix[0])
+        if cache_key not in self._cache:
+            rows = self.db.execute(
                 _LONGER, {"prefix": prefix[1].lower(), "most": _MAX_LONGER + 1}
             ).fetchall()
             words = " OR ".join(
-                [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in found[1:])]
+                [prefix[0].removesuffix("*"), *(quoted(word) for (word,) in rows[1:])]
             )
-            if len(found) > _MAX_LONGER:
+            if len(rows) > _MAX_LONGER:
                 words = prefix[0]
-            elif len(found) > 1:
+            elif len(rows) > 1:
                 words = f"({words})"
             else:
                 words = words
-            self._cache.keep({asked: words}, len(words))
-        return self._cache[asked]
+            self._cache.keep({cache_key: words}, len(words))
+        return self._cache[cache_key]
 
     def passing(self, rows: Iterable[int]) -> list[int]:
         """The rows that pass the filters FTS5 cannot apply."""
         where = " and ".join([f"n.row in {_GIVEN}", *self._conditions])
         sql = f"select n.row from note n where {where}{self._valid_only('n.row')}"
-        found = self.db.execute(sql, (_json(rows), *self._values))
-        return passing(self.db, self.query, [row for (row,) in found])
+        rows_passing = self.db.execute(sql, (_json(rows), *self._values))
+        return passing(self.db, self.query, [row for (row,) in rows_passing])
 
     def visible(self, rows: Collection[int]) -> Collection[int]:
         """The rows that pass all filters and that the viewer sees."""
@@ -400,10 +406,10 @@ class SearchContext:
             rows = [row for row in rows if row not in invalid]
         if not self.needed and not self.unwanted:
             return rows
-        found = self.db.execute(
+        visible_rows = self.db.execute(
             f"select row, facet from text where row in {_GIVEN}", (_json(rows),)
         )
-        return [row for row, facets in found if passes(facets, self.needed, self.unwanted)]
+        return [row for row, facets in visible_rows if passes(facets, self.needed, self.unwanted)]
 
     def by_bm25(
         self, query: ParsedQuery, match: str, rows: list[int], most: int, whole: bool
@@ -417,10 +423,10 @@ class SearchContext:
         table = self.table
         # These rows are all that hold it
         rare = [
-            one
-            for one in query.terms
-            if (match == f"(({form(one)}))" and not self.is_filtered)
-            or self.count(self._column + one.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
+            query_term
+            for query_term in query.terms
+            if (match == f"(({form(query_term)}))" and not self.is_filtered)
+            or self.count(self._column + query_term.whole, _RARE_ENOUGH + 1) <= _RARE_ENOUGH
         ]
         if not rare:
             return rows
@@ -436,12 +442,12 @@ class SearchContext:
         if len(rows) <= _FEW_ROWS:
             source = f"{table} join note n on n.row = {table}.rowid"
             ties = "n.changed desc, n.permalink"
-        found = self.db.execute(
+        ranked_rows = self.db.execute(
             f"select {table}.rowid from {source} where {condition}{self._valid_only(f'{table}.rowid')}"
             f" order by bm25({table}, {_COLUMN_WEIGHTS[table]}), {ties} limit ?",
             [*values, most],
         )
-        return list(dict.fromkeys([*(row for (row,) in found), *rows]))
+        return list(dict.fromkeys([*(row for (row,) in ranked_rows), *rows]))
 
     def named(self, match: str) -> list[int]:
         """The newest notes that match in title, headings or tags, best first."""
@@ -462,20 +468,22 @@ class SearchContext:
         sql = "select note from note_fold where fold = ? order by note desc limit 20"
         rows = self.db.execute(sql, (key(self.query.text),)).fetchall()
         sql = f"select rowid from {self.table} where {self.table} match ? and rowid in {_GIVEN}{self._valid}"
-        found = (
+        row_query = (
             self.db.execute(sql, (self._spelled_out(match), _json(row for (row,) in rows)))
             if rows
             else ()
         )
-        return [row for (row,) in found]
+        return [row for (row,) in row_query]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
         """These notes; of long texts only the passages that contain all terms, else any, else the
         first are marked to be read."""
-        found: list[NoteText] = []
+        note_texts: list[NoteText] = []
         if not rows:
-            return found
-        phrases = [one.prefix if one.open else one.whole for one in terms]
+            return note_texts
+        phrases = [
+            query_term.prefix if query_term.open else query_term.whole for query_term in terms
+        ]
         matching = "select rowid from passage_fts where passage_fts match ? and rowid between ? and ? limit 100"
         reading = f"select start, stop from passage where row in {_GIVEN} order by row"
         for (
@@ -503,14 +511,14 @@ class SearchContext:
                 first = row * FIRST_PASSAGE
                 inside = list[int]()
                 for joint in (" AND ", " OR ") if phrases else ():
-                    asked = (joint.join(phrases), first, first + count - 1)
-                    inside = inside or [at for (at,) in self.db.execute(matching, asked)]
+                    cache_key = (joint.join(phrases), first, first + count - 1)
+                    inside = inside or [at for (at,) in self.db.execute(matching, cache_key)]
                 spans = self.db.execute(reading, (_json(inside or [first]),)).fetchall()
             spans = spans or [(0, len(text))]
             address = f"{project}/{path}\n{property_text(header)}"
             called = "\n".join((*names, headings, *(json.loads(tags) if tags else ())))
-            found.append(NoteText(row, project, names, called, address, front, text, spans))
-        return found
+            note_texts.append(NoteText(row, project, names, called, address, front, text, spans))
+        return note_texts
 
     def best_first(self, scores: Mapping[int, float]) -> list[int]:
         """Rows by score; of equal score those changed last come first, then by permalink."""
@@ -518,11 +526,11 @@ class SearchContext:
         equal = [row for row, score in scores.items() if often[score] > 1]
         if not equal:
             return sorted(scores, key=scores.__getitem__, reverse=True)
-        found = self.db.execute(
+        row_cursor = self.db.execute(
             f"select row, changed, permalink from note where row in {_GIVEN}", (_json(equal),)
         )
-        known = {row: (-changed, permalink) for row, changed, permalink in found}
-        return sorted(scores, key=lambda row: (-scores[row], *known.get(row, ()), row))
+        order_by_row = {row: (-changed, permalink) for row, changed, permalink in row_cursor}
+        return sorted(scores, key=lambda row: (-scores[row], *order_by_row.get(row, ()), row))
 
     @cached_property
     def size(self) -> int:
@@ -534,45 +542,48 @@ class SearchContext:
     def archived(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are archived memories."""
         archive = self._projects.get(ARCHIVE_PROJECT)
-        found = f"select row from note where project = ? and row in {_GIVEN}"
+        archived_query = f"select row from note where project = ? and row in {_GIVEN}"
         if archive is None:
             return set()
-        return {row for (row,) in self.db.execute(found, (archive, _json(rows)))}
+        return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
         """Those of the rows that are files of a memory bank as `activate` made them."""
         banks = self._projects.get("banks")
-        made = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
-        found = f"select row from note where {made} and row in {_GIVEN}"
+        condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
+        unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"
         if banks is None:
             return set()
-        return {row for (row,) in self.db.execute(found, (banks, _json(rows)))}
+        return {row for (row,) in self.db.execute(unfilled_query, (banks, _json(rows)))}
 
     def features(self, rows: Iterable[int]) -> list[Features]:
         """The features of these notes; missing ones are left out."""
-        found = {row: self._cache.get(row) for row in rows}
-        missing = [row for row, known in found.items() if known is None]
+        features_by_row = {row: self._cache.get(row) for row in rows}
+        missing = [row for row, row_features in features_by_row.items() if row_features is None]
         if missing:
             text = f"select {', '.join(Features._fields)} from feature where row in {_GIVEN}"
-            new = {one[0]: Features._make(one) for one in self.db.execute(text, (_json(missing),))}
+            new = {
+                row_values[0]: Features._make(row_values)
+                for row_values in self.db.execute(text, (_json(missing),))
+            }
             self._cache.keep(new, 0)
-            found |= new
-        return [one for one in found.values() if one]
+            features_by_row |= new
+        return [row_values for row_values in features_by_row.values() if row_values]
 
     def rows_of_days(self, first: str, last: str, most: int) -> list[int]:
         """The newest notes of these days (YYYY-MM-DD, inclusive)."""
-        found = "select row from feature where day between ? and ? order by row desc limit ?"
-        return [row for (row,) in self.db.execute(found, (first, last, most))]
+        day_query = "select row from feature where day between ? and ? order by row desc limit ?"
+        return [row for (row,) in self.db.execute(day_query, (first, last, most))]
 
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
         """Of each note, the visible notes before it in its conversation and those after it, up to
         three each, the nearest first."""
-        found = self.db.execute(
+        neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
         return {
             row: (json.loads(f"[{before or ''}]"), json.loads(f"[{after or ''}]"))
-            for row, before, after in found
+            for row, before, after in neighbor_rows
         }
 
     def speakers(self, words: Sequence[str]) -> set[str]:
@@ -608,9 +619,14 @@ class SearchContext:
         possible = inflected(stems)
         edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
         held = [edit for edit in edits if self.count(self._visible(quoted(edit)), 1, STEMS)]
-        count = {one: self.count(self._visible(quoted(one)), _SPELLED_COUNT) for one in held}
-        held.sort(key=lambda one: -count[one])
-        return [one for one in held if count[one]][:_MAX_SPELLINGS] or held[:_MAX_SPELLINGS]
+        count = {
+            spelling: self.count(self._visible(quoted(spelling)), _SPELLED_COUNT)
+            for spelling in held
+        }
+        held.sort(key=lambda spelling: -count[spelling])
+        return [spelling for spelling in held if count[spelling]][:_MAX_SPELLINGS] or held[
+            :_MAX_SPELLINGS
+        ]
 
     def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
         """(row, created, id, tags as JSON, text) of every note that passes the filters, which must
@@ -630,17 +646,17 @@ class SearchContext:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
 
-    def _placed(self, one: Term, is_prefix: bool = False) -> str:
+    def _placed(self, query_term: Term, is_prefix: bool = False) -> str:
         """The FTS5 expression of a term. A path that begins with a project's name also means the
         rest within that project."""
-        text = self._column + (one.prefix if is_prefix else one.whole)
-        head, slash, rest = one.text.partition("/")
+        text = self._column + (query_term.prefix if is_prefix else query_term.whole)
+        head, slash, rest = query_term.text.partition("/")
         if slash:
             number = self._projects.get(head.casefold())
         else:
             number = None
         if number is not None:
-            inner = term(rest, phrase=not one.open)
+            inner = term(rest, phrase=not query_term.open)
         else:
             inner = None
         if inner is None:

@@ -1,4 +1,4 @@
-"""Notes scored by named features, whose weights stand in `weights`: for questions and for all other
+"""Notes scored by named features, whose weights are in `weights`: for questions and for all other
 searches.
 
 Of a question the stemmed full-text table says which notes contain a word, and all else is computed
@@ -34,21 +34,21 @@ from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
+# Of a long text this many words count, those of most weight.
 _MAX_WORDS = 64
-"""Of a long text so many words count, those of most weight."""
 _USERS = frozenset(("user", "human"))
+# The two sides of a talk with an assistant, as its records name them.
 _ASSISTANTS = frozenset(("assistant", "ai", "model"))
-"""The two sides of a talk with an assistant, as its records name them."""
+# Letters from which on a word also matches as a prefix.
 _PREFIX_FROM = 4
-"""Letters from which on a word also matches as a prefix."""
 
+# The cosine from which a note without a word of the question is worth showing.
 _MIN_COSINE = 0.2
-"""The cosine from which a note without a word of the question is worth showing."""
 _FAR_SHARE = 0.1
+# Meaning counts from the cosine that this share of the notes do not reach, and from this far below
+# the highest.
 _MIN_SPREAD = 0.25
-"""Meaning counts from the cosine that this share of the notes do not reach, and from this far below
-the highest.
-"""
+# The names of what is added up, in the order of `Ranking._parts`.
 _FEATURES = (
     "words",
     "meaning",
@@ -61,23 +61,20 @@ _FEATURES = (
     "date",
     "timed",
 )
-"""The names of what is added up, in the order of `Ranking._parts`."""
 _MAX_BETTER = 5
+# Characters of a text whose relevance is halved for its length.
 _LONG = 720
-"""Characters of a text whose relevance is halved for its length."""
+# With more lists of notes there are enough groups that notes are grouped one by one.
 _MANY_LISTS = 20
-"""With more lists of notes there are so many groups that notes are grouped one by one."""
+# Of a long text the index is asked for this many words.
 _MOST_ASKED = 96
-"""Of a long text the index is asked for so many words."""
 _PASTED = 1_000
+# Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
+# it is asked about this many characters at the end.
 _EMBEDDED = 2_000
-"""Of a longer text a model is asked about its questions alone, unless it is a conversation, of
-which it is asked about so many characters at the end.
-"""
+# Of a long text no note comes to be looked at for a common word alone, once rarer words have found
+# this many.
 _ENOUGH = 2_000
-"""Of a long text no note comes to be looked at for a common word alone, once rarer words have found
-this many.
-"""
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 _NAMED_SIZE = 256
@@ -97,7 +94,7 @@ class _WordLookup:
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
         texts = _likely_rare(question)
-        found = list[Word]()
+        words_found = list[Word]()
         own_matches: dict[str, str] = {}
         speakers = self.context.speakers(texts)
         # A longer text says enough without its mistyped words
@@ -126,13 +123,13 @@ class _WordLookup:
                 rows = self._rows(match)
             if not rows and not is_speaker:
                 continue
-            held = float(len(rows))
+            note_count = float(len(rows))
             # Not all were looked at
-            if held >= MAX_HELD:
-                held *= max(1.0, self.context.size / (max(rows) - min(rows) + 1))
+            if note_count >= MAX_HELD:
+                note_count *= max(1.0, self.context.size / (max(rows) - min(rows) + 1))
             word = Word(
                 text,
-                share * self.rarity(held),
+                share * self.rarity(note_count),
                 rows,
                 is_speaker,
                 match,
@@ -146,29 +143,33 @@ class _WordLookup:
             if text in question.beside:
                 word.is_beside = True
                 word.weight = word.weight * question.beside[text]
-            found.append(word)
-        if len(found) > _MAX_WORDS:
-            rare = nlargest(_MAX_WORDS, range(len(found)), key=lambda at: found[at].weight)
-            found = [found[at] for at in sorted(rare)]
+            words_found.append(word)
+        if len(words_found) > _MAX_WORDS:
+            rare = nlargest(
+                _MAX_WORDS, range(len(words_found)), key=lambda at: words_found[at].weight
+            )
+            words_found = [words_found[at] for at in sorted(rare)]
         if not self.column:
-            for word in found:
+            for word in words_found:
                 word.name_rows = self._rows(own_matches[word.text], table=NAMES)
-        return found
+        return words_found
 
     def terms(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
         context = self.context
         terms = query.terms
-        found = list[Word]()
+        term_words = list[Word]()
         for term in terms:
             weight = 1.0
             if len(terms) > 1:
                 weight = self.rarity(
                     context.held(term) or context.count(context.loose(term), COMMON + 1)
                 )
-            others = context.alternatives(term)
-            found.append(Word(term.text, weight, term=term, is_open=term.open, others=others))
-        return found
+            other_forms = context.alternatives(term)
+            term_words.append(
+                Word(term.text, weight, term=term, is_open=term.open, others=other_forms)
+            )
+        return term_words
 
     def _rows(self, text: str, table: str = "") -> list[int]:
         if table:
@@ -186,9 +187,9 @@ class _WordLookup:
             return rows
         return [row for row in rows if row in passed]
 
-    def rarity(self, held: float) -> float:
+    def rarity(self, note_count: float) -> float:
         """As in BM25."""
-        return log(1 + (max(self.context.size, held) - held + 0.5) / (held + 0.5))
+        return log(1 + (max(self.context.size, note_count) - note_count + 0.5) / (note_count + 0.5))
 
 
 class TermScorer(dict[int, float]):
@@ -206,9 +207,9 @@ class TermScorer(dict[int, float]):
         if not bits:
             return 0.0
         at = (bits.bit_length() - 1) // 3
-        one = bits >> 3 * at
-        own = self.weights[at] * (bool(one & 3) + self._title * (one >> 2))
-        self[bits] = score = self[bits ^ one << 3 * at] + own
+        term_bits = bits >> 3 * at
+        term_score = self.weights[at] * (bool(term_bits & 3) + self._title * (term_bits >> 2))
+        self[bits] = score = self[bits ^ term_bits << 3 * at] + term_score
         return score
 
 
@@ -276,13 +277,13 @@ class Ranking:
                 self._table, conversation_words=self._table.conversation_words * words_share
             )
         if self.cosines:
-            own = {row: sum(self.own_score(row)) for row in self.features}
+            own_scores = {row: sum(self.own_score(row)) for row in self.features}
         else:
-            own = self._word_scores
+            own_scores = self._word_scores
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         self._neighbor_scores: dict[int, float] = {}
-        self._look_around(own)
+        self._look_around(own_scores)
         together = {*self._together.values(), *(self.bits.get(row, 0) for row in self.features)}
         self._most = max(map(self.scorer.__getitem__, together), default=0.0) or 1.0
         self._better: dict[int, int] = {}
@@ -309,13 +310,17 @@ class Ranking:
         """The notes that were found to contain a word."""
         return set().union(*(rows for _, rows in _lists(self.words)))
 
-    def total(self, most: int, others: Collection[int] = ()) -> int:
-        """How many notes contain a word or are scored, or are among `others`; those that were not
+    def total(self, most: int, other_rows: Collection[int] = ()) -> int:
+        """How many notes contain a word or are scored, or are among `other_rows`; those that were not
         looked at are counted up to `most`."""
-        known = len(self._holding) + len(self.features.keys() - self.bits.keys())
+        known_count = len(self._holding) + len(self.features.keys() - self.bits.keys())
         if self._match:
-            known = max(known, self.context.count(self._match, most, self._lookup.table))
-        return known + sum(row not in self.features and row not in self._holding for row in others)
+            known_count = max(
+                known_count, self.context.count(self._match, most, self._lookup.table)
+            )
+        return known_count + sum(
+            row not in self.features and row not in self._holding for row in other_rows
+        )
 
     def page(self, offset: int, limit: int) -> list[int]:
         """Some of the notes in order; of equal score those changed last come first, then by
@@ -337,7 +342,7 @@ class Ranking:
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """How much a text of so many characters has to do with the question, on a scale of its own
+        """How much a text of this many characters has to do with the question, on a separate scale
         and not relative to other notes: the rarities, each from 0 to 1, of the words it shares with
         it; times their part of those of all words; less for a long text, which shares many words
         with anything."""
@@ -345,8 +350,8 @@ class Ranking:
         shared = sum(rarity for at, rarity in enumerate(rarities) if bits >> 3 * at & 5)
         question = self.question
         heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
-        asked = set(question.words) - question.weak - question.beside.keys()
-        unheard = max(0, len(asked) - heard)
+        asked_words = set(question.words) - question.weak - question.beside.keys()
+        unheard = max(0, len(asked_words) - heard)
         return shared * shared / max(1.0, sum(rarities) + unheard) / (1 + characters / _LONG)
 
     @cached_property
@@ -371,7 +376,7 @@ class Ranking:
         table = self._table
         place = note.conversation
         words, meaning = self.own_score(note.row)
-        # A note that stands alone is a conversation of its own
+        # A note that stands alone is a separate conversation
         best = words + meaning
         together = self.bits.get(note.row, 0)
         speaker = asks = timed = date = 0.0
@@ -407,22 +412,22 @@ class Ranking:
     def _scores(self) -> dict[int, float]:
         """The sum of all features of each note."""
         # Rounded, in a third of the time of `round`: equals stay equal
-        found = {
+        scores = {
             row: (sum(self._parts(note)) * 1e6 + 0.5) // 1 / 1e6
             for row, note in self.features.items()
         }
         if not self._is_several:
-            return found
-        seen: dict[int, int] = {}
+            return scores
+        seen_counts: dict[int, int] = {}
         # A penalty for each higher-scored note of the conversation
-        for row in newest_first(found):
+        for row in newest_first(scores):
             conversation_of = self.features[row].conversation
             if conversation_of is not None:
-                self._better[row] = before = min(seen.get(conversation_of, 0), _MAX_BETTER)
-                seen[conversation_of] = before + 1
+                self._better[row] = before = min(seen_counts.get(conversation_of, 0), _MAX_BETTER)
+                seen_counts[conversation_of] = before + 1
         return {
             row: round(score + self._table.several * self._better.get(row, 0), 6)
-            for row, score in found.items()
+            for row, score in scores.items()
         }
 
     def own_score(self, row: int) -> tuple[float, float]:
@@ -441,7 +446,7 @@ class Ranking:
         scorer = self.scorer
         room = self._table.most
         rows: list[int] = []
-        for bits in sorted(self._groups, key=lambda one: (-scorer[one], one)):
+        for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
             some: Collection[int] = self._groups[bits]
             if len(some) > room:
                 some = sorted(some, reverse=True)[:room]
@@ -461,12 +466,12 @@ class Ranking:
         self.features.update((note.row, note) for note in self.context.features(rows))
 
     def _look_up(self, rows: Collection[int]) -> None:
-        asked = set(rows)
+        asked_rows = set(rows)
         for bits, group in self._groups.items():
-            found = group & asked
-            if found:
-                self.bits.update(dict.fromkeys(found, bits))
-        for row in (asked & self._holding) - self.bits.keys():
+            matching = group & asked_rows
+            if matching:
+                self.bits.update(dict.fromkeys(matching, bits))
+        for row in (asked_rows & self._holding) - self.bits.keys():
             self.bits[row] = self._left_out[row]
 
     @cached_property
@@ -490,12 +495,12 @@ class Ranking:
         share = self._table.brevity
         least = 1 + 1.2 * (1 - share)
         more = 1.2 * share / usual
-        found = {
+        scores_found = {
             row: scorer[bits(row, 0)] / (least + more * note.words)
             for row, note in self.features.items()
         }
-        most = max(found.values(), default=0.0) or 1.0
-        return {row: value / most for row, value in found.items()}
+        most = max(scores_found.values(), default=0.0) or 1.0
+        return {row: value / most for row, value in scores_found.items()}
 
     def _compare_meanings(self, near: Nearness, text: str) -> None:
         """Scales the cosines to 0 to 1, and scores the most similar notes too.
@@ -525,23 +530,25 @@ class Ranking:
                 row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()
             }
 
-    def _look_around(self, own: Mapping[int, float]) -> None:
+    def _look_around(self, own_scores: Mapping[int, float]) -> None:
         """The best score in each conversation, the words its notes contain together, and what the
         best notes add to their neighbors. Turns that contain no word themselves come to be scored
         so."""
         best = self._best
         together = self._together
         bits = self.bits.get
-        for row, value in own.items():
+        for row, value in own_scores.items():
             place = self.features[row].conversation
             if place is not None:
                 if value > best.get(place, -1.0):
                     best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
         table = self._table
-        found = self._neighbor_scores
+        neighbor_scores = self._neighbor_scores
         able = {
-            row: own[row] for row, note in self.features.items() if note.conversation is not None
+            row: own_scores[row]
+            for row, note in self.features.items()
+            if note.conversation is not None
         }
         if able:
             neighbors = self.context.neighbors(newest_first(able)[: table.sources])
@@ -554,7 +561,9 @@ class Ranking:
                 shares = (share, table.around, table.around)
                 for part, row in zip(shares, neighbors[source][side], strict=False):
                     if row in self.features:
-                        found[row] = found.get(row, 0.0) + part * own[source]
+                        neighbor_scores[row] = (
+                            neighbor_scores.get(row, 0.0) + part * own_scores[source]
+                        )
 
 
 def is_assistant(speaker: str | None) -> bool:
@@ -579,17 +588,17 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
     lists = _lists(words)
     if len(lists) > _MANY_LISTS:
         return _groups_of_many(words)
-    found: dict[int, set[int]] = {}
+    groups: dict[int, set[int]] = {}
     for bit, rows in lists:
-        left = set(rows)
-        for bits_before, group in list(found.items()):
-            both = group & left
+        remaining = set(rows)
+        for bits_before, group in list(groups.items()):
+            both = group & remaining
             if both:
                 group -= both
-                left -= both
-                found[bits_before | bit] = both
-        found[bit] = left
-    return {held: group for held, group in found.items() if group}
+                remaining -= both
+                groups[bits_before | bit] = both
+        groups[bit] = remaining
+    return {bits_held: group for bits_held, group in groups.items() if group}
 
 
 def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:

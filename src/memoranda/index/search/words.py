@@ -70,8 +70,8 @@ _MIN_ROOT = 4
 _INFLECTED = re.compile("[a-z]{3,30}")
 _VOWEL = re.compile("[aeiouy]")
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+# A verb such as `hop`, which doubles its last letter: `hoping` is not one of its forms.
 _SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
-"""A verb such as `hop`, which doubles its last letter: `hoping` is none of its forms."""
 _MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
@@ -80,8 +80,8 @@ Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
 _FEW_WORDS = 32
+# Characters between two words at which their nearness is a half.
 _APART = 60
-"""Characters between two words at which their nearness is a half."""
 
 
 @dataclass(slots=True)
@@ -94,9 +94,9 @@ class Word:
     somebody has this
     name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as
     written.
-    `is_weak`: it lies across a stop word, so it says little and nobody is told of it. `term`: what
+    `is_weak`: it is across a stop word, so it says little and nobody is told of it. `term`: what
     it is in a search
-    for all words. `others`: the forms and spellings such a search finds it by besides. `is_beside`:
+    for all words. `others`: the forms and spellings such a search finds it by as well. `is_beside`:
     it is outside of what a long text asks.
     """
 
@@ -121,7 +121,7 @@ class Word:
 
 def forms(word: str) -> tuple[str, ...]:
     """The irregular forms of `word`, itself first: `buy` gives `buy`, `bought`."""
-    return (word, *(one for one in _irregular().get(word, ()) if one != word))
+    return (word, *(form for form in _irregular().get(word, ()) if form != word))
 
 
 def root(word: str) -> str:
@@ -136,14 +136,14 @@ def stem(word: str) -> str:
     """The root with doubled letters and a last `y` removed: `planned`, `planning` and `plan` are
     one.
     """
-    found = root(word)
-    if found == word:
-        found = found
+    stem_found = root(word)
+    if stem_found == word:
+        stem_found = stem_found
     else:
-        found = _DOUBLED.sub(r"\1", found)
-    if found.endswith("y") and len(found) > 3:
-        return found[:-1]
-    return found
+        stem_found = _DOUBLED.sub(r"\1", stem_found)
+    if stem_found.endswith("y") and len(stem_found) > 3:
+        return stem_found[:-1]
+    return stem_found
 
 
 def inflections(word: str) -> list[str]:
@@ -152,38 +152,38 @@ def inflections(word: str) -> list[str]:
     if not _INFLECTED.fullmatch(word) or word in _invariant():
         return list(_irregular().get(word, ()))
 
-    found: dict[str, None] = {}
+    forms_found: dict[str, None] = {}
     for base in (word, *_bases(word)):
-        found[base] = None
-        found.update(dict.fromkeys(_endings_of(base)))
+        forms_found[base] = None
+        forms_found.update(dict.fromkeys(_endings_of(base)))
         irregular = _irregular().get(base, ())
-        found.update(dict.fromkeys(irregular))
-    found.pop(word, None)
-    return [form for form in found if form not in _invariant()]
+        forms_found.update(dict.fromkeys(irregular))
+    forms_found.pop(word, None)
+    return [form for form in forms_found if form not in _invariant()]
 
 
 def _bases(word: str) -> list[str]:
     """The words `word` may be a plural, a past or a participle of."""
-    found: list[str] = []
+    bases: list[str] = []
     if word.endswith("ies") or word.endswith("ied"):
-        found += [f"{word[:-3]}y", word[:-1]]
+        bases += [f"{word[:-3]}y", word[:-1]]
     elif word.endswith("ves"):
-        found += [f"{word[:-3]}f", f"{word[:-3]}fe", word[:-1]]
+        bases += [f"{word[:-3]}f", f"{word[:-3]}fe", word[:-1]]
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        found.append(word[:-1])
+        bases.append(word[:-1])
         if word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
-            found.append(word[:-2])
+            bases.append(word[:-2])
 
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
         if rest == word or not _VOWEL.search(rest):
             continue
-        found.append(f"{rest}e")
+        bases.append(f"{rest}e")
         if _DOUBLE.search(rest):
-            found += [rest[:-1], rest]
+            bases += [rest[:-1], rest]
         elif not _SHORT_SYLLABLE.fullmatch(rest):
-            found.append(rest)
-    return [base for base in found if len(base) >= _SHORTEST]
+            bases.append(rest)
+    return [base for base in bases if len(base) >= _SHORTEST]
 
 
 def _endings_of(base: str) -> list[str]:
@@ -192,14 +192,14 @@ def _endings_of(base: str) -> list[str]:
         return [f"{base[:-1]}ies", f"{base[:-1]}ied", f"{base}ing"]
     if base.endswith("e"):
         return [f"{base}s", f"{base}d", f"{base[:-1]}ing"]
-    found = [f"{base}s", f"{base}ed", f"{base}ing"]
+    forms_found = [f"{base}s", f"{base}ed", f"{base}ing"]
     if base.endswith(("s", "x", "z", "ch", "sh", "o")):
-        found.append(f"{base}es")
+        forms_found.append(f"{base}es")
     if _MAY_DOUBLE.search(base):
-        found += [f"{base}{base[-1]}ed", f"{base}{base[-1]}ing"]
+        forms_found += [f"{base}{base[-1]}ed", f"{base}{base[-1]}ing"]
     if _SHORT_SYLLABLE.fullmatch(base):
-        found = [form for form in found if form not in (f"{base}ed", f"{base}ing")]
-    return found
+        forms_found = [form for form in forms_found if form not in (f"{base}ed", f"{base}ing")]
+    return forms_found
 
 
 @cache
@@ -213,29 +213,37 @@ def one_edit(word: str) -> list[str]:
     """All words one letter more, less, other or swapped away from `word`; the first letter is
     right.
     """
-    found: dict[str, None] = {}
+    edits: dict[str, None] = {}
     for at in range(1, len(word) + 1):
         head = word[:at]
         tail = word[at:]
-        found.update(dict.fromkeys(head + letter + tail for letter in _ALPHABET))
+        edits.update(dict.fromkeys(head + letter + tail for letter in _ALPHABET))
         if tail:
-            found[head + tail[1:]] = None
-            found.update(dict.fromkeys(head + letter + tail[1:] for letter in _ALPHABET))
+            edits[head + tail[1:]] = None
+            edits.update(dict.fromkeys(head + letter + tail[1:] for letter in _ALPHABET))
         if len(tail) > 1:
-            found[head + tail[1] + tail[0] + tail[2:]] = None
-    found.pop(word, None)
-    return list(found)
+            edits[head + tail[1] + tail[0] + tail[2:]] = None
+    edits.pop(word, None)
+    return list(edits)
 
 
 def inflected(stems: list[str]) -> set[str]:
     """Words that may have one of these Porter stems."""
-    found = {one + ending for one in stems for ending in _INFLECTIONS}
-    found |= {
-        one[:-1] + ending for one in stems if one.endswith("i") for ending in ("y", "ies", "ied")
+    forms_found = {stem_word + ending for stem_word in stems for ending in _INFLECTIONS}
+    forms_found |= {
+        stem_word[:-1] + ending
+        for stem_word in stems
+        if stem_word.endswith("i")
+        for ending in ("y", "ies", "ied")
     }
-    found |= {one + one[-1] + ending for one in stems for ending in ("ing", "ed")}
-    return found | {
-        one[:-1] + ending for one in stems if one.endswith("e") for ending in ("ing", "ed", "er")
+    forms_found |= {
+        stem_word + stem_word[-1] + ending for stem_word in stems for ending in ("ing", "ed")
+    }
+    return forms_found | {
+        stem_word[:-1] + ending
+        for stem_word in stems
+        if stem_word.endswith("e")
+        for ending in ("ing", "ed", "er")
     }
 
 
@@ -268,11 +276,16 @@ class WordFinder:
             else:
                 spelled = word.spelled or forms(word.text)
                 self._add_spelling(tuple(tokens(word.text)), word.is_open, at, spelled)
-            for other in word.others:
-                parts = tuple(tokens(other))
+            for other_form in word.others:
+                parts = tuple(tokens(other_form))
                 self._add_spelling(parts, False, at, parts)
-        every = {one for stems, prefix, _ in self._stems for one in (*stems, prefix) if one}
-        heads = sorted({one.removesuffix("y") or one for one in every})
+        all_heads = {
+            one_head
+            for stems, prefix, _ in self._stems
+            for one_head in (*stems, prefix)
+            if one_head
+        }
+        heads = sorted({one_head.removesuffix("y") or one_head for one_head in all_heads})
         # Whatever ending a word has, it begins with its stem, and so with the shortest that another
         # begins with.
         self._heads = [
@@ -310,70 +323,76 @@ class WordFinder:
                 return True
             if flat[at].isdigit() != flat[at - 1].isdigit():
                 return True
-            here = positions[at] if positions else at
-            return text[here].isupper() and text[here - 1].islower()
+            if positions:
+                position = positions[at]
+            else:
+                position = at
+            return text[position].isupper() and text[position - 1].islower()
 
-        found = self._places_of_words(flat, begins_word)
-        found += self._places_of_phrases(flat, begins_word)
-        found += self._places_of_split_words(flat, found)
+        places_found = self._places_of_words(flat, begins_word)
+        places_found += self._places_of_phrases(flat, begins_word)
+        places_found += self._places_of_split_words(flat, places_found)
         if positions is None:
-            return found
-        return [(positions[at], word, bits) for at, word, bits in found]
+            return places_found
+        return [(positions[at], word, bits) for at, word, bits in places_found]
 
     def _places_of_words(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
-        known = self._known
+        held_by_letter = self._known
         find = flat.find
         rest = one_word().match
-        found: list[tuple[int, int, int]] = []
+        places_found: list[tuple[int, int, int]] = []
         for head in self._heads:
             at = find(head)
             while at >= 0:
-                token = rest(flat, at) if begins_word(at) else None
+                if begins_word(at):
+                    token = rest(flat, at)
+                else:
+                    token = None
                 if token:
-                    held = known.get(token[0])
-                    if held is None:
-                        held = known[token[0]] = self._held(token[0])
-                    if held[1]:
-                        found.append((at, *held))
+                    candidates = held_by_letter.get(token[0])
+                    if candidates is None:
+                        candidates = held_by_letter[token[0]] = self._held(token[0])
+                    if candidates[1]:
+                        places_found.append((at, *candidates))
                 at = find(head, at + 1)
         for run, word in self._runs:
             at = find(run)
             while at >= 0:
-                found.append((at, word, 1 << 3 * word))
+                places_found.append((at, word, 1 << 3 * word))
                 at = find(run, at + 1)
-        return found
+        return places_found
 
     def _places_of_phrases(
         self, flat: str, begins_word: Callable[[int], bool]
     ) -> list[tuple[int, int, int]]:
-        found: list[tuple[int, int, int]] = []
+        places_found: list[tuple[int, int, int]] = []
         for pattern, is_open, word in self._phrases:
             for match in pattern.finditer(flat):
                 at, end = match.span()
                 is_whole = end == len(flat) or begins_word(end)
                 if begins_word(at) and (is_open or is_whole):
-                    found.append((at, word, 1 << 3 * word))
-        return found
+                    places_found.append((at, word, 1 << 3 * word))
+        return places_found
 
     def _places_of_split_words(
-        self, flat: str, found: Sequence[tuple[int, int, int]]
+        self, flat: str, places_found: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
         """Words that were not found as such, written with signs inside: `wifi` as `wi-fi`."""
         if "-" not in flat and "'" not in flat:
             return []
-        seen = {number for _, number, _ in found}
+        seen_words = {number for _, number, _ in places_found}
         joined = flat.replace("-", "").replace("'", "")
         return [
             (match.start(), number, 1 << 3 * number)
             for word, number in self._split
-            if number not in seen and word in joined
+            if number not in seen_words and word in joined
             for match in re.finditer("['-]?".join(word), flat)
         ]
 
     def _held(self, token: str) -> tuple[int, int]:
-        """The last word of the query a word of the text stands for, and the bits of all."""
+        """The last word of the query a word of the text matches, and the bits of all."""
         stemmed = self._stem(token)
         matching = [
             bit
@@ -398,11 +417,13 @@ def shown_terms(words: Sequence[Word]) -> list[Term]:
     """What to look for in a very long text: words without their endings, mistyped ones as they are
     spelled.
     """
-    found: dict[str, None] = {}
-    for word in (one for one in words if not one.is_weak):
+    terms_found: dict[str, None] = {}
+    for word in (term_found for term_found in words if not term_found.is_weak):
         base = root(word.text)
-        found.update(dict.fromkeys((base if len(base) >= _MIN_ROOT else word.text, *word.spelled)))
-    return [one for text in found if (one := term(text))]
+        terms_found.update(
+            dict.fromkeys((base if len(base) >= _MIN_ROOT else word.text, *word.spelled))
+        )
+    return [term_found for text in terms_found if (term_found := term(text))]
 
 
 def snippet(
@@ -448,16 +469,16 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """1 when words that are neighbors in a query of so many `words`, at least two, stand side by
+    """1 when words that are neighbors in a query of this many `words`, at least two, are side by
     side, 0 when far apart. `places` are in order."""
     last = [-1] * words
     closest = [_APART * 4] * words
     for at, word in places:
         last[word] = at
-        for other in (word - 1, word + 1):
-            if 0 <= other < words and last[other] >= 0:
-                pair = min(word, other)
-                closest[pair] = min(closest[pair], at - last[other])
+        for neighbour in (word - 1, word + 1):
+            if 0 <= neighbour < words and last[neighbour] >= 0:
+                pair = min(word, neighbour)
+                closest[pair] = min(closest[pair], at - last[neighbour])
     return sum(_APART / (_APART + gap) for gap in closest[: words - 1] if gap < _APART * 4) / (
         words - 1
     )

@@ -53,8 +53,8 @@ PACKAGED = (
 _WEIGHTS = "model.safetensors"
 _SAMPLES = 32
 
+# Scripts whose letter says about as much as three of others.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
-"""Scripts whose letter says about as much as three of others."""
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000
@@ -98,8 +98,8 @@ class ModelManner:
     floor: float = 0.0
 
 
+# By a part of the model's name; all others are asked as they come.
 _MANNERS = {"e5-": ModelManner("query: ", "passage: ", 0.7)}
-"""By a part of the model's name; all others are asked as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class ModelId:
 
 
 def identify(choice: ModelSettings) -> ModelId:
-    """Which model is chosen, found without loading it. Raises NoModel when there is none."""
+    """Which model is chosen, found without loading it. Raises NoModel if there is not one."""
     model = choice.model
     endpoint = choice.endpoint
     if model == OFF:
@@ -177,7 +177,9 @@ def _of_folder(folder: Path, name: str) -> ModelId:
     samples.
     """
     try:
-        parts = [(folder / each).read_bytes() for each in ("config.json", "tokenizer.json")]
+        parts = [
+            (folder / file_name).read_bytes() for file_name in ("config.json", "tokenizer.json")
+        ]
         json.loads(parts[0])
         pooling = folder / "1_Pooling" / "config.json"
         parts.append(pooling.read_bytes() if pooling.is_file() else b"")
@@ -226,24 +228,25 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
             characters[name] += 1
         elif len(piece) >= (2 if name in _DENSE_SCRIPTS else 3):
             words[name] += 1
-    found = {
+    scripts_found = {
         name
         for name, count in words.items()
         if count >= min(_LEAST_WORDS, max(1, total * _LEAST_SHARE))
     }
     return frozenset(
-        found | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
+        scripts_found
+        | {name for name in ("CJK",) if characters[name] >= min(_LEAST_CHARACTERS, total / 4)}
     )
 
 
-def is_readable(text: str, known: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says stand in scripts that are not `known` (None
+def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
+    """Whether at most three tenths of what `text` says are in scripts that are not `known_scripts` (None
     = all are).
 
     A text without letters says nothing.
     """
     if text.isascii():
-        return any(map(str.isalpha, text)) and (known is None or "LATIN" in known)
+        return any(map(str.isalpha, text)) and (known_scripts is None or "LATIN" in known_scripts)
     total = foreign = 0
     for letter, count in Counter(text).items():
         if not letter.isalpha():
@@ -251,7 +254,7 @@ def is_readable(text: str, known: frozenset[str] | None) -> bool:
         name = _script(letter)
         weight = count * (3 if name in _DENSE_SCRIPTS else 1)
         total += weight
-        if known is not None and name not in known:
+        if known_scripts is not None and name not in known_scripts:
             foreign += weight
     return total > 0 and foreign <= _MOST_FOREIGN * total
 

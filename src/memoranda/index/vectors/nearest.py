@@ -26,9 +26,8 @@ from memoranda.index.vectors import (
 from memoranda.index.vectors.runtimes import np
 from memoranda.llm import NoAnswer
 
+# The vectors of this many questions are remembered: a search asks for its question's several times.
 _QUESTIONS = 128
-"""The vectors of so many questions are remembered: a search asks for its question's several times.
-"""
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
 _LEARNT_AT_ONCE = 32
@@ -95,13 +94,13 @@ class Vectors:
         with self._turn:
             self._refresh()
             nearest = self._nearest(question, most, viewer)
-            others = set(rows).difference(nearest)
+            other_rows = set(rows).difference(nearest)
             if viewer is not None:
-                others = store.visible(self._database.connection, others, viewer)
-            chosen, cosines = self._compare(question, nearest | others)
+                other_rows = store.visible(self._database.connection, other_rows, viewer)
+            chosen, cosines = self._compare(question, nearest | other_rows)
             order = np.argsort(cosines, kind="stable")
             notes = self._passages.notes[chosen[order]].tolist()
-        # Rounded: of equal texts the cosines differ by where the vectors lie.
+        # Rounded: of equal texts the cosines differ by the place of the vectors.
         return {
             row: cosine
             for row, cosine in zip(notes, cosines[order].round(6).tolist(), strict=True)
@@ -120,11 +119,11 @@ class Vectors:
             # 0 has what the model cannot read
             best = best[cosines[best] > 0]
             notes = self._passages.notes[chosen[best]].tolist()
-            there = store.visible(self._database.connection, set(notes), viewer)
-            found = [row for row in notes if row in there][:most]
+            visible_rows = store.visible(self._database.connection, set(notes), viewer)
+            nearest_rows = [row for row in notes if row in visible_rows][:most]
             # All that are near at all
-            if len(found) == most or len(best) < tried:
-                return set(found)
+            if len(nearest_rows) == most or len(best) < tried:
+                return set(nearest_rows)
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
@@ -134,9 +133,9 @@ class Vectors:
         with self._turn:
             if text not in self._questions:
                 try:
-                    asked = self.identity.manner.question + text
+                    question_text = self.identity.manner.question + text
                     if self.model.reads(text):
-                        vector = self.model.embed([asked])[0]
+                        vector = self.model.embed([question_text])[0]
                     else:
                         vector = None
                 except NoAnswer:
@@ -147,7 +146,7 @@ class Vectors:
             return self._questions[text]
 
     def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `anew`
+        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `again`
         all notes are looked at, else those that came since the last call. Expects to run inside a
         transaction."""
         db = self._database.connection
@@ -161,22 +160,22 @@ class Vectors:
 
     def waiting(self, most: int, characters: int) -> dict[int, str]:
         """Texts of passages that have no vector yet, by key: at most `most`, and all but the first
-        within so many characters together."""
+        within this many characters together."""
         with self._turn:
             self._refresh()
             bare = np.flatnonzero(self._at < 0)
-            found: dict[int, str] = {}
+            texts_by_key: dict[int, str] = {}
             for at in range(0, len(bare), most):
                 some = bare[at : at + most]
                 keys = set(self._passages.keys[some].tolist())
-                found = store.texts(
+                texts_by_key = store.texts(
                     self._database.connection, self._passages.notes[some].tolist(), keys
                 )
-                if found:
+                if texts_by_key:
                     break
-            lengths = accumulate(len(text) for text in found.values())
+            lengths = accumulate(len(text) for text in texts_by_key.values())
             fitting = sum(length <= characters for length in lengths)
-            return dict(islice(found.items(), max(fitting, 1)))
+            return dict(islice(texts_by_key.items(), max(fitting, 1)))
 
     def embed(self, texts: dict[int, str]) -> int:
         """Make and keep the vectors of `texts`, given by key. Returns how many the model could
@@ -206,18 +205,20 @@ class Vectors:
     def forget_gone(self) -> int:
         """Drop the passages of notes that are gone from the index. Returns how many notes. Expects
         to run inside a transaction."""
-        gone = self._database.connection.execute(
+        removed = self._database.connection.execute(
             "delete from embedded where note not in (select row from note)"
         )
-        return gone.rowcount
+        return removed.rowcount
 
     def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
         """The keys of all texts of the index files, and how many vectors are of no such text, or
         double.
         """
-        wanted = np.unique(np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)]))
+        wanted_keys = np.unique(
+            np.concatenate([np.empty(0, np.uint64), *map(store.keys_of, indexes)])
+        )
         self._file.refresh()
-        return wanted, len(self._file.keys) - int(np.isin(wanted, self._file.keys).sum())
+        return wanted_keys, len(self._file.keys) - int(np.isin(wanted_keys, self._file.keys).sum())
 
     def gone(self, indexes: Sequence[Path]) -> int:
         """How many vectors `collect` could drop."""
@@ -234,29 +235,32 @@ class Vectors:
         # In use
         os.utime(self._file.path)
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
-            wanted, dead = self._wanted(indexes)
+            wanted_keys, dead = self._wanted(indexes)
             if dead and dead >= least_share * len(self._file.keys):
-                gone = self._file.keep(wanted)
+                removed_count = self._file.keep(wanted_keys)
             else:
-                gone = 0
+                removed_count = 0
             self._match()
-        since = time.time() - _UNUSED if least_share else math.inf
+        if least_share:
+            since = time.time() - _UNUSED
+        else:
+            since = math.inf
         # Another process is at it
         with suppress(FileNotFoundError):
-            every = list(self._folder.iterdir())
+            paths = list(self._folder.iterdir())
             used = {
-                each.stem
-                for each in every
-                if each.suffix == _ENDING and each.stat().st_mtime > since
+                path.stem
+                for path in paths
+                if path.suffix == _ENDING and path.stat().st_mtime > since
             }
-            for other in every:
-                if other.stem not in used | {self.identity.key} and other.suffix in (
+            for other_index in paths:
+                if other_index.stem not in used | {self.identity.key} and other_index.suffix in (
                     _ENDING,
                     _KNOWN_ENDING,
                     ".lock",
                 ):
-                    other.unlink(missing_ok=True)
-        return gone
+                    other_index.unlink(missing_ok=True)
+        return removed_count
 
     def _refresh(self) -> None:
         """Take up the passages and vectors that any process added."""
@@ -299,9 +303,9 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
     """A row for each text with `before` in front, of zeros for what the model cannot read."""
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
     # Else how long a vector is, is not known
-    made = embedder.embed([before + texts[at] for at in readable] or ["a"])
-    rows = np.zeros((len(texts), made.shape[1]), np.float32)
-    rows[readable] = made[: len(readable)]
+    embedded_rows = embedder.embed([before + texts[at] for at in readable] or ["a"])
+    rows = np.zeros((len(texts), embedded_rows.shape[1]), np.float32)
+    rows[readable] = embedded_rows[: len(readable)]
     return rows
 
 
@@ -329,8 +333,8 @@ class KnownTexts:
             self._file.refresh()
             bare = np.flatnonzero(self._file.places(self._keys) < 0)[:_LEARNT_AT_ONCE]
             if len(bare):
-                known = [self._texts[at] for at in bare]
-                rows = _vectors(runtimes.open_model(self._choice), known, self._manner.passage)
+                known_rows = [self._texts[at] for at in bare]
+                rows = _vectors(runtimes.open_model(self._choice), known_rows, self._manner.passage)
                 self._file.append(self._keys[bare], rows)
             return len(bare)
 
@@ -352,5 +356,5 @@ class KnownTexts:
             rows = self._file.rows[at]
             if not question.any() or rows.shape[1] != len(question):
                 return []
-            found: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
-            return found
+            cosines: list[float] = _calibrated(rows @ question, self._manner.floor).tolist()
+            return cosines

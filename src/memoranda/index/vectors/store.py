@@ -21,18 +21,17 @@ from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 
 _HEADER = 256
+# Bytes of the file's header, and of the key in front of each vector.
 _KEY = 8
-"""Bytes of the file's header, and of the key in front of each vector."""
 _FORMAT = 1
 _HEADING = re.compile(r"#{1,6}[ \t].*")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
+# Characters of a note from which on it is cut into passages on its own, so that a transaction stays
+# short.
 _LONGEST = 200_000
-"""Characters of a note from which on it is cut into passages by itself, so that a transaction stays
-short.
-"""
+# Characters of the title that each passage has in front.
 _TITLE = 200
-"""Characters of the title that each passage has in front."""
 EMBEDDED = 1_000_000
 """Characters of a note that are embedded."""
 UNCUT = (
@@ -66,11 +65,11 @@ class VectorFile:
         was anything. Raises StorageError."""
         try:
             status = os.stat(self.path)
-            seen = (status.st_dev, status.st_ino, status.st_size)
-            if seen == self._seen:
+            file_identity = (status.st_dev, status.st_ino, status.st_size)
+            if file_identity == self._seen:
                 return False
             size = _vector_size(self.path)
-            count = max(0, seen[2] - _HEADER) // (_KEY + 4 * size)
+            count = max(0, file_identity[2] - _HEADER) // (_KEY + 4 * size)
             raw = np.empty((0, _KEY // 4 + size), np.float32)
             if size and count:
                 raw = np.memmap(self.path, np.float32, "r", _HEADER, (count, _KEY // 4 + size))
@@ -80,14 +79,14 @@ class VectorFile:
             return changed
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
-        if self._seen is not None and seen[:2] == self._seen[:2]:
-            known = len(self.keys)
+        if self._seen is not None and file_identity[:2] == self._seen[:2]:
+            known_count = len(self.keys)
         else:
-            known = 0
-        fresh = np.ascontiguousarray(raw[known:, : _KEY // 4]).view(np.uint64).ravel()
-        self.keys = np.concatenate([self.keys[:known], fresh])
+            known_count = 0
+        fresh = np.ascontiguousarray(raw[known_count:, : _KEY // 4]).view(np.uint64).ravel()
+        self.keys = np.concatenate([self.keys[:known_count], fresh])
         self.rows = np.asarray(raw[:, _KEY // 4 :])
-        self._seen = seen
+        self._seen = file_identity
         return True
 
     def places(self, keys: np.ndarray) -> np.ndarray:
@@ -106,7 +105,7 @@ class VectorFile:
             with locked(self.path.with_suffix(".lock")):
                 size = _vector_size(self.path)
                 if size != rows.shape[1]:
-                    # Another length: begin anew
+                    # Another length: start again
                     self._replace(rows.shape[1], records)
                     return
                 with open(self.path, "r+b", buffering=0) as file:
@@ -124,25 +123,28 @@ class VectorFile:
         except OSError as error:
             raise StorageError(self.path.name, reason(error)) from None
 
-    def keep(self, wanted: np.ndarray) -> int:
-        """Drop the vectors whose keys are not `wanted`, and doubles. Returns how many were dropped.
+    def keep(self, wanted_keys: np.ndarray) -> int:
+        """Drop the vectors whose keys are not `wanted_keys`, and doubles. Returns how many were dropped.
 
         Expects `locked` around the look at what is wanted and this call. Raises StorageError.
         """
         self.refresh()
         _, first = np.unique(self.keys, return_index=True)
-        kept = np.sort(first[np.isin(self.keys[first], wanted)])
-        gone = len(self.keys) - len(kept)
-        if gone:
+        kept_positions = np.sort(first[np.isin(self.keys[first], wanted_keys)])
+        removed_count = len(self.keys) - len(kept_positions)
+        if removed_count:
             try:
-                if len(kept):
-                    self._replace(self.rows.shape[1], _records(self.keys[kept], self.rows[kept]))
+                if len(kept_positions):
+                    self._replace(
+                        self.rows.shape[1],
+                        _records(self.keys[kept_positions], self.rows[kept_positions]),
+                    )
                 else:
                     self.path.unlink()
             except OSError as error:
                 raise StorageError(self.path.name, reason(error)) from None
             self.refresh()
-        return gone
+        return removed_count
 
     def _replace(self, size: int, records: np.ndarray) -> None:
         header = json.dumps({"format": _FORMAT, "size": size, "model": self._name[:100]}).encode()
@@ -183,12 +185,12 @@ def _vector_size(path: Path) -> int:
             header = json.loads(file.read(_HEADER).rstrip(b"\0") or b"null")
     except (FileNotFoundError, ValueError):
         return 0
-    known = (
+    size_row = (
         isinstance(header, dict)
         and header.get("format") == _FORMAT
         and isinstance(header.get("size"), int)
     )
-    if known:
+    if size_row:
         return max(0, header["size"])
     return 0
 
@@ -215,9 +217,9 @@ class EmbeddedPassage(NamedTuple):
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note: each with the note's title and its heading in front, where it does
-    not say them. A heading by itself is none. Of a very long text only the beginning is cut
+    not say them. A heading alone is not one. Of a very long text only the beginning is cut
     (docs/semantic.md)."""
-    found = []
+    found_passages = []
     title = title[:_TITLE]
     body = body[:EMBEDDED]
     parts = passages(body)
@@ -229,15 +231,15 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
         beginning = text[:400].casefold()
         # "Turn 003" and "2026-05-07" say nothing
         names = [
-            each.strip()
-            for each in dict.fromkeys((title, part.heading))
-            if len(_WORD.findall(each)) > any(map(str.isdigit, each))
+            heading.strip()
+            for heading in dict.fromkeys((title, part.heading))
+            if len(_WORD.findall(heading)) > any(map(str.isdigit, heading))
         ]
         text = sqlite_text(
             "\n".join([*(name for name in names if name.casefold() not in beginning), text])
         )
-        found.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
-    return found
+        found_passages.append(EmbeddedPassage(part.start, part.end, key_of(text), text))
+    return found_passages
 
 
 def key_of(text: str) -> int:
@@ -252,7 +254,7 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
     Expects to run inside a transaction. What a row holds never changes, and rows only grow: so the
     table `embedded` only grows at its end, too.
     """
-    done = 0
+    added = 0
     last = after
     characters = 0
     for (row,) in db.execute(
@@ -260,13 +262,13 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
     ).fetchall():
         title, body = _text(db, row) or ("", "")
         characters += len(body)
-        if done and characters > _LONGEST:
+        if added and characters > _LONGEST:
             break
-        spans = np.array([one[:3] for one in passages_of(title, body)], _SPAN)
+        spans = np.array([passage[:3] for passage in passages_of(title, body)], _SPAN)
         db.execute("insert into embedded (note, spans) values (?, ?)", (row, spans.tobytes()))
-        done = done + 1
+        added = added + 1
         last = row
-    return done, last
+    return added, last
 
 
 def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
@@ -276,17 +278,22 @@ def _text(db: sqlite3.Connection, row: int) -> tuple[str, str] | None:
 
 def texts(db: sqlite3.Connection, notes: Iterable[int], keys: set[int]) -> dict[int, str]:
     """The texts of the passages of `notes` whose key is among `keys`, by key."""
-    there = (note for row in dict.fromkeys(notes) if (note := _text(db, row)) is not None)
-    return {one.key: one.text for note in there for one in passages_of(*note) if one.key in keys}
+    note_texts = (note for row in dict.fromkeys(notes) if (note := _text(db, row)) is not None)
+    return {
+        passage.key: passage.text
+        for note in note_texts
+        for passage in passages_of(*note)
+        if passage.key in keys
+    }
 
 
 def visible(db: sqlite3.Connection, notes: Collection[int], viewer: str | None) -> set[int]:
     """Those of `notes` that the index still has and `viewer` may see."""
-    wanted = json.dumps(list(notes))
-    found = db.execute(
-        "select row, scope from note where row in (select value from json_each(?))", (wanted,)
+    rows_json = json.dumps(list(notes))
+    visible_rows = db.execute(
+        "select row, scope from note where row in (select value from json_each(?))", (rows_json,)
     )
-    return {row for row, scope in found if may_see(scope, viewer)}
+    return {row for row, scope in visible_rows if may_see(scope, viewer)}
 
 
 def keys_of(path: Path) -> np.ndarray:
@@ -312,9 +319,9 @@ class Passages:
 
     def of(self, notes: Collection[int]) -> np.ndarray:
         """The places of these notes' passages, in order."""
-        wanted = np.unique(np.fromiter(notes, np.int64, len(notes)))
-        first = np.searchsorted(self.notes, wanted)
-        counts = np.searchsorted(self.notes, wanted, "right") - first
+        wanted_rows = np.unique(np.fromiter(notes, np.int64, len(notes)))
+        first = np.searchsorted(self.notes, wanted_rows)
+        counts = np.searchsorted(self.notes, wanted_rows, "right") - first
         return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
     def refresh(self, db: sqlite3.Connection) -> bool:
@@ -325,9 +332,9 @@ class Passages:
         last = db.execute("select max(note) from embedded").fetchone()[0] or 0
         if last == self._last:
             return False
-        there = db.execute("select count(*) from embedded").fetchone()[0]
+        stored_count = db.execute("select count(*) from embedded").fetchone()[0]
         # Many are gone
-        if self._count > 100 + 1.25 * there:
+        if self._count > 100 + 1.25 * stored_count:
             self._clear()
         fresh = db.execute(
             "select note, spans from embedded where note > ? order by note", (self._last,)

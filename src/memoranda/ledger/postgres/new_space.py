@@ -51,15 +51,15 @@ class NewSpace(SpaceDatabase):
                     f"The space {self.space} of {self.server} is not empty; name another: ?space=NAME"
                 )
         name = f"memoranda.moving_note_{self._suffix}"
-        found = db.execute(
-            "select obj_description(to_regclass(%s), 'pg_class')", [name]
-        ).fetchall()[0][0]
-        if found is not None and found != self._note:
+        row = db.execute("select obj_description(to_regclass(%s), 'pg_class')", [name]).fetchall()[
+            0
+        ][0]
+        if row is not None and row != self._note:
             raise InvalidInput(
-                f"Another home is being moved to the space {self.space} of {self.server} ({found}). End that move, or "
+                f"Another home is being moved to the space {self.space} of {self.server} ({row}). End that move, or "
                 "name another space: ?space=NAME"
             )
-        return found is not None
+        return row is not None
 
     def begin(self) -> None:
         """Make the tables, unless a move from this source did."""
@@ -119,14 +119,14 @@ class NewSpace(SpaceDatabase):
         self._said_of_each("note", "delete from {} where project = %s and path = %s", keys)
 
     def read_again(self) -> dict[Key, str]:
-        """The SHA-256 of every file, which the server makes anew from its bytes."""
+        """The SHA-256 of every file, which the server makes again from its bytes."""
         rows = self._said(
             "select project, path, encode(sha256(body), 'hex') from {} where kind = 'file'"
         )
         return {(project, path): digest for project, path, digest in rows}
 
     def texts(self) -> set[str]:
-        """The SHA-256 of the texts of the history that are there, made anew from their bytes."""
+        """The SHA-256 of the texts of the history that are there, rebuilt from their bytes."""
         return {
             digest
             for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")
@@ -177,14 +177,14 @@ class NewSpace(SpaceDatabase):
         """Make what is there the space, whose latest change is `last`. Raises InvalidInput when
         somebody wrote there meanwhile."""
         reads = [
-            [self.space, each, counts.get(each, 0), used.get(each, 0)]
-            for each in sorted({*counts, *used})
+            [self.space, note_id, counts.get(note_id, 0), used.get(note_id, 0)]
+            for note_id in sorted({*counts, *used})
         ]
-        said = (
+        parts = (
             "insert into {} (space, id, count, used) values (%s, %s, %s, %s) on conflict (space, id) do update "
             "set count = excluded.count, used = excluded.used"
         )
-        self._said_of_each("access", said, reads)
+        self._said_of_each("access", parts, reads)
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
@@ -194,14 +194,16 @@ class NewSpace(SpaceDatabase):
             is_there = self._newest(db) is not None
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                own = self._table(table, "")
+                table_name = self._table(table, "")
                 # Somebody opened it, and wrote nothing
                 if is_there:
-                    db.execute(sql.SQL("alter table {} detach partition {}").format(parent, own))
-                    db.execute(sql.SQL("drop table {}").format(own))
+                    db.execute(
+                        sql.SQL("alter table {} detach partition {}").format(parent, table_name)
+                    )
+                    db.execute(sql.SQL("drop table {}").format(table_name))
                 final = sql.Identifier(f"{table}_{self._suffix}")
                 db.execute(sql.SQL("alter table {} rename to {}").format(self._table(table), final))
-                self._attach(db, parent, own)
+                self._attach(db, parent, table_name)
             db.execute(sql.SQL("comment on table {} is null").format(self._table("note", "")))
             db.execute(
                 "insert into memoranda.space (name, last, files) values (%s, %s, 1) on conflict (name) do "

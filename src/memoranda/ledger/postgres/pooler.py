@@ -22,8 +22,8 @@ REFUSAL = (
     "it is reached through a pooler in transaction mode, which keeps no lock; use the address of "
     "the server itself or of a pooler in session mode (docs/teams.md)"
 )
+# Connections that are opened beside the first one, each keeping a process busy.
 _PROBES = 3
-"""Connections that are opened beside the first one, each keeping a process busy."""
 
 
 def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:

@@ -60,12 +60,12 @@ so that reading and searching are fast. Do not edit anything here: changes made 
 Edit by the command (`memory edit`) or your agents. Everything here may be deleted while nothing uses it; it is made
 anew.
 """
+# Seconds an exchange of reads waits for the folder's lock.
 _PATIENCE = 0.25
-"""Seconds an exchange of reads waits for the folder's lock."""
+# Seconds between two exchanges with the database, so that a read is no write there.
 _BETWEEN = 10.0
-"""Seconds between two exchanges with the database, so that a read is no write there."""
+# By process (one that was forked must not use these connections), root, address and space.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
-"""By process (one that was forked must not use these connections), root, address and space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +113,21 @@ class ReplicaFolder:
         """The folder of a project. Raises StorageError for a name that cannot be one."""
         if project == PRIVATE:
             return self._layout.private
-        known = self._built_in.get(project)
-        if known is not None:
-            return known
+        built_in_root = self._built_in.get(project)
+        if built_in_root is not None:
+            return built_in_root
         if "/" in project or project in ("", ".", ".."):
             raise StorageError(project, "it is no name of a project")
         return self._layout.root / "projects" / project
 
     def place(self, project: str, path: str) -> Path:
-        """Where a row lies. Raises StorageError for a path that leads out."""
-        own = (self._layout.review.name, self._layout.requests.name)
+        """Where a row is. Raises StorageError for a path that leads out."""
+        own_files = (self._layout.review.name, self._layout.requests.name)
         try:
             if (
                 clean(path, project, hidden=True) != path
                 or not path
-                or (project == PRIVATE and path not in own)
+                or (project == PRIVATE and path not in own_files)
             ):
                 raise OutsideError(path, project)
         except OutsideError as error:
@@ -187,35 +187,41 @@ class ReplicaFolder:
             else:
                 os.unlink(place)
 
-    def gone(self, each: Touched, there: Collection[Key]) -> Iterator[Key]:
-        """What a step took away and is not `there` again, the innermost first."""
-        if each.do in ("remove", "unlink", "rmdir", "move", SET):
-            if each.do == "move" and each.old is None:
-                for key in reversed(list(self._below(each.project, each.path))):
-                    if key not in there:
+    def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
+        """What a step took away and is not `places_there` again, the innermost first."""
+        if touched.do in ("remove", "unlink", "rmdir", "move", SET):
+            if touched.do == "move" and touched.old is None:
+                for key in reversed(list(self._below(touched.project, touched.path))):
+                    if key not in places_there:
                         yield key
-            if (each.project, each.path) not in there:
-                yield each.project, each.path
+            if (touched.project, touched.path) not in places_there:
+                yield touched.project, touched.path
 
     def _below(self, project: str, path: str) -> Iterator[Key]:
         """Everything in a folder of a project, parents first."""
         root = self.root(project)
         for folder, folders, names in walk(root / path if path else root):
             inside = os.path.relpath(folder, root)
-            prefix = "" if inside == "." else f"{inside}/"
+            if inside == ".":
+                prefix = ""
+            else:
+                prefix = f"{inside}/"
             yield from ((project, prefix + name) for name in (*folders, *names))
 
     def listed(self) -> list[Key]:
         """Everything in the projects, parents first."""
-        own = self._layout.root / "projects"
-        names = [*self._built_in, *(sorted(os.listdir(own)) if own.is_dir() else ())]
-        found = [key for name in names for key in self._below(name, "")]
+        projects_folder = self._layout.root / "projects"
+        names = [
+            *self._built_in,
+            *(sorted(os.listdir(projects_folder)) if projects_folder.is_dir() else ()),
+        ]
+        keys = [key for name in names for key in self._below(name, "")]
         private = (self._layout.review, self._layout.requests)
-        found += [(PRIVATE, each.name) for each in private if each.exists()]
-        return found + [(PRIVATE, path) for path in self.review_rows.paths()]
+        keys += [(PRIVATE, private_file.name) for private_file in private if private_file.exists()]
+        return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a file with this SHA-256 lies there; without one, whether anything does."""
+        """Whether a file with this SHA-256 is there; without one, whether anything does."""
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
             return data is not None and digest in (None, sha256(data))
@@ -229,7 +235,7 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Runs `bring` in a thread, which tells how far it is: so many notes of how many. Returns of
+    """Runs `bring` in a thread, which tells how far it is: this many notes of how many. Returns of
     `tell`: whether it is to go on. The file at `path`, locked meanwhile, tells the other processes
     of the machine, of which one does it."""
 
@@ -250,13 +256,13 @@ class ColdStart:
         with suppress(OSError, MemorandaError):
             fd = lock_file(self._path, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
-                self._bring(lambda done, total: self._tell(fd, done, total))
+                self._bring(lambda files_done, total: self._tell(fd, files_done, total))
             finally:
                 os.ftruncate(fd, 0)
                 os.close(fd)
 
-    def _tell(self, fd: int, done: int, total: int) -> bool:
-        os.pwrite(fd, f"{done:,} of {total:,}\n".encode(), 0)
+    def _tell(self, fd: int, files_done: int, total: int) -> bool:
+        os.pwrite(fd, f"{files_done:,} of {total:,}\n".encode(), 0)
         return not self._stop.is_set()
 
     def words(self) -> str:
@@ -265,10 +271,13 @@ class ColdStart:
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
                 if self._path.exists():
-                    said = self._path.read_text().strip()
+                    progress_text = self._path.read_text().strip()
                 else:
-                    said = ""
-                return f"this copy of the notes is being filled, {said or 0} are here; the others are not found yet"
+                    progress_text = ""
+                return (
+                    f"this copy of the notes is being filled, {progress_text or 0} are here; "
+                    "the others are not found yet"
+                )
         return ""
 
     def close(self) -> None:
@@ -304,8 +313,10 @@ class ReplicaHistory(History):
     def append(self, change: Change, *, durable: bool = True) -> None:
         """Commit a change that changes no note, with the texts kept here that it refers to."""
         digests = [touched.old for touched in change.files if touched.old]
-        here = [digest for digest in digests if self.has_text(digest)]
-        texts = {digest: super(ReplicaHistory, self).text(digest, change.path) for digest in here}
+        digests_here = [digest for digest in digests if self.has_text(digest)]
+        texts = {
+            digest: super(ReplicaHistory, self).text(digest, change.path) for digest in digests_here
+        }
         self._server.append(change, texts)
         self.append_all([change])
 
@@ -340,22 +351,22 @@ class ReplicaHistory(History):
         self._rewritten()
 
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        kept = [change for change in self.changes() if change.number not in numbers]
+        changes_kept = [change for change in self.changes() if change.number not in numbers]
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
         if places:
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
-            kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        self._server.rewrite(reversed(kept))
+            changes_kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
+        self._server.rewrite(reversed(changes_kept))
         super()._forget(numbers, origins)
         self._rewritten()
 
     def sweep(self) -> int:
         """As `History.sweep`, in the database and here. Returns how many went in the database."""
-        gone = self._server.sweep(self.referenced())
+        unreferenced = self._server.sweep(self.referenced())
         super().sweep()
-        return gone
+        return unreferenced
 
 
 class ReplicaReads(Reads):
@@ -456,7 +467,10 @@ class ReplicaReads(Reads):
         for key, row in folded.items():
             left = self._totals.get(key, ReadRow())
             times = max(0, left.times - row.times)
-            used = left.used_at if left.used_at > row.used_at else 0
+            if left.used_at > row.used_at:
+                used = left.used_at
+            else:
+                used = 0
             self._totals[key] = ReadRow(times, 0, used)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -479,13 +493,13 @@ class ReplicaReads(Reads):
 
 
 class SharedFiles:
-    """The shared files of the space at `url`. Thread-safe; the connection is one of its own."""
+    """The shared files of the space at `url`. Thread-safe; the connection is a separate one."""
 
     def __init__(self, layout: Layout, url: str, space: str):
         self._layout = layout
         self._places = {
-            each.name: each
-            for each in (layout.config, layout.access, layout.dream_report, layout.erasing)
+            path.name: path
+            for path in (layout.config, layout.access, layout.dream_report, layout.erasing)
         }
         self._access: AccessRows | None = None
         self._url = url
@@ -499,9 +513,9 @@ class SharedFiles:
         is needed.
         """
         with self._threads:
-            given = self._database
+            database = self._database
             self._database = SpaceDatabase(self._url, self.space)
-            return given
+            return database
 
     def close(self) -> None:
         """End the connection."""
@@ -522,10 +536,10 @@ class SharedFiles:
             self.show(self._database.shared_files())
             self._seen = state.files
 
-    def show(self, found: Mapping[str, bytes]) -> None:
+    def show(self, texts_by_name: Mapping[str, bytes]) -> None:
         """Make the copies these. Raises StorageError."""
         for name, path in self._places.items():
-            self._show_one(path, found.get(name))
+            self._show_one(path, texts_by_name.get(name))
 
     def _show_one(self, path: Path, data: bytes | None) -> None:
         if path != self._layout.access:

@@ -58,16 +58,14 @@ from memoranda.store.inplace import LineChange
 from memoranda.store.layout import PRIVATE, Layout, changing_shared
 from memoranda.store.path_guard import open_folder
 
+# Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
-"""Notes of a large space brought before others get the folder's lock."""
+# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
 _LARGE = 2000
-"""So many notes are brought at once when a replica is new; more by a thread, if the process goes
-on.
-"""
+# So many files that differ are fetched one by one.
 _FEW = 500
-"""So many files that differ are fetched one by one."""
+# Seconds a call waits for the folder's lock to bring what other replicas changed.
 _FOLLOWS = 1.0
-"""Seconds a call waits for the folder's lock to bring what other replicas changed."""
 
 
 class PostgresHome(Home):
@@ -280,14 +278,14 @@ class PostgresHome(Home):
         )
 
     def _lacks(self, state: SpaceState) -> bool:
-        """Whether the folder is not at this state, as far as this process knows."""
+        """Whether the folder is not at this state, so far as this process knows."""
         mine = self._folder.state()
-        known = mine is not None and (mine.id, mine.epoch, mine.files) == (
+        is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
             state.id,
             state.epoch,
             state.files,
         )
-        return not known or self.history.last != state.last
+        return not is_known or self.history.last != state.last
 
     # --- bringing what the database has
 
@@ -311,8 +309,8 @@ class PostgresHome(Home):
             ) and last <= state.last
             if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
                 return
-        with self._database.snapshot() as seen:
-            state = seen.state()
+        with self._database.snapshot() as snapshot:
+            state = snapshot.state()
             is_same = (
                 mine is not None
                 and mine.id == state.id
@@ -320,31 +318,36 @@ class PostgresHome(Home):
                 and last <= state.last
             )
             if is_same and mine is not None and mine.epoch == state.epoch:
-                if not self._take(list(seen.lines(last or 1)), seen.places(last), seen.rows(last)):
-                    self._bring_all(seen, state, None)
+                if not self._take(
+                    list(snapshot.lines(last or 1)), snapshot.places(last), snapshot.rows(last)
+                ):
+                    self._bring_all(snapshot, state, None)
             else:
-                self._bring_all(seen, state, last if is_same else None)
+                self._bring_all(snapshot, state, last if is_same else None)
         if mine is None or mine.files != state.files:
             self._shared.show(self._database.shared_files())
         self._note_whole(state)
 
     def _take(
-        self, numbered: list[tuple[int, bytes]], there: Collection[Key], rows: Iterable[FileRow]
+        self,
+        numbered: list[tuple[int, bytes]],
+        places_there: Collection[Key],
+        rows: Iterable[FileRow],
     ) -> bool:
         """Bring the changes after the last one here, with whose line `numbered` begins; what they
-        touched and is `there` now are the `rows`. Returns False when the journal here is not the
+        touched and is `places_there` now are the `rows`. Returns False when the journal here is not the
         beginning of theirs."""
         if self.history.last:
-            own = next(self.history.changes(), None)
-            if not numbered or own is None or Change.load(numbered[0][1]) != own:
+            last_change = next(self.history.changes(), None)
+            if not numbered or last_change is None or Change.load(numbered[0][1]) != last_change:
                 return False
             del numbered[0]
         if not numbered:
             return True
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
-        for each in (file for change in changes for file in change.files):
-            for key in self._folder.gone(each, there):
+        for touched in (file for change in changes for file in change.files):
+            for key in self._folder.gone(touched, places_there):
                 self._folder.remove(*key)
         for row in rows:
             self._folder.put(row)
@@ -352,40 +355,40 @@ class PostgresHome(Home):
         self._note_erased(changes)
         return True
 
-    def _bring_all(self, seen: Snapshot, state: SpaceState, last: int | None) -> None:
+    def _bring_all(self, snapshot: Snapshot, state: SpaceState, last: int | None) -> None:
         """Compare everything. `last`: what is older is here as it should be; None: every file is
         read.
         """
         self._folder.set_state(None)
         self._folder.begin()
-        wanted = seen.places(-1)
-        self._remove_others(wanted)
+        wanted_places = snapshot.places(-1)
+        self._remove_others(wanted_places)
         if last is not None:
-            differing = list(seen.places(last))
+            differing = list(snapshot.places(last))
         else:
             differing = [
-                key for key, digest in wanted.items() if not self._folder.holds(key, digest)
+                key for key, digest in wanted_places.items() if not self._folder.holds(key, digest)
             ]
         if len(differing) <= _FEW:
             for key in differing:
-                row = seen.row(*key)
+                row = snapshot.row(*key)
                 if row is not None:
                     self._folder.put(row)
         else:
             missing = set(differing)
-            for row in seen.rows(-1 if last is None else last):
+            for row in snapshot.rows(-1 if last is None else last):
                 if (row.project, row.path) in missing:
                     self._folder.put(row)
-        self._bring_journal(seen)
+        self._bring_journal(snapshot)
 
-    def _remove_others(self, wanted: Collection[Key]) -> None:
+    def _remove_others(self, wanted_places: Collection[Key]) -> None:
         for key in reversed(self._folder.listed()):
-            if key not in wanted:
+            if key not in wanted_places:
                 self._folder.remove(*key)
 
-    def _bring_journal(self, seen: Snapshot) -> None:
+    def _bring_journal(self, snapshot: Snapshot) -> None:
         before = self.history.last
-        changes = [Change.load(line) for _, line in seen.lines(0)]
+        changes = [Change.load(line) for _, line in snapshot.lines(0)]
         self.history.replace_all(changes)
         self._note_erased(changes, before)
 
@@ -395,14 +398,14 @@ class PostgresHome(Home):
         """
         database = SpaceDatabase(self._url, self._space)
         try:
-            with database.snapshot() as seen:
-                state = seen.state()
-                wanted = seen.places(-1)
-                done = 0
+            with database.snapshot() as snapshot:
+                state = snapshot.state()
+                wanted_places = snapshot.places(-1)
+                files_done = 0
                 is_first = True
-                rows = seen.rows(-1)
+                rows = snapshot.rows(-1)
                 while batch := list(islice(rows, _BATCH)):
-                    if not tell(done, len(wanted)):
+                    if not tell(files_done, len(wanted_places)):
                         return
                     with self.lock:
                         if self._folder.state() is not None:
@@ -416,11 +419,11 @@ class PostgresHome(Home):
                                 (row.project, row.path), row.sha256
                             ):
                                 self._folder.put(row)
-                    done += len(batch)
+                    files_done += len(batch)
                 with self.lock:
                     if self._folder.state() is None:
-                        self._remove_others(wanted)
-                        self._bring_journal(seen)
+                        self._remove_others(wanted_places)
+                        self._bring_journal(snapshot)
                         self._shared.show(database.shared_files())
                         self._note_whole(state)
         finally:
@@ -526,12 +529,15 @@ class PostgresHome(Home):
 
     def _mend(self, steps: Sequence[Step]) -> None:
         """Make the places of a refused change what the database says: somebody wrote there by hand."""
-        with suppress(DatabaseAway, OSError), self._database.snapshot() as seen:
+        with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
             self._folder.begin()
             for project, path in {
-                (step.project, each) for step in steps for each in (step.path, step.to) if each
+                (step.project, this_path)
+                for step in steps
+                for this_path in (step.path, step.to)
+                if this_path
             }:
-                row = seen.row(project, path)
+                row = snapshot.row(project, path)
                 if row is not None:
                     if not self._folder.holds((project, path), row.sha256):
                         self._folder.put(row)
@@ -543,16 +549,18 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
     """Raise what the folder would for a path through a link or a file, of which the rows know
     nothing.
     """
-    made = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
+    made_folders = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
     for step in steps:
         parent = (step.to or step.path).rpartition("/")[0]
-        if (step.root, parent) not in made and os.path.lexists(os.path.join(step.root, parent)):
+        if (step.root, parent) not in made_folders and os.path.lexists(
+            os.path.join(step.root, parent)
+        ):
             with open_folder(step.root, parent, step.project):
                 pass
 
 
 class _NoLines(LineChanges):
-    """Files used in place lie on one machine; here there are none."""
+    """Files used in place are on one machine: there are not any here."""
 
     def begin(self, change: Change, lines: LineChange) -> None:
         raise StorageError(

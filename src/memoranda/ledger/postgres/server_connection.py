@@ -27,15 +27,14 @@ T = TypeVar("T")
 OLDEST_SERVER = 150000
 _CONNECT_SECONDS = 3
 _AWAY_SECONDS = 1.0
+# After a failed connection none is tried for at least this long, and this many times as long as it took
+# to fail: calls are not to spend their time waiting for a server that does not answer.
 _AWAY_TIMES = 5.0
-"""After a failed connection none is tried for at least so long, and so many times as long as it
-took to fail: calls are not to spend their time waiting for a server that does not answer."""
 _STATEMENT_SECONDS = 60
 _LOCK_SECONDS = 10
+# How long a statement may take, wait for a lock, and a transaction wait for us before the server
+# ends it.
 _IDLE_SECONDS = 300
-"""How long a statement may take, wait for a lock, and a transaction wait for us before the server
-ends it.
-"""
 SETTINGS = {
     "statement_timeout": f"{_STATEMENT_SECONDS}s",
     "lock_timeout": f"{_LOCK_SECONDS}s",
@@ -49,10 +48,11 @@ SETTINGS = {
 """Plans are made for the one partition; the server notices within 25 s that a machine is gone, and
 frees its lock.
 """
+# The addresses that were found not to share a session between callers, by this process.
 _KEEPS_SESSIONS: set[str] = set()
-"""The addresses that were found not to share a session between callers, by this process."""
 # What it says on stderr is in our errors
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
+# What a server says, by SQLSTATE or the first digits of it.
 _REASONS = {
     "28": "it refuses this user or password",
     "3D000": "it has no database of this name; make it with createdb",
@@ -66,7 +66,6 @@ _REASONS = {
     "55P03": f"somebody kept a table locked for more than {_LOCK_SECONDS} s; see pg_locks for who, and end that",
     "25P03": f"this process said nothing for {_IDLE_SECONDS} s in a transaction, so it was ended",
 }
-"""What a server says, by SQLSTATE or the first digits of it."""
 
 
 class Connection:
@@ -80,8 +79,8 @@ class Connection:
         try:
             import psycopg  # noqa: F401
         except ImportError:
-            what = "notes in PostgreSQL need psycopg and libpq"
-            raise ConfigError(f"{what}: {install_command('postgres', 'psycopg[binary]')}") from None
+            need = "notes in PostgreSQL need psycopg and libpq"
+            raise ConfigError(f"{need}: {install_command('postgres', 'psycopg[binary]')}") from None
         self._url = url
         self.space = space
         self._connection: psycopg.Connection[Any] | None = None
@@ -200,8 +199,8 @@ class Connection:
 def reason_of(error: psycopg.Error) -> str:
     """Why the server said no, in one line."""
     state = error.sqlstate or ""
-    for known, words in _REASONS.items():
-        if state and state.startswith(known):
+    for known_reason, words in _REASONS.items():
+        if state and state.startswith(known_reason):
             return words
     text = " ".join(str(error).split())
     for sign, words in (
@@ -218,5 +217,5 @@ def reason_of(error: psycopg.Error) -> str:
     ):
         if not state and sign in text:
             return words
-    said = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
-    return re.split(" (?:Is the server|This probably)", said)[0][:200] or "it refused"
+    message = text.rpartition(" failed: ")[2].removeprefix("FATAL: ")
+    return re.split(" (?:Is the server|This probably)", message)[0][:200] or "it refused"

@@ -42,8 +42,8 @@ _POLICY = (
     "alter table {} force row level security",
     "create policy one_space on {} using (space = current_setting('memoranda.space', true))",
 )
+# How long rewriting a table waits for others that use it.
 _VACUUM_WAITS = "10s"
-"""How long rewriting a table waits for others that use it."""
 _OWN_TABLES = """
 select c.oid::regclass::text from pg_class c
 left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
@@ -57,12 +57,12 @@ _OTHER_SNAPSHOTS = """
 select count(*) from pg_stat_activity
 where backend_xmin is not null and pid <> pg_backend_pid() and datname = current_database()
 """
+# Settings of a server, the values at which it keeps what was written [all but -1], and how.
 _KEEPING = (
     ("log_statement", ("all", "mod"), "the server writes statements into its log"),
     ("log_min_duration_statement", None, "the server writes slow statements into its log"),
     ("archive_mode", ("on", "always"), "the write-ahead log is archived"),
 )
-"""Settings of a server, the values at which it keeps what was written [all but -1], and how."""
 
 
 class SpaceDatabase(Connection):
@@ -100,7 +100,7 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if there is none: a partition of each table,
+        """Bring the schema up to date, make the space if it is not one: a partition of each table,
         and the row that says that there is the space. Raises DatabaseRefused, DatabaseAway."""
         from psycopg import sql
 
@@ -116,9 +116,11 @@ class SpaceDatabase(Connection):
                 return state
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
-                own = sql.Identifier("memoranda", f"{table}_{suffix}")
-                db.execute(sql.SQL("create table {} (like {} including all)").format(own, parent))
-                self._attach(db, parent, own)
+                table_name = sql.Identifier("memoranda", f"{table}_{suffix}")
+                db.execute(
+                    sql.SQL("create table {} (like {} including all)").format(table_name, parent)
+                )
+                self._attach(db, parent, table_name)
             db.execute("insert into memoranda.space (name) values (%s)", [self.space])
             state = self._newest(db)
         assert state is not None
@@ -285,7 +287,7 @@ class SpaceDatabase(Connection):
         counts: Mapping[str, int],
         used: Mapping[str, int],
     ) -> None:
-        """Add reads under a mark; those of `restarted` notes begin anew."""
+        """Add reads under a mark; those of `restarted` notes start again."""
         rows = [
             [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
         ]
@@ -321,7 +323,7 @@ class SpaceDatabase(Connection):
             db.execute(sql, [self.space, mark])
 
     def rewrite_tables(self) -> list[str]:
-        """Write the tables of the space anew without their dead rows, as far as the role owns them.
+        """Write the tables of the space again without their dead rows, so far as the role owns them.
 
         Returns sentences that say what could not be. Raises DatabaseAway, DatabaseRefused.
         """
@@ -357,13 +359,16 @@ class SpaceDatabase(Connection):
         return left
 
     def keeps_elsewhere(self) -> list[str]:
-        """Sentences that say where a server keeps what was in its tables, as far as it says."""
+        """Sentences that say where a server keeps what was in its tables, so far as it says."""
         sql = "select name, setting from pg_settings where name = any(%s)"
         settings = dict(self._rows(sql, [name for name, _, _ in _KEEPING]))
         found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
         for name, values, text in _KEEPING:
             value = settings.get(name, "")
-            is_on = value in values if values is not None else value not in ("", "-1")
+            if values is not None:
+                is_on = value in values
+            else:
+                is_on = value not in ("", "-1")
             if is_on:
                 found.append(f"{text} ({name} = {value})")
         replicas = self._rows("select count(*) from pg_stat_replication")[0][0]
@@ -405,9 +410,12 @@ class SpaceDatabase(Connection):
         """Take the lock if it is free, and see in the same round trip where the space is then."""
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
-            found = db.execute(STATE, [self.space])
-        row = found.fetchone()
-        self._state = SpaceState(*row) if row else None
+            found_row = db.execute(STATE, [self.space])
+        row = found_row.fetchone()
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, seconds: float) -> None:
@@ -428,14 +436,17 @@ class SpaceDatabase(Connection):
                         [f"{max(1, int(seconds * 1000))}ms"],
                     )
                     db.execute("select pg_advisory_lock(%s)", [self._writers])
-                    found = db.execute(STATE, [self.space])
+                    found_row = db.execute(STATE, [self.space])
             except psycopg.errors.LockNotAvailable:
                 raise Busy(self.holder()) from None
-            row = found.fetchone()
-        self._state = SpaceState(*row) if row else None
+            row = found_row.fetchone()
+        if row:
+            self._state = SpaceState(*row)
+        else:
+            self._state = None
 
     def holder(self) -> str:
-        """Who holds the lock of the writers, as far as the server tells."""
+        """Who holds the lock of the writers, so far as the server tells."""
         import psycopg
 
         sql = (
@@ -496,10 +507,10 @@ class SpaceDatabase(Connection):
         connection was lost and nobody can be asked.
         """
         statements = [
-            each
+            statement
             for change, steps in changes
             for step in steps
-            for each in of_step(self.server, self.space, change.number, step)
+            for statement in of_step(self.server, self.space, change.number, step)
         ]
         if folded:
             statements += of_fold(self.space, folded)
@@ -522,7 +533,7 @@ class SpaceDatabase(Connection):
             [parse_stamp(change.time) for change in changes],
             [change.dump() for change in changes],
         ]
-        every = [
+        every_statements = [
             *statements,
             SqlStatement(
                 "insert into memoranda.journal (space, number, id, at, line) select %s, * from "
@@ -540,12 +551,15 @@ class SpaceDatabase(Connection):
         try:
             with self._pipeline(db):
                 db.execute("begin")
-                done = [(each, db.execute(each.sql, each.values)) for each in every]
-            for each, cursor in done:
-                if each.rows is not None and cursor.rowcount != each.rows:
+                cursors = [
+                    (statement, db.execute(statement.sql, statement.values))
+                    for statement in every_statements
+                ]
+            for statement, cursor in cursors:
+                if statement.rows is not None and cursor.rowcount != statement.rows:
                     db.rollback()
-                    assert each.refused is not None
-                    raise each.refused()
+                    assert statement.refused is not None
+                    raise statement.refused()
             self._acknowledge(ids[-1])
         except MemorandaError:
             raise
@@ -601,11 +615,11 @@ class SpaceDatabase(Connection):
             db.cursor().executemany(sql, rows)
             db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
 
-    def sweep(self, wanted: set[str]) -> int:
-        """Remove the texts of the history but for these. The lock must be held. Returns how many."""
+    def sweep(self, wanted_digests: set[str]) -> int:
+        """Remove the texts of the history except these. The lock must be held. Returns how many."""
         sql = "delete from memoranda.blob where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
-            return db.execute(sql, [self.space, [*wanted]]).rowcount
+            return db.execute(sql, [self.space, [*wanted_digests]]).rowcount
 
     @contextmanager
     def sharing(self) -> Iterator[None]:

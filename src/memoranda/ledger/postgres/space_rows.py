@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Step
     from memoranda.ledger.reads import ReadRow
 
+# Rows of notes fetched at once.
 _ROWS = 200
-"""Rows of notes fetched at once."""
 
 
 class SpaceState(NamedTuple):
@@ -96,9 +96,9 @@ class Snapshot:
     def row(self, project: str, path: str) -> FileRow | None:
         """What is at one place."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
-        found = self._db.execute(sql, [self._space, project, path]).fetchone()
-        if found:
-            return FileRow(*found)
+        row = self._db.execute(sql, [self._space, project, path]).fetchone()
+        if row:
+            return FileRow(*row)
         return None
 
 
@@ -215,7 +215,10 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """What a step does that sets a row of the ledger: it is a file without a place on disk."""
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
-    old = step.old.etag if step.old is not None else None
+    if step.old is not None:
+        old = step.old.etag
+    else:
+        old = None
 
     def conflict() -> Exception:
         return Conflict(step.path, "unknown", old[:8] if old else "none")

@@ -65,7 +65,10 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
         readings = _meaning(sentence, clock)
     except AmbiguousTime as refusal:
         # The words that were left say more than two candidates
-        unused = "" if isinstance(refusal, UnusedWords) else _unused(sentence, parts)
+        if isinstance(refusal, UnusedWords):
+            unused = ""
+        else:
+            unused = _unused(sentence, parts)
         if unused:
             raise UnusedWords(sentence.phrase, unused) from None
         raise
@@ -115,7 +118,7 @@ def _span(group: Sentence) -> tuple[int, int]:
 
 
 def _outcome(group: Sentence, clock: Clock) -> Reading | TimeRefused:
-    """The reading of joined words in a longer text, or why there is none."""
+    """The reading of joined words in a longer text, or why it cannot be read."""
     try:
         unused = leftovers.beside(group.text, group.parts)
         if unused:

@@ -43,7 +43,10 @@ def read_clock(match: re.Match[str], before: str) -> Values:
     is_soft = groups.get("soft") not in (None, "at")
     if is_soft and not 1 <= hour <= 23:
         return []
-    form = "colon" if groups.get("min") else "bare"
+    if groups.get("min"):
+        form = "colon"
+    else:
+        form = "bare"
     return _clock(hour, minute, form, second=int(groups.get("s") or 0), is_weak=is_soft)
 
 

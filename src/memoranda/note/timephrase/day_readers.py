@@ -136,7 +136,10 @@ def read_amount(amount: str) -> Delay:
 
 
 def _count(piece: re.Match[str]) -> Fraction:
-    count = HALF if piece["half"] else number(piece["count"] or "")
+    if piece["half"]:
+        count = HALF
+    else:
+        count = number(piece["count"] or "")
     return count + HALF * bool(piece["plus"])
 
 
@@ -162,7 +165,10 @@ _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1
 def read_nth_weekday(match: re.Match[str], before: str) -> Values:
     groups = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
     spelled = groups["nth"]
-    nth = _NTH[spelled] if spelled in _NTH else int(spelled[0])
+    if spelled in _NTH:
+        nth = _NTH[spelled]
+    else:
+        nth = int(spelled[0])
     day = table("english.weekdays")[groups["day"]]
     if groups.get("every"):
         return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
@@ -173,7 +179,10 @@ def read_nth_weekday(match: re.Match[str], before: str) -> Values:
 
 
 def read_nth_weekday_zh(match: re.Match[str], before: str) -> Values:
-    nth = -1 if match["last"] else whole(match["nth"])
+    if match["last"]:
+        nth = -1
+    else:
+        nth = whole(match["nth"])
     day = table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
@@ -291,7 +300,10 @@ def read_weekday(match: re.Match[str], before: str) -> Values:
             return []
         return [("weekday", Weekday(weeks, chinese[day]))]
     is_next = weeks == 1
-    kind = "weekday?" if day in ("sat", "sun") and not is_next else "weekday"
+    if day in ("sat", "sun") and not is_next:
+        kind = "weekday?"
+    else:
+        kind = "weekday"
     return [(kind, Weekday(weeks, table("english.weekdays")[day], is_next))]
 
 
@@ -330,7 +342,10 @@ def read_lunar(match: re.Match[str], before: str) -> Values:
     if match["eve"]:
         return [("lunar?", LunarDate(12, 0))]
     spelled = match["month"]
-    month = _LUNAR_MONTHS[spelled] if spelled in _LUNAR_MONTHS else whole(spelled)
+    if spelled in _LUNAR_MONTHS:
+        month = _LUNAR_MONTHS[spelled]
+    else:
+        month = whole(spelled)
     day = whole(match["day"].replace("廿", "二十").replace("初", ""))
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG

@@ -11,6 +11,7 @@ from memoranda.note.timephrase.values import DAY_KINDS, Lexeme, NthWeekday, Week
 
 Span = tuple[str, int]
 """A calendar week, month or year: its unit and how many on from this one."""
+# The span that may be named with a kind of day word: "Friday of next week".
 _SPAN_OF = {
     "weekday": "week",
     "weekend": "week",
@@ -18,7 +19,6 @@ _SPAN_OF = {
     "date": "year",
     "month_edge": "year",
 }
-"""The span that may be named with a kind of day word: "Friday of next week"."""
 _SATURDAY = 5
 
 
@@ -84,7 +84,10 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
     for lexeme in lexemes:
         if lexeme.kind == "span":
             continue
-        span = None if _names_its_span(lexeme) else spans.get(_SPAN_OF.get(lexeme.kind, ""))
+        if _names_its_span(lexeme):
+            span = None
+        else:
+            span = spans.get(_SPAN_OF.get(lexeme.kind, ""))
         if span:
             used.add(span)
         choices.append((lexeme, _days_of(lexeme, span, today)))
@@ -152,7 +155,10 @@ def _month_edge(value: tuple[int | None, int, bool], span: Span | None, today: d
     year, month, is_last = value
     if year is None and span:
         year = today.year + span[1]
-    years = [year] if year else [today.year, today.year + 1]
+    if year:
+        years = [year]
+    else:
+        years = [today.year, today.year + 1]
     days = [date(candidate, month, 1) for candidate in years]
     if is_last:
         days = [shifted(day, 1, -1) for day in days]
@@ -251,7 +257,10 @@ def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
     first = date(year, month, 1)
     length = monthrange(year, month)[1]
     days = range(1 + (day - first.weekday()) % 7, length + 1, 7)
-    position = nth if nth < 0 else nth - 1
+    if nth < 0:
+        position = nth
+    else:
+        position = nth - 1
     if position < len(days):
         return date(year, month, days[position])
     return None

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from memoranda.note.timephrase.days import wall_time
 from memoranda.note.timephrase.values import TimeOfDay, Unclear
 
+# The hour of a part of the day when no clock is named; the small hours have none.
 _HOUR_OF = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20}
-"""The hour of a part of the day when no clock is named; the small hours have none."""
+# The hours a part of the day may be said of when the clock is of 24 hours.
 _SPANS = {
     "morning": range(0, 13),
     "small hours": range(0, 12),
@@ -19,7 +20,7 @@ _SPANS = {
     "evening": range(16, 24),
     "night": range(0, 24),
 }
-"""The hours a part of the day may be said of when the clock is of 24 hours."""
+# The hours that agree with a part of the day said elsewhere in the text: "night shift".
 _LOOSE_SPANS = {
     "morning": range(4, 13),
     "small hours": range(0, 6),
@@ -28,7 +29,6 @@ _LOOSE_SPANS = {
     "evening": range(16, 24),
     "night": (*range(0, 6), *range(17, 24)),
 }
-"""The hours that agree with a part of the day said elsewhere in the text: "night shift"."""
 _END_OF_WORK = 18
 
 
@@ -58,7 +58,10 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
         return [Hour(time(_HOUR_OF[part])) for part in dict.fromkeys(parts)]
     hours: list[Hour] = []
     for clock, part in product(clocks, dict.fromkeys(parts or [""])):
-        word = clock.form if clock.form in ("midnight", "eod") else ""
+        if clock.form in ("midnight", "eod"):
+            word = clock.form
+        else:
+            word = ""
         for hour in _hours_of(clock, part):
             at = time(hour % 24, clock.minute, clock.second)
             hours.append(Hour(at, hour // 24, word))

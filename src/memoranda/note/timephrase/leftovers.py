@@ -147,7 +147,10 @@ def _is_near(word: str, names: Sequence[str]) -> bool:
     if len(word) < 5 or not word.isascii():
         return False
     for name in names:
-        limit = 2 if len(name) >= 8 else 1
+        if len(name) >= 8:
+            limit = 2
+        else:
+            limit = 1
         if abs(len(name) - len(word)) <= limit and word[0] == name[0]:
             distance = _distance(word, name)
             if 0 < distance <= limit:

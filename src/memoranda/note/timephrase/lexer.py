@@ -34,7 +34,10 @@ def _leads(names: str) -> list[str]:
     """The first words (Chinese: characters) of the names; @table gives those of a table."""
     leads: dict[str, None] = {}
     for name in names.split():
-        words = table(name[1:]) if name[0] == "@" else [name]
+        if name[0] == "@":
+            words = table(name[1:])
+        else:
+            words = [name]
         for word in words:
             leads[word.split()[0] if word.isascii() else word[0]] = None
     return list(leads)
@@ -49,7 +52,10 @@ def scan(plain: str) -> list[Lexeme]:
     for start in starts.finditer(plain):
         if start.start() < end:
             continue
-        lead = "0" if start[0].isdigit() else start[0]
+        if start[0].isdigit():
+            lead = "0"
+        else:
+            lead = start[0]
         for kind, pattern in shapes.get(lead, ()):
             matched = _lexemes_at(plain, start.start(), end, kind, pattern)
             if matched:
@@ -65,7 +71,10 @@ def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> li
     if not match or not match[0]:
         return []
     first, last = match.span()
-    before = plain[first - 1 : first] if first > end else ""
+    if first > end:
+        before = plain[first - 1 : first]
+    else:
+        before = ""
     try:
         values = _READERS[kind](match, before)
     except ValueError:

@@ -21,8 +21,8 @@ from memoranda.note.timephrase.slots import (
     without_range_ends,
 )
 
+# When a day without a clock fires if its usual hour has passed.
 _LATE = time(18)
-"""When a day without a clock fires if its usual hour has passed."""
 
 
 def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -190,7 +190,10 @@ def _moments(
     day_slot: DaySlot | None, clock_slot: ClockSlot | None, zone: NamedZone, clock: Clock
 ) -> set[datetime]:
     """All moments that a day and a clock may mean."""
-    lexemes = day_slot.lexemes if day_slot else []
+    if day_slot:
+        lexemes = day_slot.lexemes
+    else:
+        lexemes = []
     days = possible_days(lexemes, clock.now.date())
     if clock_slot is None:
         return {_without_clock(day, len(days) == 1, clock) for day in days}
@@ -201,7 +204,10 @@ def _moments(
     for day, hour in product(days, hours):
         # Midnight of today is the one ahead
         is_ahead = hour.word == "midnight" and day == clock.now.date()
-        on_day = hour._replace(days=1) if is_ahead else hour
+        if is_ahead:
+            on_day = hour._replace(days=1)
+        else:
+            on_day = hour
         moments.add(zone.check(on_day.on(day, zone.zone)))
     return moments
 

@@ -64,7 +64,10 @@ def parts_of(text: Text) -> list[Part]:
     """The parts of a text in order, weak words that say no time left out."""
     parts: list[Part] = []
     for lexeme in scan(text.plain):
-        previous = parts[-1] if parts else None
+        if parts:
+            previous = parts[-1]
+        else:
+            previous = None
         if previous and previous.lexeme.start == lexeme.start:
             # The second lexeme of a word such as "tonight"
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
@@ -75,11 +78,17 @@ def parts_of(text: Text) -> list[Part]:
 
 def _joined(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
-    gap_start = previous.end if previous else 0
+    if previous:
+        gap_start = previous.end
+    else:
+        gap_start = 0
     # The words of a role are close by
     near = max(gap_start, lexeme.start - _LONGEST_ROLE)
     role, role_start = _role_before(plain[near : lexeme.start])
-    start = near + role_start if role else lexeme.start
+    if role:
+        start = near + role_start
+    else:
+        start = lexeme.start
     link = "apart"
     if previous:
         link, link_role = _link(plain, previous, lexeme, start)
@@ -273,7 +282,10 @@ def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
     remaining = {part.lexeme: part for part in counting}
     pending = ""
     for part in parts:
-        strongest = "apart" if "apart" in (part.link, pending) else part.link
+        if "apart" in (part.link, pending):
+            strongest = "apart"
+        else:
+            strongest = part.link
         if part.lexeme in remaining:
             links.append(replace(remaining[part.lexeme], link=strongest))
             pending = ""

@@ -16,8 +16,8 @@ from memoranda.note.timephrase.values import Delay
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# How many words apart a phrase holds, as one of a long text is shown to people.
 _MOST_PIECES = 8
-"""How many words apart a phrase holds, as one of a long text is shown to people."""
 GAP = " … "
 """Between the words of a phrase that are apart in the text."""
 
@@ -114,7 +114,10 @@ class NamedZone:
             actual = moment.astimezone(self.zone)
             if actual.tzname() != self._abbreviation:
                 hour = timedelta(hours=1)
-                as_named = local + hour if actual.dst() else local - hour
+                if actual.dst():
+                    as_named = local + hour
+                else:
+                    as_named = local - hour
                 raise AmbiguousTime(self._sentence.phrase, sorted([local, as_named]))
         return local
 

@@ -19,6 +19,7 @@ from memoranda.note.timephrase.days import nth_weekday, wall_time
 _DAY_NAMES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _KEYS = ("FREQ", "INTERVAL", "BYMONTH", "BYMONTHDAY", "BYDAY", "BYHOUR", "BYMINUTE")
 _CLOCK_KEYS = ("BYHOUR", "BYMINUTE")
+# The keys a stored rule of each frequency has, apart from those it may have.
 _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MINUTELY": (),
     "HOURLY": (),
@@ -27,7 +28,6 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
-"""The keys a stored rule of each frequency has, apart from those it may have."""
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300
@@ -71,7 +71,10 @@ class Recurrence:
             if values
         ]
         if self.until is not None:
-            form = "%Y%m%dT%H%M%S" if self.is_elapsed else "%Y%m%d"
+            if self.is_elapsed:
+                form = "%Y%m%dT%H%M%S"
+            else:
+                form = "%Y%m%d"
             parts.append(f"UNTIL={self.until:{form}}")
         if self.zone_name is not None:
             parts.append(f"TZID={self.zone_name}")
@@ -158,7 +161,10 @@ def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
-    parts = [] if text is None else text.split(",")
+    if text is None:
+        parts = []
+    else:
+        parts = text.split(",")
     for part in parts:
         is_number = len(part) <= 6 and part.isascii() and least <= int(part) <= most
         if not is_number:

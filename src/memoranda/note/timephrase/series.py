@@ -104,7 +104,10 @@ def _until_clock(sentence: Sentence, end: Part, due: datetime, clock: Clock) -> 
     moments = []
     for hour in possible_hours([end.lexeme.value], []):
         # Midnight is the one ahead
-        on_day = hour._replace(days=1) if hour.word == "midnight" else hour
+        if hour.word == "midnight":
+            on_day = hour._replace(days=1)
+        else:
+            on_day = hour
         moments.append(on_day.on(clock.now.date(), clock.zone))
     if len(moments) != 1:
         raise AmbiguousTime(sentence.phrase, moments)

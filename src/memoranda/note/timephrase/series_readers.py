@@ -145,7 +145,10 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
             return []
         return [("repeat", Repetition("week", interval, WORKDAYS))]
     if unit in "早晚":
-        part = "morning" if unit == "早" else "night"
+        if unit == "早":
+            part = "morning"
+        else:
+            part = "night"
         return [("repeat", Repetition("day", interval)), ("part", part)]
     return [("repeat", Repetition(units()[unit], interval))]
 

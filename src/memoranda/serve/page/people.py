@@ -63,7 +63,9 @@ def _named(memory: MemorySession, types: tuple[str, ...], folders: Iterable[str]
     for project in memory.projects:
         for folder in folders:
             for info in memory.notes_below(project.name, folder):
-                by_row.setdefault(info.row, info)
+                # A memory of that category is a sentence, not a name
+                if info.phase is None:
+                    by_row.setdefault(info.row, info)
     return sorted(by_row.values(), key=lambda info: info.title.casefold())[:_MOST]
 
 

@@ -66,7 +66,7 @@ class LockedFile:
         return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
 
     def stamp(self) -> Stamp | None:
-        """The file's stamp now, None when there is none."""
+        """The file's stamp now, or None."""
         try:
             return files.stamp_of(os.stat(self.path))
         except FileNotFoundError:
@@ -74,11 +74,11 @@ class LockedFile:
 
     @contextmanager
     def locked(self, *, write: bool, make: bool = False) -> Iterator[int | None]:
-        """The file open and locked, shared with readers unless `write`; None when there is none.
+        """The file open and locked, shared with readers unless `write`, or None.
         With `make` a missing file is made first, empty and private, with its folders; it is removed
         again if the caller fails before it has content. A reader whom a writer keeps waiting reads
         without the lock."""
-        made = False
+        was_made = False
         fd = -1
         while fd < 0:
             try:
@@ -101,7 +101,7 @@ class LockedFile:
                 # Another process was faster
                 with suppress(FileExistsError):
                     files.write_file(self.target, b"")
-                    made = True
+                    was_made = True
                     files.sync_folder(folder)
         try:
             mode = os.fstat(fd).st_mode
@@ -111,7 +111,7 @@ class LockedFile:
                 )
             yield fd
         except BaseException:
-            if made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
+            if was_made and os.fstat(fd).st_size == 0 and files.is_at(fd, self.path):
                 with suppress(OSError):
                     os.unlink(self.target)
             raise
@@ -155,8 +155,8 @@ class LockedFile:
             # A third of what every command would import of this module
             import logging
 
-            told = "%s cannot be replaced by a rename; it was written in place"
-            logging.getLogger("memoranda.inplace").warning(told, self.name)
+            warning = "%s cannot be replaced by a rename; it was written in place"
+            logging.getLogger("memoranda.inplace").warning(warning, self.name)
             try:
                 _overwrite(fd, data)
             except OSError:
@@ -216,20 +216,20 @@ class LockedFile:
                 return False
             now = self.read(fd)
             tail = now[size:]
-            done = _common(tail, data)
-            if done == len(tail) < len(data) and done:
-                self.append(fd, data[done:])
-            elif done < len(data):
-                rest = tail[done:]
+            written = _common(tail, data)
+            if written == len(tail) < len(data) and written:
+                self.append(fd, data[written:])
+            elif written < len(data):
+                rest = tail[written:]
                 # Others closed a torn line before theirs
-                if rest[:1] == b"\n" != data[done - 1 : done]:
+                if rest[:1] == b"\n" != data[written - 1 : written]:
                     rest = rest[1:]
                 else:
-                    done = data.rfind(b"\n", 0, done) + 1
-                    rest = tail[done:]
-                if done:
+                    written = data.rfind(b"\n", 0, written) + 1
+                    rest = tail[written:]
+                if written:
                     self.replace(fd, now[:size] + data + rest, lambda *_: None)
-            return done > 0
+            return written > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
         """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that
@@ -239,16 +239,16 @@ class LockedFile:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
             now = self.read(fd)
-            if now != new and now[(done := _common(now, new)) :] == old[done:]:
+            if now != new and now[(written := _common(now, new)) :] == old[written:]:
                 _overwrite(fd, new)
             return True
 
 
-def _common(one: bytes, other: bytes) -> int:
+def _common(first: bytes, second: bytes) -> int:
     """How many bytes two texts begin with in common."""
     return next(
-        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        min(len(first), len(second)),
     )
 
 
@@ -344,10 +344,10 @@ class JsonFiles:
     def read(self, stem: str) -> Content:
         """What a file holds now; a missing one holds nothing."""
         file = LockedFile(self.root / f"{stem}{_EXTENSION}")
-        known = self._known.get(stem)
-        if known and known[0] == file.stamp():
-            return known[1]
-        if known is None:
+        known_content = self._known.get(stem)
+        if known_content and known_content[0] == file.stamp():
+            return known_content[1]
+        if known_content is None:
             file.remove_leftover()
         with file.locked(write=False) as fd:
             return self._load(stem, file, fd)
@@ -387,7 +387,10 @@ class JsonFiles:
         with file.locked(write=True, make=True) as fd:
             assert fd is not None
             data = file.read(fd)
-            meta = json.loads(data) if data.strip() else {}
+            if data.strip():
+                meta = json.loads(data)
+            else:
+                meta = {}
             counts = {"total_entries": entries, "namespace_count": namespaces}
             if isinstance(meta, dict) and (now := meta | counts) != meta:
                 file.replace(fd, json.dumps(now, indent=2).encode())

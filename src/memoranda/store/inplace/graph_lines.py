@@ -18,13 +18,13 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
+# What a line, or a file, has that may be one of the forms of `as_lines`.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
-"""What a line, or a file, has that may be one of the forms of `as_lines`."""
 _MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 100
+# Lines, and bytes of each, that show what a file is.
 _LONGEST = 1 << 20
-"""Lines, and bytes of each, that show what a file is."""
 
 
 class BadLine(ValueError):
@@ -113,7 +113,9 @@ def entity_line(entity: Entity, more: dict[str, Any]) -> str:
         "entityType": entity.type,
         "observations": entity.observations,
     }
-    return dump_line(value | {key: each for key, each in more.items() if key not in ENTITY_KEYS})
+    return dump_line(
+        value | {key: this_value for key, this_value in more.items() if key not in ENTITY_KEYS}
+    )
 
 
 def relation_line(relation: GraphRelation) -> str:
@@ -126,7 +128,10 @@ def with_members(line: bytes, **members: Any) -> bytes:
     """`line`, an object, with other values at these keys; all its other bytes stay. A missing key
     is put last.
     """
-    bom = _BOM if line.startswith(_BOM) else b""
+    if line.startswith(_BOM):
+        bom = _BOM
+    else:
+        bom = b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
         fresh = dump_line(value)
@@ -137,7 +142,10 @@ def with_members(line: bytes, **members: Any) -> bytes:
         else:
             brace = text.rindex("}")
             head = text[:brace].rstrip()
-            comma = "" if head.endswith("{") else ","
+            if head.endswith("{"):
+                comma = ""
+            else:
+                comma = ","
             text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
     return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
 
@@ -179,15 +187,17 @@ def as_lines(data: bytes) -> list[bytes] | None:
     if members is not None:
         return members
     lines = (rest if is_begun_empty else data).removesuffix(b"\n")
-    made: list[bytes] = []
+    lines_made: list[bytes] = []
     is_other = is_begun_empty
     for line in lines.split(b"\n"):
         parts = _glued(line)
         is_other = is_other or parts is not None
-        made += [line + b"\n"] if parts is None else parts
+        lines_made += [line + b"\n"] if parts is None else parts
     if not is_other:
         return None
-    return made if lines else []
+    if lines:
+        return lines_made
+    return []
 
 
 def _glued(line: bytes) -> list[bytes] | None:
@@ -198,13 +208,15 @@ def _glued(line: bytes) -> list[bytes] | None:
     parts = _values(line.removeprefix(_BOM))
     if parts is None:
         return None
-    made: list[bytes] = []
+    members_made: list[bytes] = []
     is_other = len(parts) > 1
     for value, part in parts:
         members = _graph_members(value)
         is_other = is_other or members is not None
-        made += [part + b"\n"] if members is None else members
-    return made if is_other else None
+        members_made += [part + b"\n"] if members is None else members
+    if is_other:
+        return members_made
+    return None
 
 
 def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
@@ -237,13 +249,13 @@ def _graph_members(value: Any) -> list[bytes] | None:
     lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
     if not all(map(_holds_objects, lists.values())):
         return None
-    made = [
+    made_members = [
         _member_line(_MEMBERS[key], member) for key, members in lists.items() for member in members
     ]
-    more = {key: other for key, other in value.items() if key not in _MEMBERS}
+    more = {key: item for key, item in value.items() if key not in _MEMBERS}
     if more:
-        made.append(_raw_line(more))
-    return made
+        made_members.append(_raw_line(more))
+    return made_members
 
 
 def _holds_objects(value: Any) -> bool:
@@ -252,9 +264,9 @@ def _holds_objects(value: Any) -> bool:
 
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:
     """A member as a line. Where an entity has no `entityType`, its `type` is that."""
-    named = member.get("type")
-    if kind == "entity" and "entityType" not in member and named not in (None, kind):
-        member = member | {"entityType": named}
+    named_kind = member.get("type")
+    if kind == "entity" and "entityType" not in member and named_kind not in (None, kind):
+        member = member | {"entityType": named_kind}
     return _raw_line({"type": kind} | member | {"type": kind})
 
 
@@ -267,7 +279,7 @@ def _raw_line(value: Any) -> bytes:
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     """What the file is when it is not lines of JSON objects; empty when it is."""
-    stripped = (each for line in lines if (each := line.removeprefix(_BOM).strip()))
+    stripped = (text for line in lines if (text := line.removeprefix(_BOM).strip()))
     full = list(islice(stripped, 2))
     if not full:
         return ""
@@ -291,7 +303,7 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
 
 
 def json_value(text: str | bytes) -> Any:
-    """The JSON value, None when it is none."""
+    """The JSON value, or None."""
     try:
         return json.loads(text if isinstance(text, str) else text.decode())
     except (ValueError, RecursionError):
@@ -329,7 +341,8 @@ def parse_graph(text: str) -> GraphText:
             for value in values
         ]
         return _collect(
-            (1, {**each, "type": kind} if isinstance(each, dict) else each) for kind, each in listed
+            (1, {**member, "type": kind} if isinstance(member, dict) else member)
+            for kind, member in listed
         )
     lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
     return _collect(
@@ -344,23 +357,23 @@ _BAD = {
 
 
 def _collect(values: Iterable[tuple[int, Any]]) -> GraphText:
-    found = GraphText()
+    graph_text = GraphText()
     for number, value in values:
         if not isinstance(value, dict):
-            found.bad.append((number, "not a JSON object"))
+            graph_text.bad.append((number, "not a JSON object"))
             continue
         try:
-            one = parse_graph_object(value)
+            graph_object = parse_graph_object(value)
         except BadLine:
-            one = None
-        if isinstance(one, Entity):
-            found.entities.append(
-                (one, {key: each for key, each in value.items() if key not in ENTITY_KEYS})
+            graph_object = None
+        if isinstance(graph_object, Entity):
+            graph_text.entities.append(
+                (graph_object, {key: item for key, item in value.items() if key not in ENTITY_KEYS})
             )
-        elif one is not None:
-            found.relations.append(one)
+        elif graph_object is not None:
+            graph_text.relations.append(graph_object)
         else:
-            found.bad.append(
+            graph_text.bad.append(
                 (number, _BAD.get(str(value.get("type")), "neither entity nor relation"))
             )
-    return found
+    return graph_text

@@ -2,7 +2,7 @@
 note (contract 002).
 
 Every line is kept as bytes. What a change does not touch is written back as it was, and nothing
-else lies beside the file.
+else is beside the file.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
+# Between lowered texts: no text of a graph holds a lone surrogate.
 _SEPARATOR = "\udfff"
-"""Between lowered texts: no text of a graph holds a lone surrogate."""
 _MAX_WARNINGS = 5
 _SUFFIX = ".md"
 _UNKNOWN = Stamp(-1, -1, -1)
@@ -136,8 +136,8 @@ class LineEdit:
             entity = self._store.entities[self._store.named[name][0]]
             if tuple(texts) != entity.observations:
                 line = self._store.lines[entity.number]
-                known = graph_lines.parse_line(line) or {}
-                if known.get("entityType") is not None:
+                value = graph_lines.parse_line(line) or {}
+                if value.get("entityType") is not None:
                     kind = {}
                 else:
                     kind = {"entityType": entity.type}
@@ -150,7 +150,7 @@ class GraphStore:
     """The entities of the graph file `file` (absolute) as notes of project `name`; see
     store/base.py.
 
-    Each lies at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
+    Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
     has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
     written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
@@ -210,11 +210,17 @@ class GraphStore:
             raise self._refusal
 
     def _load(self, fd: int | None) -> None:
-        stamp = None if fd is None else stamp_of(os.fstat(fd))
+        if fd is None:
+            stamp = None
+        else:
+            stamp = stamp_of(os.fstat(fd))
         if stamp == self._stamp:
             return
-        data = b"" if fd is None else self._file.read(fd)
-        known = b"".join(self.lines)
+        if fd is None:
+            data = b""
+        else:
+            data = self._file.read(fd)
+        known_bytes = b"".join(self.lines)
         other_form = graph_lines.as_lines(data)
         # Others write without lock
         if fd is None or stamp_of(os.fstat(fd)) == stamp:
@@ -222,22 +228,28 @@ class GraphStore:
         else:
             self._stamp = _UNKNOWN
         is_same_form = other_form is None and self._other_form is None
-        is_longer = is_same_form and known.endswith(b"\n") and data.startswith(known)
-        lines = (data[len(known) :] if is_longer else data).split(b"\n")
+        is_longer = is_same_form and known_bytes.endswith(b"\n") and data.startswith(known_bytes)
+        lines = (data[len(known_bytes) :] if is_longer else data).split(b"\n")
         new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
         if other_form is None:
-            every = [*self.lines, *new] if is_longer else new
-            shape = graph_lines.shape_of(data, every)
+            if is_longer:
+                all_lines = [*self.lines, *new]
+            else:
+                all_lines = new
+            shape = graph_lines.shape_of(data, all_lines)
         else:
-            every = other_form
+            all_lines = other_form
             shape = ""
-        self._other_form = None if other_form is None else data
+        if other_form is None:
+            self._other_form = None
+        else:
+            self._other_form = data
         if shape:
             self._refusal = NotAGraphFile(self.root, shape)
         else:
             self._refusal = None
         if not shape and (new or not is_longer):
-            self._read(every, len(self.lines) if is_longer else 0)
+            self._read(all_lines, len(self.lines) if is_longer else 0)
 
     def _read(self, lines: list[bytes], first: int = 0) -> None:
         """Use `lines` from now on; those before number `first` are the ones known."""
@@ -264,28 +276,38 @@ class GraphStore:
         try:
             value = graph_lines.parse_line(self.lines[number])
             if value is None:
-                found = None
+                graph_object = None
             else:
-                found = graph_lines.parse_graph_object(value)
+                graph_object = graph_lines.parse_graph_object(value)
         except graph_lines.BadLine as error:
             self.bad[number] = str(error)
             return
-        if isinstance(found, GraphRelation):
-            self.relations[number] = found._replace(order=(number,))
-            for name in (found.source, found.target):
+        if isinstance(graph_object, GraphRelation):
+            self.relations[number] = graph_object._replace(order=(number,))
+            for name in (graph_object.source, graph_object.target):
                 self.ends.setdefault(name, {})[number] = None
-            self._touched.add(found.source)
-        elif found is not None:
-            known = orders.get(found.name)
-            order = known.pop(0) if known else self._last_order + 1
+            self._touched.add(graph_object.source)
+        elif graph_object is not None:
+            known_order = orders.get(graph_object.name)
+            if known_order:
+                order = known_order.pop(0)
+            else:
+                order = self._last_order + 1
             if number not in self.entities:
                 order = self._last_order = max(order, self._last_order + 1)
-                self.named.setdefault(found.name, []).append(number)
-            lowered = _SEPARATOR.join((found.name, found.type, *found.observations)).lower()
+                self.named.setdefault(graph_object.name, []).append(number)
+            lowered = _SEPARATOR.join(
+                (graph_object.name, graph_object.type, *graph_object.observations)
+            ).lower()
             self.entities[number] = EntityLine(
-                number, order, found.name, found.type, found.observations, lowered
+                number,
+                order,
+                graph_object.name,
+                graph_object.type,
+                graph_object.observations,
+                lowered,
             )
-            self._touched.add(found.name)
+            self._touched.add(graph_object.name)
 
     def warnings(self) -> list[str]:
         """What the file holds that is kept and ignored, in few words."""
@@ -364,7 +386,10 @@ class GraphStore:
             def announced(inode: int, whole: bytes | None) -> None:
                 change.inode = inode
                 change.whole = whole or self._other_form
-                change.data = b"" if whole is None else content
+                if whole is None:
+                    change.data = b""
+                else:
+                    change.data = content
                 announce(change)
 
             stamp = self._file.replace(fd, content, announced)
@@ -401,7 +426,7 @@ class GraphStore:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Where the note of an entity lies: of the `twin`-th line of its name, from 0."""
+        """Where the note of an entity is: of the `twin`-th line of its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
             if twin:
@@ -417,7 +442,7 @@ class GraphStore:
         return self._paths[key]
 
     def entity(self, path: str) -> EntityLine | None:
-        """The entity whose note lies at `path`, None when there is none."""
+        """The entity whose note is at `path`, or None."""
         if path not in self._places:
             for name, numbers in self.named.items():
                 for twin in range(len(numbers)):
@@ -435,13 +460,14 @@ class GraphStore:
         """The relations that leave an entity, in order; of twins the first has them."""
         if self.named[entity.name][0] != entity.number:
             return []
-        found = [self.relations[number] for number in self.ends.get(entity.name, ())]
+        relations = [self.relations[number] for number in self.ends.get(entity.name, ())]
         return sorted(
-            (each for each in found if each.source == entity.name), key=lambda each: each.order
+            (relation for relation in relations if relation.source == entity.name),
+            key=lambda relation: relation.order,
         )
 
     def _stamp_of(self, entity: EntityLine) -> Stamp:
-        numbers = [entity.number, *(each.order[0] for each in self._relations_of(entity))]
+        numbers = [entity.number, *(relation.order[0] for relation in self._relations_of(entity))]
         lines = b"".join([self.lines[number] for number in numbers])
         return Stamp(
             len(lines),
@@ -450,17 +476,17 @@ class GraphStore:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path` as the lines now held say; None when there is none."""
+        """The note at `path` as the lines now held say, or None."""
         entity = self.entity(path)
         if entity is None:
             return None
-        relations = [(each.type, each.target) for each in self._relations_of(entity)]
+        relations = [(relation.type, relation.target) for relation in self._relations_of(entity)]
         line = self.lines[entity.number]
         if any(key.encode() in line for key in VALIDITY_KEYS):
-            known = json.loads(line)
+            value = json.loads(line)
         else:
-            known = {}
-        validity = {key: known[key] for key in VALIDITY_KEYS if known.get(key)}
+            value = {}
+        validity = {key: value[key] for key in VALIDITY_KEYS if value.get(key)}
         header = frontmatter.dump({"title": entity.name, "type": entity.type} | validity)
         data = f"---\n{header}---\n{sections(entity.observations, relations)}".encode()
         if self._stamp is not None:
@@ -474,18 +500,21 @@ class GraphStore:
         asked once.
         """
         self.fresh()
-        names = self._touched if self._told == version else None
+        if self._told == version:
+            names = self._touched
+        else:
+            names = None
         self._told, self._touched = self._stamp, set()
         if names is None:
             return None
-        found = []
+        changed = []
         for name in sorted(names, key=lambda name: self.named.get(name, (0,))[0]):
             # All places the entities of a name ever had
             twin = 0
             while not twin or (name, twin) in self._paths or twin < len(self.named.get(name, ())):
-                found.append(self.path(name, twin))
+                changed.append(self.path(name, twin))
                 twin += 1
-        return found
+        return changed
 
     def folders(self) -> Iterator[str]:
         # `version` is looked at before each call
@@ -536,11 +565,11 @@ class GraphStore:
 
     def list(self, below: str = "") -> Listing:
         self.fresh()
-        found = Listing()
+        listing = Listing()
         for name, numbers in self.named.items() if not below else ():
             for twin, number in enumerate(numbers):
-                found.stamps[self.path(name, twin)] = self._stamp_of(self.entities[number])
-        return found
+                listing.stamps[self.path(name, twin)] = self._stamp_of(self.entities[number])
+        return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         listing.stamps.update(self.list(below).stamps)

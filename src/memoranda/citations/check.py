@@ -92,6 +92,7 @@ class CitationCheck:
         """Keep what git said for the next look."""
         if not self._has_news or self._memory.only_reads:
             return
+        # The oldest entries go first: a dict keeps the order.
         rows = dict(list(self._known.items())[-_MOST_KEPT:])
         with suppress(OSError):
             put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
@@ -167,6 +168,7 @@ class CitationCheck:
         head = ""
         if not stamp and repository is not None:
             head = repository.head()
+        # Neither the file nor the history has changed since the last look.
         if row is not None and row["stamp"] == stamp and row["head"] == head:
             return Verdict(State(row["state"]), row["now"])
         if row is None:

@@ -86,6 +86,7 @@ class Repository:
             name = reply.partition(":")[2].strip()
             with suppress(FileNotFoundError):
                 return (git / name).read_text("utf-8").strip()
+            # Branches that rest are collected in one file.
             packed = (git / "packed-refs").read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
@@ -115,6 +116,7 @@ class Repository:
     def name_now(self, commit: str, path: str) -> str:
         """What a file of a commit is called today; "" for one that is gone."""
         if commit not in self._renames:
+            # One answer serves every file of that commit.
             reply = self._git(
                 "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
             )
@@ -223,6 +225,7 @@ def expected(
             return None
         return Expectation(path, len(cited), _digest(cited))
     lines = _lines(text)
+    # A large file is known by its first lines.
     sample = tuple(_digest([line]) for line in lines[:_SAMPLE])
     return Expectation(path, len(lines), _digest(lines), sample)
 

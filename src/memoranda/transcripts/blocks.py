@@ -100,6 +100,7 @@ def spoken(kind: Kind, text: str) -> Iterator[Part]:
 def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
     """The command that a call of a tool runs, or the files it changes; nothing of other calls."""
     arguments = _arguments(arguments)
+    # Programs spell the names of their tools in many ways.
     lower = name.lower()
     if lower in words_of("command_tools"):
         command = _command(arguments)
@@ -184,6 +185,7 @@ def _edited(arguments: dict[str, Any]) -> list[str]:
         path = arguments.get(key)
         if isinstance(path, str) and path:
             return [path]
+    # A patch names its files itself.
     patch = arguments.get("input") or arguments.get("patch")
     if isinstance(patch, str):
         return [path.strip() for path in _PATCHED.findall(patch)]

@@ -74,6 +74,7 @@ class DatabaseFormat:
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         with _reading(path) as database:
+            # The names first: a session is read with the same connection.
             for name, mark in list(self.changed(database)):
                 if state.get(name) != mark:
                     yield self.session(database, name)

@@ -97,7 +97,7 @@ class GeminiCli(DocumentFormat):
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
-                # Blank, or cut
+                # Blank, or cut off by a crash.
                 continue
             if isinstance(entry, dict):
                 messages = self._replayed(entry, document, messages)
@@ -108,6 +108,7 @@ class GeminiCli(DocumentFormat):
         self, entry: dict[str, Any], document: dict[str, Any], messages: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         """The messages after one more line."""
+        # The person went back to an earlier message: what followed it no longer counts.
         if "$rewindTo" in entry:
             names = list(messages)
             target = str(entry["$rewindTo"])
@@ -115,6 +116,7 @@ class GeminiCli(DocumentFormat):
                 return messages
             end = names.index(target)
             return {name: messages[name] for name in names[:end]}
+        # A change of the session itself, which may replace all its messages.
         change = entry.get("$set")
         if isinstance(change, dict):
             replacement = change.pop("messages", None)
@@ -190,7 +192,7 @@ class GeminiCli(DocumentFormat):
 
 
 _ONLY_CALL = "shown"
-"""Joins a command and its output that stand in one message and have no name."""
+"""Joins a command and its output that share one message and have no name."""
 _TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
 _RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
 _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
@@ -282,6 +284,7 @@ class Amp(DocumentFormat):
         if not isinstance(content, list):
             content = [content]
         for block in content:
+            # Amp puts the run of a tool where others put its result.
             if isinstance(block, dict) and isinstance(block.get("run"), dict):
                 yield from self._run(block["run"], str(block.get("toolUseID") or ""))
             else:
@@ -304,6 +307,7 @@ class Continue(DocumentFormat):
             raise NotUnderstood("no session of Continue")
         session.name = str(document.get("sessionId") or path.stem)
         session.folder = str(document.get("workspaceDirectory") or "")
+        # Newer versions write the folder as a URL.
         if "://" in session.folder:
             session.folder = unquote(urlsplit(session.folder).path)
         session.time = self._time(path, session.name) or session.time

@@ -106,6 +106,7 @@ def _messages(data: bytes, offset: int) -> Iterator[Span]:
         # Inside of fenced code nothing begins.
         if not fence:
             shape = _shape(line)
+        # A message ends where a line of another shape begins.
         if shape and shape != state:
             if state in _SPEAKERS:
                 yield Span(start, position, state == "prompt")

@@ -140,6 +140,7 @@ class TraceIndex:
             database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             database.row_factory = sqlite3.Row
             try:
+                # Words of transcripts are as private as the transcripts.
                 path.chmod(0o600)
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
@@ -321,6 +322,7 @@ class TraceIndex:
         return _number(row, "id") or None
 
     def _remove_turns(self, session: int) -> None:
+        # Their words remain in the full-text table, which has no texts to delete them by.
         self._forget_lessons(session)
         self._database.execute("delete from turn where session = ?", (session,))
 
@@ -449,6 +451,7 @@ class TraceIndex:
         result = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
+            # A turn may be deleted between two questions.
             if row:
                 result[id] = _turn_row(row)
         return result

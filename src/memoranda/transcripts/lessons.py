@@ -74,7 +74,8 @@ _RUN = re.compile(
     re.I,
 )
 _PATH = re.compile(
-    r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
+    r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml"
+    r"|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
 )
 _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S)
 
@@ -87,6 +88,7 @@ def _any_of(rules: list[str]) -> re.Pattern[str]:
 
 @cache
 def _rules() -> dict[Any, Any]:
+    # Signs with `^` only count at the beginning of a sentence.
     rules = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
     return {
         LessonKind.REQUEST: _any_of(rules["request"]),
@@ -262,6 +264,7 @@ class Miner:
     def _said(self, turn: Turn) -> None:
         result = 0
         for start, stop, sentence in sentences(turn.text):
+            # A long list of rules is a document, not a correction.
             kind = kind_of(sentence)
             if kind is None or result >= _MOST_OF_TURN:
                 continue
@@ -323,6 +326,7 @@ class Miner:
         terms = [command_term(words) for words in failure.commands]
         if failure.error:
             terms.append(error_term(failure.error))
+        # A missing program is missing for every command that runs it.
         if _rules()["missing"].search(failure.error):
             terms += [
                 f"t:{program(words)}"

@@ -123,6 +123,7 @@ class ClaudeCode(LineFormat):
         message = entry.get("message")
         if shape not in ("user", "assistant") or not isinstance(message, dict):
             return iter(())
+        # Neither what the client inserted nor what a subagent was told is from the person.
         is_said = not (entry.get("isMeta") or entry.get("isCompactSummary"))
         if not is_said or entry.get("isSidechain"):
             return iter(())
@@ -149,6 +150,7 @@ class Codex(LineFormat):
         return self._item(payload)
 
     def _item(self, item: dict[str, Any]) -> Iterator[Part]:
+        # Early versions had no type for messages.
         shape = item.get("type", "")
         if "role" in item:
             shape = item.get("type", "message")
@@ -170,6 +172,7 @@ class Codex(LineFormat):
             # The head has the exit code, as long as a line separates it from the output.
             if outcome:
                 failed = failed_by_text(head)
+        # The output and its exit code, as JSON in a text.
         if isinstance(output, str) and output.startswith("{"):
             try:
                 output = json.loads(output)
@@ -249,6 +252,7 @@ class GooseLines(LineFormat):
     """`~/.local/share/goose/sessions/*.jsonl`, as Goose wrote before its database."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        # The first line describes the session.
         if "role" not in entry:
             if "working_dir" not in entry and "description" not in entry:
                 return None

@@ -24,6 +24,7 @@ class Mask:
 
     def __init__(self, rules: Rules):
         self._rules = rules
+        # A rule is only tried on a text with one of its words.
         near = {word for rule in rules if rule.kind == SECRET for word in rule.near}
         self._asks_digits = "digits" in near
         self._near = tuple(near - {"digits", "unseen"})

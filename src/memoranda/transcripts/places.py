@@ -102,6 +102,7 @@ def _files(
         for pattern in store.files:
             matching = sorted(root.glob(pattern))
             paths |= dict.fromkeys(path for path in matching if not _is_skipped(store, path))
+    # Patterns may match folders.
     for path in paths:
         if path.is_file():
             yield path

@@ -96,6 +96,7 @@ def _key(row: LessonRow) -> str:
 
 def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
     """Whether a memory says it already, or was made of it."""
+    # The id is made of the lesson, so that a note made of it is recognised.
     if upkeep.is_there(result.id):
         return True
     return memory.list(Query(contains=result.text), limit=1)[1] > 0

@@ -107,6 +107,7 @@ class ActionTerms:
                 result.append(error_term(self.error))
             return result
         result = list(chain.from_iterable(map(command_terms, self._command_lines())))
+        # Arguments of other tools are not code.
         if self.paths:
             for code in self._code():
                 result += code_terms(code)
@@ -191,6 +192,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
     from memoranda.query import Query
     from memoranda.text.unicode import flat
 
+    # Notes are looked for by the words of the action, and each line is judged afterwards.
     words = about.words
     if not words:
         return
@@ -260,6 +262,7 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
     if about.action.output:
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
+    # What a person said comes first, then the newest.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
     project = project_of(about.action.folder)
     seen_texts: set[str] = set()
@@ -269,6 +272,7 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
         if turn is None or not _holds_in(index, row, turn, project, about):
             continue
         text = _text(row, turns, mask, about)
+        # Planted instructions must not reach a model in this way either.
         if text and text not in seen_texts and not mask.is_suspicious(text):
             seen_texts.add(text)
             yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)

@@ -143,6 +143,7 @@ def _with_neighbours(
     order = sorted(scores)
     raised = dict(scores)
     for before, after in pairwise(order):
+        # Exchanges are numbered by their first turns.
         is_near = after - before <= _NEAR_TURNS
         if is_near and turns[before][0][0].session == turns[after][0][0].session:
             raised[before] += _NEAR * scores[after]
@@ -184,6 +185,7 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | N
 def _within(words_by_size: Sequence[str], sizes: dict[str, int], most: int) -> list[str]:
     """The first of these words, as long as they are together in at most `most` turns."""
     chosen: list[str] = []
+    # The sizes are added up: most turns have one of the words only.
     for word in words_by_size:
         most -= sizes[word]
         if most < 0:
@@ -225,6 +227,7 @@ def _hit(
     text = text_of(best, mask)
     if text is None:
         return None
+    # The answer is another turn that fits, not one with the same text.
     answer = ""
     further = [turn for turn, _ in turns[1:]]
     # To what a person said, what the agent answered is the best addition.

@@ -82,6 +82,7 @@ def read_file(
             for term, time in worked.items():
                 successes[term] = max(time, successes.get(term, 0))
             waiting_turns += len(rows.turns)
+            # A batch that is not the last has no stamp, so that a crash reads the file again.
             if waiting_turns >= _BATCH and not format.grows:
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
@@ -149,6 +150,7 @@ def sync(
 
     make_private(path.parent)
     lock = path.with_suffix(".lock")
+    # Several hooks and commands may want to look at once: the first does it for all.
     try:
         descriptor = lock_file(lock, _exclusive())
     except BlockingIOError:
@@ -295,6 +297,7 @@ def _write(index: TraceIndex, batches: Iterable[ReadFile], report: TranscriptSyn
     report.files += 1
     for read in batches:
         format = FORMATS[read.file.format]
+        # The turns and how far the file was read become visible together.
         with index.transaction():
             source = index.add_source(read.file)
             for session in read.sessions:

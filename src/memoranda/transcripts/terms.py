@@ -138,6 +138,7 @@ def packages(words: list[str]) -> list[str]:
     if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
         name = "pip"
         arguments = arguments[2:]
+    # `uv pip install` and `uv add`.
     if name == "uv" and arguments[:1] == ["pip"]:
         arguments = arguments[1:]
     verbs = _INSTALL.get(name)
@@ -227,6 +228,7 @@ def command_terms(command: str) -> list[str]:
     terms = []
     for words in simple_commands(command):
         terms.append(command_term(words))
+        # A lesson may be about `npm run`, whatever is run.
         longest = min(len(words), _LONGEST_BEGINNING + 1)
         terms += [command_term(words[:count]) for count in range(2, longest)]
         terms.append(f"t:{program(words)}")

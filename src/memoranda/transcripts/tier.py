@@ -72,6 +72,7 @@ class Transcripts:
         """
         if not self.is_indexed:
             return
+        # The lock is touched after each look.
         lock = self.path.with_suffix(".lock")
         with suppress(OSError):
             age = self._memory.clock().timestamp() - lock.stat().st_mtime

@@ -424,6 +424,7 @@ class HttpServer:
             await self._served
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
+        self.access.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The one address of MCP, of the home or of a space, as an ASGI application."""

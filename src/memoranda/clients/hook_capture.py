@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.clients.hook_context import cut, project_names
+from memoranda.clients.hook_context import project_names
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
@@ -24,6 +24,7 @@ from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
 from memoranda.store.base import sha256
+from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 
 from memoranda import former_name
+from memoranda.text.fence import TAG
 
-TAG = "memoranda-memory"
-"""The tag of our marks around what comes from memory."""
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
 """What stands between our marks, those of earlier checkouts included."""
 _PASTED = re.compile(

@@ -294,10 +294,7 @@ class _HttpHandlers(Handlers):
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         request: AdmittedRequest = ctx.request.scope[CALL]
-        if ctx.session.client_params:
-            client = ctx.session.client_params.client_info
-        else:
-            client = None
+        client = self._client(ctx)
         if client:
             client_name = client.name
         else:

@@ -15,6 +15,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -34,6 +35,7 @@ from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
+    InitializeRequestParams,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
@@ -63,6 +65,11 @@ _ORIGINAL_ARGUMENTS = "memoranda/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
 _PROBE = "server/discover"
+_FIRST_REQUESTS = ("initialize", _PROBE)
+_READERS = frozenset(("memory", "read_note"))
+"""Who has one of these tools may read any note of the profile, and so may be told it."""
+_INTRODUCTION_WAITS = 1.0
+"""Seconds a client waits at most for what it is told as it connects."""
 _CLIENT_NAME = 100
 _AGENT_NAME = 64
 """Characters that count of what a client calls itself, and of an agent's name made from it."""
@@ -127,6 +134,26 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
     return agent
+
+
+def has_hooks(client: str) -> bool:
+    """Whether our hooks speak to the sessions of a client that calls itself `client`."""
+    name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
+    return any(name == hooked or name.startswith(f"{hooked}-") for hooked in _hooked_clients())
+
+
+@cache
+def _hooked_clients() -> tuple[str, ...]:
+    lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
+    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+
+
+def _introduction(memory: MemorySession) -> str:
+    from memoranda.engine.session_start import introduction
+
+    if not memory.settings.introduces:
+        return ""
+    return introduction(memory)
 
 
 def client_text(client: Any, transport: str) -> str:
@@ -415,15 +442,43 @@ class Handlers:
                 },
             )
         try:
-            return await call_next(ctx)
+            result = await call_next(ctx)
+            if ctx.method in _FIRST_REQUESTS:
+                result = await self._introduced(ctx, result)
+            return result
         finally:
             if self._identity.met is not None:
                 self._identity.met(*self._caller(ctx))
 
+    async def _introduced(self, ctx: Any, result: Result) -> Result:
+        """The answer to a client's first request, with what its session should know.
+
+        The instructions of the registry come first, unchanged. A client with hooks hears it from
+        these. No trouble with the memory, and no long wait for it, keeps a client from connecting.
+        """
+        client = self._client(ctx)
+        may_read = not _READERS.isdisjoint(self._registry.tools)
+        if not may_read or has_hooks(client.name if client else ""):
+            return result
+        introduction = ""
+        with anyio.move_on_after(_INTRODUCTION_WAITS), suppress(MemorandaError):
+            introduction = await self._take(ctx, _introduction)
+        if not introduction:
+            return result
+        texts = [result.get("instructions") or "", introduction]
+        return result | {"instructions": "\n\n".join(filter(None, texts))}
+
+    @staticmethod
+    def _client(ctx: Any) -> Any:
+        """How the client names itself, or None. The SDK knows it only after `initialize`."""
+        params = ctx.session.client_params
+        if params is None and ctx.method == "initialize":
+            params = InitializeRequestParams.model_validate(ctx.params, by_name=False)
+        return params.client_info if params else None
+
     def _caller(self, ctx: Any) -> tuple[str, str]:
         """The agent who calls and what its client calls itself."""
-        params = ctx.session.client_params
-        client = params.client_info if params else None
+        client = self._client(ctx)
         agent = self._identity.agent or agent_of(
             client.name if client else "", self._identity.clients
         )

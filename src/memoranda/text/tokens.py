@@ -240,3 +240,11 @@ def _run_stop_words() -> re.Pattern[str]:
     """Matches the stop words of scripts that are written in runs, the longest first."""
     cjk = [word for word in _listed_stop_words() if is_cjk(word)]
     return re.compile("|".join(sorted(cjk, key=len, reverse=True)))
+
+
+def tokens_in(text: str) -> int:
+    """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
+    one by itself.
+    """
+    wide = 0 if text.isascii() else sum(map(is_cjk, text))
+    return wide + (len(text) - wide + 3) // 4

@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, closed_on_error, make_private, open_own
+from memoranda.store.files import check_own, closed_on_error, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2
 _BUSY_SECONDS = 3.0
+_PRIVATE = 0o600
 # Bytes of a write-ahead log that is left for the next process to go on with.
 _SMALL_LOG = 256 << 10
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
@@ -97,9 +98,14 @@ class LedgerDatabase:
 
     def _open_writable(self) -> sqlite3.Connection:
         make_private(self.path.parent)
-        os.close(open_own(self.path))
+        # SQLite makes the file, never this module: closing any descriptor of it would end the locks
+        # of all connections of this process (POSIX), and another process would then delete the
+        # write-ahead log below them
+        is_new = not self.path.exists()
         connection = _connect(str(self.path))
         with closed_on_error(connection):
+            if is_new:
+                os.chmod(self.path, _PRIVATE)
             connection.execute("pragma secure_delete = on")
             version = connection.execute("pragma user_version").fetchone()[0]
             if version > VERSION:

@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, closed_on_error, make_private, open_own
+from memoranda.store.files import check_own, closed_on_error, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 VERSION = 2
 _BUSY_SECONDS = 3.0
+_PRIVATE = 0o600
 # Bytes of a write-ahead log that is left for the next process to go on with.
 _SMALL_LOG = 256 << 10
 _NOT_A_LEDGER = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
@@ -97,9 +98,14 @@ class LedgerDatabase:
 
     def _open_writable(self) -> sqlite3.Connection:
         make_private(self.path.parent)
-        os.close(open_own(self.path))
+        # SQLite makes the file, never this module: closing any descriptor of it would end the locks
+        # of all connections of this process (POSIX), and another process would then delete the
+        # write-ahead log below them
+        is_new = not self.path.exists()
         connection = _connect(str(self.path))
         with closed_on_error(connection):
+            if is_new:
+                os.chmod(self.path, _PRIVATE)
             connection.execute("pragma secure_delete = on")
             version = connection.execute("pragma user_version").fetchone()[0]
             if version > VERSION:
@@ -167,12 +173,12 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(
-        self, *, durable: bool = True, may_wait: bool = True
+        self, *, durable: bool = True, may_wait: bool = True, patience: float = 0.0
     ) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; with `durable` it is on the disk on return.
 
-        Without `may_wait` it is refused at once while another process writes. Raises StorageError,
-        then nothing of it is there.
+        Without `may_wait` it is refused when another process writes for longer than `patience`, in
+        seconds. Raises StorageError, then nothing of it is there.
         """
         with self.mutex:
             connection = self._connection
@@ -180,7 +186,7 @@ class LedgerDatabase:
                 if not durable:
                     connection.execute("pragma synchronous = normal")
                 if not may_wait:
-                    connection.execute("pragma busy_timeout = 0")
+                    connection.execute(f"pragma busy_timeout = {int(patience * 1000)}")
                 connection.execute("begin immediate")
                 yield connection
                 connection.execute("commit")

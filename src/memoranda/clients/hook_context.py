@@ -105,29 +105,31 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 
 
 def for_prompt(
-    memory: MemorySession, event: HookEvent, session: SessionRows, said: str = ""
+    memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """What memory has about a prompt, and the sentence `said` before it; empty when there is
+    """What memory has about a prompt, and the sentence `opening` before it; empty when there is
     neither.
     """
     prompt = own_words(event.prompt)
     hits: list[Hit] = []
-    shown = ""
+    passages = ""
     if is_long_enough(prompt) and not session.is_full:
         query = session.without_given(conversation(prompt, event.transcript))
-        hits, shown = memory.recall(
+        hits, passages = memory.recall(
             query, least=FLOOR, max_tokens=PROMPT_TOKENS - 120, known=session.notes
         )
-    lines = MARKS.sub(PLAIN_MARK, _with_stale_marks(memory, event.cwd, hits, shown)).splitlines()
-    room = PROMPT_TOKENS - tokens_in(fenced(said)) - 2
-    kept = []
+    lines = MARKS.sub(PLAIN_MARK, _with_stale_marks(memory, event.cwd, hits, passages)).splitlines()
+    room = PROMPT_TOKENS - tokens_in(fenced(opening)) - 2
+    sections = []
     for line in lines:
         room -= tokens_in(line + "\n")
         if room < 0:
             break
-        kept.append(line)
-    shown = "\n".join([*([said] if said else []), *kept])
-    return Told(fenced(shown) if shown else "", [hit.note.id for hit in hits] if kept else [])
+        sections.append(line)
+    passages = "\n".join([*([opening] if opening else []), *sections])
+    return Told(
+        fenced(passages) if passages else "", [hit.note.id for hit in hits] if sections else []
+    )
 
 
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], shown: str) -> str:
@@ -169,22 +171,24 @@ def _repository(cwd: str) -> Path | None:
         return None
     folder = Path(cwd)
     home = user_folder()
-    for each in (folder, *folder.parents)[:40]:
-        if each == home:
+    for candidate in (folder, *folder.parents)[:40]:
+        if candidate == home:
             # A home folder under version control is no project
             return None
-        if (each / ".git").exists():
-            return each
+        if (candidate / ".git").exists():
+            return candidate
     return None
 
 
 class _Teller:
     """Collects lines within `tokens`, each note once and none of those known."""
 
-    def __init__(self, memory: MemorySession, tokens: int, known: Iterable[str], cwd: str = ""):
+    def __init__(
+        self, memory: MemorySession, tokens: int, told_before: Iterable[str], cwd: str = ""
+    ):
         self._memory = memory
         self._room = tokens - tokens_in(f"{OPEN}\n{CLOSE}\n")
-        self._known = set(known)
+        self._known = set(told_before)
         self._cwd = cwd
         self.lines: list[str] = []
         self.notes: list[str] = []
@@ -217,29 +221,29 @@ class _Teller:
         besides its text. `texts`: by row, what is told in place of the whole note; of each at most
         `longest` characters.
         """
-        left = max(0, self._room - most)
+        unused = max(0, self._room - most)
         if title and f"{title}:" not in self.lines:
             heads = [f"{title}:"]
         else:
             heads = []
         chosen = []
         for info, mark in infos:
-            told = self._memory.telling(info)
-            if info.id not in self._known and told is not Telling.SILENT:
+            telling = self._memory.telling(info)
+            if info.id not in self._known and telling is not Telling.SILENT:
                 self._known.add(info.id)
-                chosen.append((info, mark, told))
+                chosen.append((info, mark, telling))
         bodies = contents(self._memory, [info for info, _, _ in chosen])
         rows = [
-            (info, self._with_stale(mark, info, body), told, body)
-            for (info, mark, told), body in zip(chosen, bodies, strict=True)
+            (info, self._with_stale(mark, info, body), telling, body)
+            for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
         # What cites code that is another by now comes last
         rows.sort(key=lambda row: _STALE in row[1])
-        for info, mark, told, body in rows:
+        for info, mark, telling, body in rows:
             text = texts.get(info.row, body)
-            line = told_line(self._memory, info, text, told, mark=mark, longest=longest)
+            line = told_line(self._memory, info, text, telling, mark=mark, longest=longest)
             lines = [*heads, line]
-            if self._room - sum(tokens_in(line + "\n") for line in lines) < left:
+            if self._room - sum(tokens_in(line + "\n") for line in lines) < unused:
                 break
             self.say(*lines)
             self.notes.append(info.id)
@@ -265,8 +269,10 @@ def _about_project(
         yield from ((info, "last session here") for info in traces)
     root = Path(os.path.realpath(_repository(cwd) or cwd))
     folders = [(project.name, Path(os.path.realpath(project.root))) for project in memory.projects]
-    own = tuple(
-        name for name, each in folders if each.is_relative_to(root) or root.is_relative_to(each)
+    own_project_names = tuple(
+        name
+        for name, project_folder in folders
+        if project_folder.is_relative_to(root) or root.is_relative_to(project_folder)
     )
     for name in names:
         for filters in (
@@ -279,8 +285,11 @@ def _about_project(
             for hit in memory.search(query, limit=5, vetted=True).hits:
                 if str(hit.note.header.get("status", "")).lower() not in _DONE:
                     yield hit.note, "open"
-    if own:
-        yield from ((info, "") for info in memory.list(valid.replace(projects=own), limit=5)[0])
+    if own_project_names:
+        yield from (
+            (info, "")
+            for info in memory.list(valid.replace(projects=own_project_names), limit=5)[0]
+        )
     for name in names:
         yield from (
             (hit.note, "")

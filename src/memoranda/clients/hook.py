@@ -187,11 +187,17 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
             return ""
         context_text = for_prompt(caller, event, session, remembered)
     if agent is not None and context_text.notes:
-        how = "session start" if event.kind == START else "prompt"
+        if event.kind == START:
+            how = "session start"
+        else:
+            how = "prompt"
         log_of(memory).add(
             now, agent, how, event.prompt if event.kind == PROMPT else "", context_text.notes
         )
-    saw = now if event.kind == START else None
+    if event.kind == START:
+        saw = now
+    else:
+        saw = None
     if saw or context_text.text:
         session.add(now, saw=saw, notes=context_text.notes, text=context_text.text)
     return reply_of(event, context_text.text)

@@ -90,7 +90,10 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     # What a session says in passing is nobody's wish to keep
     text = redact(text, memory.secrets_in(text))
     names = project_names(event.cwd)
-    where = f" in {names[0]}" if names else ""
+    if names:
+        where = f" in {names[0]}"
+    else:
+        where = ""
     digest = sha256(event.session.encode("utf-8", "replace"))[:8]
     draft = Draft(
         text,

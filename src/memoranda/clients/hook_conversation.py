@@ -50,7 +50,10 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
     content = message.get("content")
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
-    parts = content if isinstance(content, list) else []
+    if isinstance(content, list):
+        parts = content
+    else:
+        parts = []
     for part in parts:
         if not isinstance(part, dict) or part.get("type") not in _TEXTS:
             continue

@@ -179,8 +179,14 @@ def event_of(
             return None
     name = _text(payload, "hook_event_name", _NAME) or name
     cwd = payload.get(client_events.keys.get("cwd", "cwd")) or payload.get("cwd")
-    cwd = cwd[0] if isinstance(cwd, list) and cwd else cwd
-    cwd = cwd[:4096] if isinstance(cwd, str) else ""
+    if isinstance(cwd, list) and cwd:
+        cwd = cwd[0]
+    else:
+        cwd = cwd
+    if isinstance(cwd, str):
+        cwd = cwd[:4096]
+    else:
+        cwd = ""
     kind = client_events.events.get(name)
     session = _text(payload, client_events.keys.get("session", "session_id"), _NAME)
     if client == "copilot-cli":
@@ -240,7 +246,10 @@ def _failure(payload: Mapping[str, Any]) -> str:
         if isinstance(payload.get(key), str) and payload[key]:
             return str(payload[key])
     result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
-    state = result.get("resultType") if isinstance(result, dict) else None
+    if isinstance(result, dict):
+        state = result.get("resultType")
+    else:
+        state = None
     if isinstance(result, dict) and isinstance(result.get("error"), dict | str) and result["error"]:
         state = "error"
     from memoranda.transcripts.blocks import failed_by_text, text_of

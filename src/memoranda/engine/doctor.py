@@ -190,7 +190,9 @@ def _history(memory: ReadVerbs) -> list[Finding]:
 
 
 def _path_of(damage: Damage) -> str:
-    return f"{_LEDGER}/{damage.key}" if damage.key else _LEDGER
+    if damage.key:
+        return f"{_LEDGER}/{damage.key}"
+    return _LEDGER
 
 
 def _mend_ledger(engine: Engine, finding: Finding) -> None:
@@ -221,7 +223,10 @@ def _ownership(engine: Engine) -> list[Finding]:
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
         text = f"others can read the home (mode {mode:o})"
-        fix = "set its mode to 700" if user in (0, status.st_uid) else ""
+        if user in (0, status.st_uid):
+            fix = "set its mode to 700"
+        else:
+            fix = ""
         findings.append(Finding("warning", "permissions", ".", text, fix))
     return findings
 

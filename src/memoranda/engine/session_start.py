@@ -42,7 +42,9 @@ def introduction(memory: ReviewVerbs) -> str:
     room -= sum(tokens_in(f"{line}\n") for line in due)
     about = _section(memory, "About the user", notes, [entry.text for entry in entries], room)
     lines = [*due, *about]
-    return fenced("\n".join(lines)) if lines else ""
+    if lines:
+        return fenced("\n".join(lines))
+    return ""
 
 
 def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:
@@ -68,7 +70,9 @@ def _section(
         if room < 0:
             break
         lines.append(line)
-    return lines if len(lines) > 1 else []
+    if len(lines) > 1:
+        return lines
+    return []
 
 
 def told_line(

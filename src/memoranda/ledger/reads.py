@@ -93,7 +93,10 @@ class Reads:
 
     def _write(self, *, may_wait: bool) -> None:
         """Have what waits in the ledger, if it can be written. A full disk costs the counts alone."""
-        patience = 0.0 if time.monotonic() < self._impatient_until else _PATIENCE
+        if time.monotonic() < self._impatient_until:
+            patience = 0.0
+        else:
+            patience = _PATIENCE
         wait_for = -1 if may_wait else patience
         if not self._waiting or not self._database.mutex.acquire(timeout=wait_for):
             return

@@ -352,7 +352,10 @@ def resource_result(
     """What the resource, or the first template that fits, reads at `uri`, as the answer to
     `resources/read`. Raises NoResource when none fits, else what reading raises."""
     resource: Resource | Template | None = resources.get(uri)
-    text = "" if resource is None else resources[uri].read(memory)
+    if resource is None:
+        text = ""
+    else:
+        text = resources[uri].read(memory)
     for template in () if resource else templates:
         # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last
         # variable: people write the names of their notes unencoded.
@@ -476,7 +479,9 @@ class Handlers:
         params = ctx.session.client_params
         if params is None and ctx.method == "initialize":
             params = InitializeRequestParams.model_validate(ctx.params, by_name=False)
-        return params.client_info if params else None
+        if params:
+            return params.client_info
+        return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
         """The agent who calls and what its client calls itself."""

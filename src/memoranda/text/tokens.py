@@ -246,5 +246,8 @@ def tokens_in(text: str) -> int:
     """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
     one by itself.
     """
-    wide = 0 if text.isascii() else sum(map(is_cjk, text))
+    if text.isascii():
+        wide = 0
+    else:
+        wide = sum(map(is_cjk, text))
     return wide + (len(text) - wide + 3) // 4

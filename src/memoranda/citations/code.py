@@ -21,8 +21,8 @@ from memoranda.note.citations import Citation
 
 _SECONDS = 10.0
 _LARGEST = 4 << 20
+# A file of which less than this part of the lines is left is another one.
 _REWRITTEN = 0.5
-"""A file of which less than this part of the lines is left is another one."""
 _DEFINED = (
     r"(?:def|class|function|func|fn|struct|enum|trait|interface|type|const|let|var|module|impl|sub"
     r"|macro_rules!)\s+(?:\([^)]*\)\s*)?{name}\b|\b{name}\s*(?:=|:=|\(|:)"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Seconds for the daemon to say how it is
 _DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
+# Links that `memory doctor` names of each project.
 _FIRST_LINKS = 3
-"""Links that `memory doctor` names of each project."""
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
     "index",

@@ -25,11 +25,11 @@ SECONDS = 0.7
 """
 METHOD = "hook"
 """The command, and the daemon's method that answers an event."""
+# Seconds after which a hook ends though it has not put aside what was asked.
 _GRACE = 5.0
-"""Seconds after which a hook ends though it has not put aside what was asked."""
 _ACTIONS = ("tool", "failed")
 LIMIT = 4 << 20
-"""Bytes of an event that are read; a longer one is none."""
+"""Bytes of an event that are read; a longer one is ignored."""
 
 
 class HookLimit:
@@ -138,7 +138,7 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
     """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what
-    is none.
+    is not one.
     """
     from memoranda.clients.hook_events import CLIENTS, HookEvent
 
@@ -152,7 +152,7 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
-    """Do what `event` asks for, and return what the client is to be answered."""
+    """Do what `event` asks for, and return what the client should be answered."""
     from memoranda.clients.hook_context import at_start, for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
     from memoranda.engine.pausing import paused_agents

@@ -13,7 +13,7 @@ from memoranda.text.unicode import visible
 from memoranda.transcripts.recall import facts
 
 ACTION_TOKENS = 200
-"""At most so many tokens for one call of a tool, with the marks around."""
+"""At most this many tokens for one call of a tool, with the marks around."""
 _MOST_FACTS = 3
 
 

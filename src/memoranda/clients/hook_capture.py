@@ -1,7 +1,7 @@
 """What a hook writes down: sentences a person asks to remember, and an extract of a session as a
 trace.
 
-Traces are no memory: they lie in a project of their own, which is searched only by its name.
+Traces are no memory: they are in a project of their own, which is searched only by its name.
 Nothing is interpreted, and nothing that came from memory goes back into it.
 """
 

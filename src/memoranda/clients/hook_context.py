@@ -1,7 +1,7 @@
 """What a session is told without having asked: at its start, and for a prompt (docs/hooks.md).
 
 It stands between marks that say that it is data. Every line of a note is one line here, with its
-day and address. What a session was given already is known from a small file of its own in the home.
+day and address. What a session was given already is known from a small separate file in the home.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 START_TOKENS = 1_500
 PROMPT_TOKENS = 600
-"""At most so many tokens at the start of a session, and for a prompt."""
+"""At most this many tokens at the start of a session, and for a prompt."""
 FLOOR = 0.65
 """The relevance from which a passage is shown for a prompt; docs/hooks.md says what it is and how
 it was chosen.
@@ -51,8 +51,8 @@ _HOW = (
 _LINE = 220
 _PROFILE_LINE = 400
 _LATELY = timedelta(days=7)
+# A client's first session is told this many notes from this far back: it has no last session.
 _MOST_LATELY = 10
-"""A client's first session is told so many notes of so long ago: it has no last session."""
 _STALE = "outdated?"
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
@@ -151,7 +151,7 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], shown: s
 
 
 def project_names(cwd: str) -> list[str]:
-    """What the project in which `cwd` lies may be called: its repository's folder and name; []
+    """What the project in which `cwd` is may be called: its repository's folder and name; []
     outside of one.
     """
     root = _repository(cwd)
@@ -217,8 +217,8 @@ class _Teller:
         texts: Mapping[int, str] = {},
         longest: int = _LINE,
     ) -> None:
-        """Add the notes under a title, in at most so many tokens; each with what is said of it
-        besides its text. `texts`: by row, what is told in place of the whole note; of each at most
+        """Add the notes under a title, in at most this many tokens; each with what is said of it
+        in addition to its text. `texts`: by row, what is told in place of the whole note; of each at most
         `longest` characters.
         """
         unused = max(0, self._room - most)

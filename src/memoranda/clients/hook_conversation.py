@@ -11,20 +11,20 @@ from typing import Any
 from memoranda.clients.hook_words import FENCED, own_words
 from memoranda.text.dialogue import Turn, as_dialogue
 
+# Bytes at the end of a transcript that are read: a hook has little time.
 _TAIL = 64_000
-"""Bytes at the end of a transcript that are read: a hook has little time."""
 _TURNS = 4
+# Of this many turns before the prompt, so much of each is part of the query.
 _CHARACTERS = 400
-"""Of so many turns before the prompt, so much of each is part of the query."""
 _TEXTS = ("text", "input_text", "output_text")
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
+# How texts begin that a client puts into a session in the name of the person.
 _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
-"""How texts begin that a client puts into a session in the name of the person."""
 
 
 def conversation(prompt: str, transcript: str) -> str:
-    """The prompt as the newest turn of the session whose transcript lies at this path; the prompt
-    alone where there is none.
+    """The prompt as the newest turn of the session whose transcript is at this path; the prompt
+    alone where it is not one.
     """
     said = prompt[:_CHARACTERS]
     earlier = _last_turns(transcript, prompt)

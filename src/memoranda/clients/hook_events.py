@@ -1,6 +1,6 @@
 """What clients tell a hook on its standard input, and how each wants its answer (docs/hooks.md).
 
-A payload of a client that is none of these, or looks like another one's, is no event: several
+A payload of a client that is not one of these, or looks like another one's, is no event: several
 programs run the hooks of Claude Code's settings.
 """
 
@@ -54,7 +54,7 @@ class HookEvent(NamedTuple):
 
 class HookDialect(NamedTuple):
     """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it
-    stands for; `events` are its names for the kinds of events, `keys` of its payload's values;
+    means; `events` are its names for the kinds of events, `keys` of its payload's values;
     `injects`: the kinds at which it takes text in; `reply` makes its answer of an event's name and
     a text."""
 

@@ -90,7 +90,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
     )
     with engine.guard:
-        # An index behind the disk is no finding: every call catches up by itself.
+        # An index behind the disk is no finding: every call catches up on its own.
         history = _history(memory)
         findings = [*history, *_unfinished(engine)]
         findings += [] if engine.index.is_sound() else [damaged]
@@ -355,7 +355,7 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """What processes left that are no more: the lock file of a daemon that was killed, which names
+    """What processes that are gone left: the lock file of a daemon that was killed, which names
     it though nobody holds it, and temporary files, in the projects and beside the files of the
     home."""
     place = engine.layout.daemon_lock
@@ -399,7 +399,7 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
 
 
 def _separate(memory: ReadVerbs, project: str, path: str) -> None:
-    """Remove a copy of a memory with the same bytes, or give it an id of its own."""
+    """Remove a copy of a memory with the same bytes, or give it another id."""
     info = memory.index.notes.get(project, path)
     if info is None:
         return

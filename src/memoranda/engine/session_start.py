@@ -18,11 +18,11 @@ from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import flat, visible
 
 INTRODUCTION_TOKENS = 400
-"""At most so many tokens for a client as it connects."""
+"""At most this many tokens for a client as it connects."""
 _DUE_TOKENS = 100
 _LINE = 220
+# Notes of one agent about the user that a session is told unconfirmed.
 _MOST_OF_ONE = 4
-"""Notes of one agent about the user that a session is told unconfirmed."""
 _DAY = timedelta(hours=24)
 
 

@@ -58,21 +58,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Result = dict[str, Any]
 
+# The mark newer revisions demand on a result; older ones drop it.
 _FINAL: Result = {"resultType": "complete"}
-"""The mark newer revisions demand on a result; older ones drop it."""
 _ASKED_WRONG = ("invalid", "timeframe", "outside", "not_found", "project_not_found", "ambiguous")
 _ORIGINAL_ARGUMENTS = "memoranda/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
 _PROBE = "server/discover"
 _FIRST_REQUESTS = ("initialize", _PROBE)
+# Who has one of these tools may read any note of the profile, and so may be told it.
 _READERS = frozenset(("memory", "read_note"))
-"""Who has one of these tools may read any note of the profile, and so may be told it."""
+# Seconds a client waits at most for what it is told as it connects.
 _INTRODUCTION_WAITS = 1.0
-"""Seconds a client waits at most for what it is told as it connects."""
 _CLIENT_NAME = 100
+# Characters that count of what a client calls itself, and of an agent's name made from it.
 _AGENT_NAME = 64
-"""Characters that count of what a client calls itself, and of an agent's name made from it."""
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
@@ -86,6 +86,7 @@ _TOOL = {
     "annotations": "annotations",
 }
 _TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
+# What the protocol calls the attributes of what a list shows.
 _RESOURCE = {
     "uri": "uri",
     "name": "name",
@@ -93,7 +94,6 @@ _RESOURCE = {
     "description": "description",
     "mimeType": "mime",
 }
-"""What the protocol calls the attributes of what a list shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     `more` is the owner's table (configuration key `agents`), which goes before ours: client name,
     in any case, to agent, `*` for every client not in it. A client in neither is its own name in
     the form a scope allows; one without any such character is `unknown`, so that it sees what is
-    global and no more. Whatever the client says, this is a filter and no boundary (docs/trust.md):
+    global and nothing else. Whatever the client says, this is a filter and no boundary (docs/trust.md):
     only an agent the owner gave is.
     """
     name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
@@ -215,7 +215,7 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._inbox.send_nowait(SessionMessage(message, metadata))
 
     def end(self) -> None:
-        """The client sends no more, or is heard no more."""
+        """The client sends nothing more, or is not heard any longer."""
         self._ended = True
         if self.at_end is not None:
             self.at_end()
@@ -258,7 +258,7 @@ def message_of(line: bytes) -> JSONRPCMessage:
     except ValidationError:
         # Looked at again below, to say what is wrong
         pass
-    # Less strictly than pydantic reads it; a number far beyond all we count is none of Python's
+    # Less strictly than pydantic reads it; a number far beyond all we count is not one of Python's
     try:
         number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
         given_message = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)

@@ -55,8 +55,8 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _SHOWN = 80
 _LOOK_AFTER = 1.0
 # Callers whose number of notes is remembered for that time.
+# Seconds an answer about the memory is good for: whoever asks more often gets it again.
 _MOST_COUNTED = 1_000
-"""Seconds an answer about the memory is good for: whoever asks more often gets it again."""
 # Seconds the memory is waited for; one that takes longer is not ready.
 _PATIENCE = 2.0
 

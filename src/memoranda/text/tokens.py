@@ -244,7 +244,7 @@ def _run_stop_words() -> re.Pattern[str]:
 
 def tokens_in(text: str) -> int:
     """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
-    one by itself.
+    one on its own.
     """
     if text.isascii():
         wide = 0

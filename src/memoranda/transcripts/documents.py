@@ -191,8 +191,8 @@ class GeminiCli(DocumentFormat):
         ]
 
 
+# Joins a command and its output that share one message and have no name.
 _ONLY_CALL = "shown"
-"""Joins a command and its output that share one message and have no name."""
 _TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
 _RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
 _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)

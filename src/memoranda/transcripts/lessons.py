@@ -63,8 +63,8 @@ _LONGEST = 400
 _SHORTEST = 8
 _MOST_OF_TURN = 4
 _LONGEST_TURN = 6_000
+# A command that works counts as the fix of one that failed at most this many commands earlier.
 _NEAR = 14
-"""A command that works counts as the fix of one that failed at most this many commands earlier."""
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 _AND = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")

@@ -32,8 +32,8 @@ from memoranda.transcripts.turn import (
 )
 
 _LONGEST_LINE = 64 << 20
+# A file is not in this format if this number of lines are all unknown.
 _UNKNOWN = 3
-"""A file is not in this format if this number of lines are all unknown."""
 
 
 class LineFormat:

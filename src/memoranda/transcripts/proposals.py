@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 KIND = "lesson"
 _VERB = "review"
 _KINDS = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION, LessonKind.FIX)
+# Proposals that are looked for at once, the newest.
 _MOST = 200
-"""Proposals that are looked for at once, the newest."""
 _REDACTED = "[redacted:"
 _COMMAND = 300
 _MOST_FILES = 20

@@ -42,8 +42,8 @@ _MOST_NOTES = 12
 _MOST_LINES = 400
 _LINE = 220
 _COMMAND = 160
+# Shorter errors, in characters, are too common to identify what failed.
 _LEAST_ERROR = 24
-"""Shorter errors, in characters, are too common to identify what failed."""
 _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
 
 

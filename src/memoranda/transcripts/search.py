@@ -22,22 +22,22 @@ from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 _MOST_WORDS = 10
+# Turns that the words looked for may be in together, so that a look-up is quick.
 _MOST_TURNS = 16_000
-"""Turns that the words looked for may be in together, so that a look-up is quick."""
+# Turns that may be scored because of one word. Scoring costs ten times as much as finding.
 _MOST_SCORED = 6_000
-"""Turns that may be scored because of one word. Scoring costs ten times as much as finding."""
+# Words that are looked for where each of them is in more than _MOST_TURNS turns.
 _MOST_COMMON_WORDS = 3
-"""Words that are looked for where each of them is in more than _MOST_TURNS turns."""
 _PASSAGE = 320
+# Characters that are shown before the first word.
 _BEFORE = 40
-"""Characters that are shown before the first word."""
 _MOST_STARTS = 200
+# What further turns of an exchange add to its score, against the first.
 _OTHER = 0.6
-"""What further turns of an exchange add to its score, against the first."""
 _FURTHER = 3
 _NEAR = 0.25
+# What the exchanges before and after add to a score, and how many turns away they may begin.
 _NEAR_TURNS = 8
-"""What the exchanges before and after add to a score, and how many turns away they may begin."""
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",

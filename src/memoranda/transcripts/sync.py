@@ -27,15 +27,15 @@ from memoranda.transcripts.places import find
 from memoranda.transcripts.terms import hashed
 from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, Turn
 
+# The index is rebuilt when more than this part of its words belongs to deleted turns.
 _WASTE = 0.3
-"""The index is rebuilt when more than this part of its words belongs to deleted turns."""
+# Turns below which rebuilding an index is not worth it.
 _LEAST_TO_REBUILD = 20_000
-"""Turns below which rebuilding an index is not worth it."""
+# Bytes from which on files are read by processes of their own.
 _MUCH = 32 << 20
-"""Bytes from which on files are read by processes of their own."""
 _MOST_WORKERS = 4
+# Turns of a file that are written at once.
 _BATCH = 4_000
-"""Turns of a file that are written at once."""
 
 
 @dataclass(slots=True)

@@ -24,11 +24,12 @@ _REDIRECT = re.compile(r"\d?[<>]|&>")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 12
+# Words of the longest beginning of a command that is looked for.
 _LONGEST_BEGINNING = 6
-"""Words of the longest beginning of a command that is looked for."""
 _MOST_NAMES = 60
 _LONGEST_ERROR = 300
 
+# Programs that bring packages, with the words after which those are named.
 _INSTALL = {
     "npm": ("install", "i", "add"),
     "pnpm": ("install", "i", "add"),
@@ -51,7 +52,6 @@ _INSTALL = {
     "npx": (),
     "uvx": (),
 }
-"""Programs that bring packages, with the words after which those are named."""
 _VERSION = re.compile(r"(?<=.)(?:@[\w.^~*-]+|\[[\w,-]*\]|[=<>~!]=?[\w.*,<>=!~-]+)\Z")
 _IMPORTED = re.compile(
     r"""^\s*(?:import|from)\s+([A-Za-z_@][\w.@/-]*)|\bfrom\s+['"]([^'"\n]{1,80})['"]"""

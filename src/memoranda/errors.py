@@ -443,9 +443,9 @@ class NotAFolder(ProjectRefused):
 class ProjectOverlaps(ProjectRefused):
     """`folder` is in the project `other`, or holds it."""
 
-    def __init__(self, folder: str, other: str):
-        super().__init__(folder, f"it overlaps project {other}")
-        self.other = other
+    def __init__(self, folder: str, other_project: str):
+        super().__init__(folder, f"it overlaps project {other_project}")
+        self.other = other_project
 
 
 class ReadOnlyProject(InvalidInput):

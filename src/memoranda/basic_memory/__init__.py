@@ -81,13 +81,19 @@ FORMER = {
 def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
     """What makes our note tools those of the program, over the projects of `vault`."""
 
-    def adapted(own: Toolset) -> Toolset:
+    def adapted(toolset: Toolset) -> Toolset:
         arguments = json.loads(text_file("arguments.json"))
-        known = {tool.name: tool for tool in TOOLS}
-        tools = [_over_ours(tool, known.get(tool.name), arguments, vault) for tool in own.tools]
-        tools += [_further(row, known[row["name"]], arguments, vault) for row in arguments["tools"]]
+        tools_by_name = {tool.name: tool for tool in TOOLS}
+        tools = [
+            _over_ours(tool, tools_by_name.get(tool.name), arguments, vault)
+            for tool in toolset.tools
+        ]
+        tools += [
+            _further(row, tools_by_name[row["name"]], arguments, vault)
+            for row in arguments["tools"]
+        ]
         return replace(
-            own,
+            toolset,
             tools=tools,
             prompts=views.prompts_of(vault),
             templates=views.templates_of(vault),

@@ -105,8 +105,8 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
     first = args.get("start_line") or 1
     last = args.get("end_line") or -1
     if not is_json(args):
-        asked = {"identifier": (info.project, info.path), "start_line": first, "end_line": last}
-        return text_reply(read_tools.read_note(memory, {**asked, "as_json": False}).text)
+        arguments = {"identifier": (info.project, info.path), "start_line": first, "end_line": last}
+        return text_reply(read_tools.read_note(memory, {**arguments, "as_json": False}).text)
     note: Note = memory.read(info)
     rows = note.text.split("\n")
     if rows[-1] == "":
@@ -150,10 +150,10 @@ def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: No
 def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The folders and notes of a folder; one that is not there is empty."""
     page, size = paged(args, 50)
-    asked = {"dir_name": "/", "depth": 1, "page": page, "page_size": size}
-    asked |= {key: value for key, value in args.items() if value is not None}
+    arguments = {"dir_name": "/", "depth": 1, "page": page, "page_size": size}
+    arguments |= {key: value for key, value in args.items() if value is not None}
     try:
-        reply = read_tools.list_directory(memory, asked | {"as_json": is_json(args)})
+        reply = read_tools.list_directory(memory, arguments | {"as_json": is_json(args)})
     except NotFound as error:
         nothing = {"nodes": [], "page": page, "page_size": size, "total": 0, "has_more": False}
         return either(args, nothing, str(error))
@@ -189,17 +189,17 @@ def _node(entry: Row) -> Row:
 def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """Notes, or with `entity_types` the observations and relations of those that match."""
     page, size = paged(args)
-    own = _search_arguments(vault, memory, args)
-    words = own["query"]
-    if not words and not any(own.get(name) for name in _FILTERS):
+    search_arguments = _search_arguments(vault, memory, args)
+    words = search_arguments["query"]
+    if not words and not any(search_arguments.get(name) for name in _FILTERS):
         raise InvalidInput("Give a query or at least one filter.")
     search = RowSearch(
         memory,
-        read_tools.search_query(memory, own, words),
+        read_tools.search_query(memory, search_arguments, words),
         _kinds(args),
         {name.casefold() for name in args.get("categories") or ()},
         bool(args.get("compact")),
-        _prefixes(vault, memory, own),
+        _prefixes(vault, memory, search_arguments),
     )
     if search.kinds == {"entity"}:
         hits = memory.search(search.query, limit=size, offset=(page - 1) * size)
@@ -209,9 +209,9 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         has_more = page * size < total or not is_exact
         text = read_tools.search_text(memory, hits, words, Page(page, size))
     else:
-        every, is_exact = search.facts(page * size)
-        rows = every[(page - 1) * size : page * size]
-        total = len(every)
+        all_facts, is_exact = search.facts(page * size)
+        rows = all_facts[(page - 1) * size : page * size]
+        total = len(all_facts)
         has_more = page * size < total
         lines = [f"- {short(row['title'])} ({row['permalink']})" for row in rows]
         text = "\n".join([f"# {total} found", *lines])
@@ -234,17 +234,17 @@ def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> A
             f"{former[0]} is not used here: times in observations are text. Search for the words, "
             "or give as_of to search_notes for what held on a day."
         )
-    own = {key: value for key, value in args.items() if value is not None}
+    arguments_given = {key: value for key, value in args.items() if value is not None}
     for name in ("tags", "note_types"):
-        texts = ",".join(own.get(name) or ())
-        own[name] = [part.strip() for part in texts.split(",") if part.strip()]
-    if own.get("search_type") not in ("title", "permalink"):
-        own["search_type"] = "text"
-    own["query"] = _with_single_tags(own.get("query") or "").strip()
+        texts = ",".join(arguments_given.get(name) or ())
+        arguments_given[name] = [part.strip() for part in texts.split(",") if part.strip()]
+    if arguments_given.get("search_type") not in ("title", "permalink"):
+        arguments_given["search_type"] = "text"
+    arguments_given["query"] = _with_single_tags(arguments_given.get("query") or "").strip()
     if args.get("search_all_projects") or args.get("projects"):
-        own["projects"] = _searched_projects(vault, memory, args.get("projects") or [])
-        own.pop("project", None)
-    return own
+        arguments_given["projects"] = _searched_projects(vault, memory, args.get("projects") or [])
+        arguments_given.pop("project", None)
+    return arguments_given
 
 
 def _with_single_tags(words: str) -> str:
@@ -262,13 +262,13 @@ def _searched_projects(vault: Vault, memory: MemorySession, names: list[str]) ->
     projects = vault.projects(memory)
     if not names:
         return [project.name for project in projects.values()]
-    known = {name: vault.known_name(memory, name) for name in names}
-    unknown = [name for name, there in known.items() if there is None]
+    names_known = {name: vault.known_name(memory, name) for name in names}
+    unknown = [name for name, known_name in names_known.items() if known_name is None]
     if unknown:
         raise InvalidInput(
             f"Unknown project(s): {', '.join(unknown)}. Available projects: {', '.join(projects)}"
         )
-    return [projects[name].name for name in known.values() if name is not None]
+    return [projects[name].name for name in names_known.values() if name is not None]
 
 
 def _kinds(args: Arguments) -> set[str]:
@@ -305,8 +305,8 @@ class RowSearch:
         rows: list[Row] = []
         offset = 0
         while True:
-            hits, found = self.memory.at_once(partial(self._batch, offset))
-            rows += found
+            hits, batch = self.memory.at_once(partial(self._batch, offset))
+            rows += batch
             offset += len(hits)
             if len(hits) < _BATCH:
                 return rows, True
@@ -343,11 +343,11 @@ class RowSearch:
         """The row; if compact, without the note's prose, also in an observation's name."""
         if not self.is_compact:
             return row
-        shown = {key: value for key, value in row.items() if key not in _PROSE}
+        visible = {key: value for key, value in row.items() if key not in _PROSE}
         if row["type"] == "observation":
-            shown["title"] = row["category"]
-            shown["permalink"] = self.prefixes.get(hit.note.project, "") + row["file_path"]
-        return shown
+            visible["title"] = row["category"]
+            visible["permalink"] = self.prefixes.get(hit.note.project, "") + row["file_path"]
+        return visible
 
 
 def entity_row(memory: MemorySession, hit: Hit) -> Row:
@@ -411,9 +411,9 @@ def _found_in(hit: Hit) -> Row:
     }
 
 
-def _prefixes(vault: Vault, memory: MemorySession, own: Arguments) -> dict[str, str]:
+def _prefixes(vault: Vault, memory: MemorySession, search_arguments: Arguments) -> dict[str, str]:
     """The beginning of paths by project, where several projects are searched."""
-    if "project" in own:
+    if "project" in search_arguments:
         return {}
     return {project.name: f"{slug(name)}/" for name, project in vault.projects(memory).items()}
 
@@ -436,11 +436,17 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     except NotFound:
         infos, total = [], 0
     if args.get("output_format") == "text":
-        asked = {"url": url, "project": project, "page": page, "page_size": size, "depth": depth}
-        asked |= {"max_related": most, "as_json": False}
+        arguments = {
+            "url": url,
+            "project": project,
+            "page": page,
+            "page_size": size,
+            "depth": depth,
+        }
+        arguments |= {"max_related": most, "as_json": False}
         if not total:
             return text_reply(f"No note is at {url}. Find one with search_notes.")
-        return text_reply(read_tools.build_context(memory, asked).text)
+        return text_reply(read_tools.build_context(memory, arguments).text)
     is_compact = bool(args.get("compact"))
     entries = [_context_entry(memory, info, depth, since, most, is_compact) for info in infos]
     related = sum(len(entry["related_results"]) for entry in entries)
@@ -479,10 +485,10 @@ def _context_entry(
     most: int,
     is_compact: bool,
 ) -> Row:
-    known = memory.context(info, depth=depth, since=since, limit=most)
+    context = memory.context(info, depth=depth, since=since, limit=most)
     primary = _entity(info)
-    near = [_context_edge(info, edge) for edge in known.edges]
-    near += [_entity(reached.note) for reached in known.reached]
+    near = [_context_edge(info, edge) for edge in context.edges]
+    near += [_entity(reached.note) for reached in context.reached]
     if is_compact:
         return {"primary_result": primary, "related_results": near[:most]}
     facts = [
@@ -493,7 +499,7 @@ def _context_entry(
             "file_path": info.path,
             "created_at": info.created,
         }
-        for observation in known.observations
+        for observation in context.observations
     ]
     primary["content"] = body_of(memory, info)[0]
     return {"primary_result": primary, "observations": facts, "related_results": near[:most]}
@@ -551,8 +557,8 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
         raise InvalidInput(
             f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation."
         )
-    asked = {"timeframe": frame, "project": args["project"], "page": page, "page_size": size}
-    text = read_tools.recent_activity(memory, asked | {"as_json": False}).text
+    arguments = {"timeframe": frame, "project": args["project"], "page": page, "page_size": size}
+    text = read_tools.recent_activity(memory, arguments | {"as_json": False}).text
     query = Query(projects=(args["project"],), after=memory.since(frame))
     infos, _ = memory.list(query, limit=size, offset=(page - 1) * size)
     rows = [_recent_row("entity", info) for info in infos if "entity" in kinds]

@@ -59,12 +59,12 @@ class Vault:
     def projects(self, memory: MemorySession) -> dict[str, Project]:
         """Every project that the program would know, by its name there."""
         theirs = {ours: name for name, ours in self.names.items()}
-        known = {}
+        projects_by_name = {}
         for project in memory.projects:
             is_alone = not theirs and project.name == memory.default_project
             if project.name in theirs or not project.built_in or is_alone:
-                known[theirs.get(project.name, project.name)] = project
-        return known
+                projects_by_name[theirs.get(project.name, project.name)] = project
+        return projects_by_name
 
     def known_name(self, memory: MemorySession, name: str) -> str | None:
         """The project name that the program would take `name` for."""
@@ -85,9 +85,9 @@ class Vault:
         name = self.only or args.get("project")
         if not name:
             return memory.default_project
-        known = self.known_name(memory, str(name).strip())
-        if known is not None:
-            return self.projects(memory)[known].name
+        known_name = self.known_name(memory, str(name).strip())
+        if known_name is not None:
+            return self.projects(memory)[known_name].name
         if name in self.cloud:
             raise InvalidInput(
                 f"Project {name} is kept in Basic Memory's cloud, which is not used here. "
@@ -115,12 +115,12 @@ class Vault:
             address = address.strip()
             first, _, rest = address.removeprefix("memory://").partition("/")
             if rest:
-                known = self.known_name(memory, first)
+                known_name = self.known_name(memory, first)
             else:
-                known = None
-            if known is None:
+                known_name = None
+            if known_name is None:
                 continue
-            ours = self.projects(memory)[known].name
+            ours = self.projects(memory)[known_name].name
             if ours != memory.default_project:
                 if address.startswith("memory://"):
                     args[key] = f"memory://{rest}"
@@ -204,31 +204,31 @@ def _local_path(entry: Any) -> str | None:
     return None
 
 
-def _our_name(name: str, given: Any) -> str:
+def _our_name(name: str, names: Any) -> str:
     """The name under which we serve a project.
 
     `notes` takes the place of our own project, which other faces do not need. The other built-in
     projects have notes of another form, so a vault of such a name gets a suffix that no reply shows.
     """
     if name.lower() == "notes":
-        shown = "notes"
+        our_name = "notes"
     else:
-        shown = name
-    taken = {*BUILT_IN_PROJECTS, *map(str.lower, given)} - {"notes"}
-    if shown.lower() in taken:
+        our_name = name
+    names_taken = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
+    if our_name.lower() in names_taken:
         return f"{name} basic-memory"
-    return shown
+    return our_name
 
 
 def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
     """Our name of the project a server begins in: the only one, the default or the first."""
     for name in (only, default):
         if isinstance(name, str):
-            known = named_one(name, names)
+            start_name = named_one(name, names)
         else:
-            known = None
-        if known is not None:
-            return names[known]
+            start_name = None
+        if start_name is not None:
+            return names[start_name]
     return next(iter(names.values()), None)
 
 

@@ -145,8 +145,8 @@ def prompts_of(vault: Vault) -> list[Prompt]:
 def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, str]) -> str:
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
-    asked = {"project": project, "timeframe": args.get("timeframe") or "7d"}
-    activity = recent_activity(vault, memory, asked).text
+    arguments = {"project": project, "timeframe": args.get("timeframe") or "7d"}
+    activity = recent_activity(vault, memory, arguments).text
     return text_file(file).format(project=vault.shown(project), activity=activity)
 
 

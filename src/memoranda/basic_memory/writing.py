@@ -86,14 +86,14 @@ def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, 
         args["content"] = f"\n{args['content']}"
 
     file = f"{directory}/{args['file_name']}.md".lstrip("/")
-    own = own_permalink(args["content"].lstrip("\n"))
+    own_permalink_given = own_permalink(args["content"].lstrip("\n"))
     is_new = not _is_note(memory, project, file)
-    _give_permalink(vault, memory, args, file, own, is_new)
+    _give_permalink(vault, memory, args, file, own_permalink_given, is_new)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
-    if own and not is_new:
-        edit = SetKeys({"permalink": own})
+    if own_permalink_given and not is_new:
+        edit = SetKeys({"permalink": own_permalink_given})
         changed = memory.edit((project, data["file_path"]), edit).note
         data |= {"permalink": changed.permalink, "checksum": changed.checksum}
     return data
@@ -112,11 +112,11 @@ def _file_stem(vault: Vault, title: str) -> str:
 
 def _without_own_arguments(args: Arguments) -> dict[str, Any]:
     """The metadata without the keys that have an argument of their own."""
-    own = {"title", "type", "permalink"}
+    own_names = {"title", "type", "permalink"}
     if args.get("tags"):
-        own.add("tags")
+        own_names.add("tags")
     metadata = args.get("metadata") or {}
-    return {key: value for key, value in metadata.items() if key not in own}
+    return {key: value for key, value in metadata.items() if key not in own_names}
 
 
 def _is_note(memory: MemorySession, project: str, path: str) -> bool:
@@ -132,7 +132,7 @@ def _give_permalink(
     memory: MemorySession,
     args: Arguments,
     file: str,
-    own: str | None,
+    permalink_given: str | None,
     is_new: bool,
 ) -> None:
     """Put the permalink that the program would give a new note into its metadata.
@@ -143,10 +143,10 @@ def _give_permalink(
     derived = slug(file.removesuffix(".md"))
     if vault.permalinks_include_project:
         derived = permalink_for(project, file)
-    permalink = own or derived
+    permalink = permalink_given or derived
     holder = _holder(memory, project, permalink)
     is_elsewhere = holder is not None and holder.path.lower() != file.lower()
-    if holder and is_elsewhere and args["overwrite"] and (is_new or own):
+    if holder and is_elsewhere and args["overwrite"] and (is_new or permalink_given):
         raise Refused(
             "NOTE_PATH_CONFLICT",
             f"The note {holder.permalink} is at {holder.path} now, so nothing was written. "
@@ -182,7 +182,9 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
             break
         names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
         if name not in names:
-            alike = (known for known in sorted(names) if known.casefold() == name.casefold())
+            alike = (
+                candidate for candidate in sorted(names) if candidate.casefold() == name.casefold()
+            )
             name = next(alike, name)
         folders[number] = name
         parent = f"{parent}/{name}".lstrip("/")
@@ -216,9 +218,9 @@ def edit_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         data = _edited(memory, args)
     except MemorandaError as error:
         return _not_edited(vault, memory, args, error)
-    shown = {key: data[key] for key in (*UNNAMED, "checksum", "operation")}
-    shown["fileCreated"] = data["action"] == "created"
-    return either(args, shown, data["text"])
+    fields = {key: data[key] for key in (*UNNAMED, "checksum", "operation")}
+    fields["fileCreated"] = data["action"] == "created"
+    return either(args, fields, data["text"])
 
 
 def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
@@ -244,8 +246,10 @@ def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
 
 
 def _edited_metadata(args: Arguments) -> dict[str, Any]:
-    given = args.get("metadata") or {}
-    metadata = {key: value for key, value in given.items() if key not in ("title", "permalink")}
+    given_metadata = args.get("metadata") or {}
+    metadata = {
+        key: value for key, value in given_metadata.items() if key not in ("title", "permalink")
+    }
     absent = [key for key, value in metadata.items() if value is None]
     if absent:
         raise InvalidInput(
@@ -278,9 +282,15 @@ def _subsections(memory: MemorySession, args: Arguments) -> str:
         if heading.text != section:
             continue
         later = headings[number + 1 :]
-        ends = (other.line - 1 for other in later if other.level <= heading.level)
+        ends = (
+            later_heading.line - 1
+            for later_heading in later
+            if later_heading.level <= heading.level
+        )
         end = next(ends, len(lines))
-        inner = next((other.line - 1 for other in later if other.line <= end), end)
+        inner = next(
+            (later_heading.line - 1 for later_heading in later if later_heading.line <= end), end
+        )
         if inner < end:
             return "\n\n" + "".join(lines[inner:end]).rstrip("\n")
         return ""
@@ -386,8 +396,8 @@ def _check_project(
     if "/" not in path and not folder:
         return
     first = (folder or path).strip("/").partition("/")[0]
-    other = vault.known_name(memory, first)
-    if other is None or vault.projects(memory)[other].name == project:
+    other_name = vault.known_name(memory, first)
+    if other_name is None or vault.projects(memory)[other_name].name == project:
         return
     if not has_folder(memory, project, first):
         message = (
@@ -452,11 +462,14 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
     if args.get("workspace"):
         raise InvalidInput("Cloud workspaces are not used here. Leave `workspace` out.")
     projects = vault.projects(memory)
-    known = next((each for each in projects if each.casefold() == name.strip().casefold()), None)
-    if known is not None:
-        row = _project_row(memory, known, projects[known].name, str(projects[known].root))
+    existing = next(
+        (candidate for candidate in projects if candidate.casefold() == name.strip().casefold()),
+        None,
+    )
+    if existing is not None:
+        row = _project_row(memory, existing, projects[existing].name, str(projects[existing].root))
         row |= {"created": False, "already_exists": True}
-        text = f"Project {known} is there already."
+        text = f"Project {existing} is there already."
     else:
         reply = write_tools.create_memory_project(memory, {"set_default": False, **args})
         if reply.is_error:

@@ -317,14 +317,17 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         start = None
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
-        change, done = memory.undo_changes_of(agent, start, project)
-        if len(done) == 1:
+        change, undone = memory.undo_changes_of(agent, start, project)
+        if len(undone) == 1:
             number = "1 change"
         else:
-            number = f"{len(done)} changes"
+            number = f"{len(undone)} changes"
         lines = [f"Undid {number} of {agent}:"]
-        lines += [f"#{each.number}: {each.verb} {flat(_place(each))}" for each in done]
-        call.answer("\n".join(lines), undone=done[-1].number, change=change.number)
+        lines += [
+            f"#{undone_change.number}: {undone_change.verb} {flat(_place(undone_change))}"
+            for undone_change in undone
+        ]
+        call.answer("\n".join(lines), undone=undone[-1].number, change=change.number)
 
 
 @command(

@@ -198,28 +198,30 @@ def install(
     return int(failed or (started is not None and started["error"] is not None))
 
 
-def _transcripts_too(call: Invocation, wanted: bool | None) -> list[str]:
+def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
     """Turn the reading of transcripts on or off: as the option says, else as a person at the
     terminal answers; in a pipe nothing changes, and it is said how to.
     """
     from memoranda.transcripts.tier import found_on_this_machine
 
     is_on = call.settings.transcripts
-    found = found_on_this_machine()
-    if wanted is None and (is_on or not found):
+    agents_found = found_on_this_machine()
+    if is_wanted is None and (is_on or not agents_found):
         return []
-    agents = ", ".join(f"{title} ({count})" for title, count in found.items())
-    said = Path(__file__).with_name("install-transcripts.txt").read_text("utf-8").splitlines()
-    told = [Template(line).substitute(agents=agents or "none") for line in said]
-    if wanted is None and call.on_terminal:
-        output.notice("\n".join(told))
-        wanted = output.confirmed("Read them?")
-    if wanted is None:
-        return ["", *told, "Turn it on: memory transcripts on"]
-    if wanted != is_on:
+    agents = ", ".join(f"{title} ({count})" for title, count in agents_found.items())
+    template_lines = (
+        Path(__file__).with_name("install-transcripts.txt").read_text("utf-8").splitlines()
+    )
+    text_lines = [Template(line).substitute(agents=agents or "none") for line in template_lines]
+    if is_wanted is None and call.on_terminal:
+        output.notice("\n".join(text_lines))
+        is_wanted = output.confirmed("Read them?")
+    if is_wanted is None:
+        return ["", *text_lines, "Turn it on: memory transcripts on"]
+    if is_wanted != is_on:
         with call.memory() as memory:
-            memory.configure("transcripts.enabled", wanted)
-    if not wanted:
+            memory.configure("transcripts.enabled", is_wanted)
+    if not is_wanted:
         return ["Transcripts are not read."]
     return ["Transcripts are read from now on. Index them now: memory transcripts sync"]
 

@@ -116,9 +116,14 @@ def width(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(
-        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
+    return sum(map(_width_of, text))
+
+
+def _width_of(char: str) -> int:
+    """How many columns one character takes."""
+    if combining(char):
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1
 
 
 def fit(text: str, columns: int) -> str:

@@ -165,14 +165,14 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
     }
     if memory.vault(project.name) is None:
         return facts
-    found = memory.inventory(project.name)
+    inventory = memory.inventory(project.name)
     conventions = memory.conventions(project.name)
     facts["found"] = {
-        "notes": found.notes,
-        "attachments": [row._asdict() for row in found.attachments],
-        "left_out": [row._asdict() for row in found.left_out],
-        "symlinks": [row._asdict() for row in found.symlinks],
-        "unreadable": found.unreadable,
+        "notes": inventory.notes,
+        "attachments": [row._asdict() for row in inventory.attachments],
+        "left_out": [row._asdict() for row in inventory.left_out],
+        "symlinks": [row._asdict() for row in inventory.symlinks],
+        "unreadable": inventory.unreadable,
     }
     facts["conventions"] = {key: getattr(conventions, key) for key in _CONVENTION_KEYS}
     return facts
@@ -182,12 +182,12 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
     """What a folder holds in addition to notes, for a person; nothing for one that holds notes alone."""
     if memory.vault(project.name) is None:
         return []
-    found = memory.inventory(project.name)
+    inventory = memory.inventory(project.name)
     conventions = memory.conventions(project.name)
     lines = []
     if conventions.programs:
         lines.append(f"Known to {conventions.program}. {_places(conventions)}".rstrip())
-    lines += _inventory_lines(found)
+    lines += _inventory_lines(inventory)
     lines += conventions.warnings
     if lines:
         lines.append(
@@ -212,22 +212,22 @@ def _places(conventions: Conventions) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def _inventory_lines(found: Inventory) -> list[str]:
+def _inventory_lines(inventory: Inventory) -> list[str]:
     lines = []
-    if found.attachments:
-        kinds = Counter(attachment.kind for attachment in found.attachments)
+    if inventory.attachments:
+        kinds = Counter(attachment.kind for attachment in inventory.attachments)
         counted = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
         lines.append(f"Attachments, listed and not searched: {counted}")
-    if found.left_out:
-        rows = [_left_out_line(row) for row in found.left_out]
+    if inventory.left_out:
+        rows = [_left_out_line(row) for row in inventory.left_out]
         lines.append(f"Left out: {_some(rows)}")
-    if found.symlinks:
-        rows = [f"{row.path} to {row.target}" for row in found.symlinks]
+    if inventory.symlinks:
+        rows = [f"{row.path} to {row.target}" for row in inventory.symlinks]
         lines.append(f"Symlinks, not followed: {_some(rows)}")
-        if any(not row.is_inside for row in found.symlinks):
+        if any(not row.is_inside for row in inventory.symlinks):
             lines.append("To have what lies elsewhere, add that folder as a project of its own.")
-    if found.unreadable:
-        lines.append(f"Cannot be read: {_some(found.unreadable)}")
+    if inventory.unreadable:
+        lines.append(f"Cannot be read: {_some(inventory.unreadable)}")
     return lines
 
 
@@ -341,7 +341,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         links = memory.unresolved_links(name)
         facts = _facts(memory, project)
         facts.pop("access")
-        shown = links[: limit or None]
+        links_shown = links[: limit or None]
         rows = [
             {
                 "path": link.path,
@@ -350,7 +350,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
                 "state": link.state,
                 "reason": link.reason,
             }
-            for link in shown
+            for link in links_shown
         ]
         lines = _found_lines(memory, project)[:-1]
         if len(links) == 1:
@@ -360,10 +360,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
-            for link in shown
+            for link in links_shown
         ]
-        if len(links) > len(shown):
-            lines.append(f"… and {len(links) - len(shown):,} more: --limit 0")
+        if len(links) > len(links_shown):
+            lines.append(f"… and {len(links) - len(links_shown):,} more: --limit 0")
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
 
 

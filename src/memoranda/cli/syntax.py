@@ -185,13 +185,11 @@ class PositionalWords(click.Argument):
             return words
         if most is None and self.names[-1] not in _TOOK_ONE:
             raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
-        number = (
-            least
-            if most in (least, None)
-            else f"at most {most}"
-            if least == 0
-            else f"between {least} and {most}"
-        )
+        number = f"between {least} and {most}"
+        if most in (least, None):
+            number = str(least)
+        elif least == 0:
+            number = f"at most {most}"
         error = Usage(f"accepts {number} arg(s), received {count}", ctx)
         if (most, count) == (0, 1):
             options = (param for param in ctx.command.params if isinstance(param, click.Option))

@@ -75,10 +75,10 @@ def transcripts_status(call: Invocation) -> None:
             for agent, (files, sessions, turns, ended) in tier.status().items()
         ]
         skipped = tier.troubles()
-        here = found_on_this_machine()
+        agents_here = found_on_this_machine()
         if call.json:
-            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=here)
-        lines = [_whether_on(tier, here)]
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents_here)
+        lines = [_whether_on(tier, agents_here)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
         lines += [output.table_row(_ROW, *row.values()) for row in rows]
@@ -86,8 +86,8 @@ def transcripts_status(call: Invocation) -> None:
         call.answer("\n".join(lines))
 
 
-def _whether_on(tier: Transcripts, here: dict[str, int]) -> str:
-    result = ", ".join(f"{title} ({count} files)" for title, count in here.items())
+def _whether_on(tier: Transcripts, agents_here: dict[str, int]) -> str:
+    result = ", ".join(f"{title} ({count} files)" for title, count in agents_here.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
     if result:
@@ -157,20 +157,20 @@ def _synced(tier: Transcripts) -> TranscriptSync:
         return tier.sync(progress)
 
 
-def _report(call: Invocation, done: TranscriptSync) -> None:
-    if done.is_busy:
+def _report(call: Invocation, sync: TranscriptSync) -> None:
+    if sync.is_busy:
         reply = "Another process is reading them right now."
     else:
-        reply = f"Read {done.turns} turns of {done.files} files."
-        if done.removed:
-            reply += f" {done.removed} files are gone."
-    lines = [reply, *_skipped_lines(done.skipped)]
+        reply = f"Read {sync.turns} turns of {sync.files} files."
+        if sync.removed:
+            reply += f" {sync.removed} files are gone."
+    lines = [reply, *_skipped_lines(sync.skipped)]
     call.answer(
         "\n".join(lines),
-        files=done.files,
-        turns=done.turns,
-        gone=done.removed,
-        skipped=done.skipped,
+        files=sync.files,
+        turns=sync.turns,
+        gone=sync.removed,
+        skipped=sync.skipped,
     )
 
 

@@ -210,7 +210,7 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
     if not memory.settings.hook_tools or event.kind not in CLIENTS[event.client].injects:
         return ""
-    told = for_action(memory, event, session)
-    if told.text:
-        session.add(memory.clock(), notes=told.notes, text=told.text)
-    return reply_of(event, told.text)
+    telling = for_action(memory, event, session)
+    if telling.text:
+        session.add(memory.clock(), notes=telling.notes, text=telling.text)
+    return reply_of(event, telling.text)

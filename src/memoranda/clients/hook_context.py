@@ -132,12 +132,12 @@ def for_prompt(
     )
 
 
-def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], shown: str) -> str:
-    """`shown`, in which each note that cites code says so where that changed or went."""
+def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
+    """`passages`, in which each note that cites code says so where that changed or went."""
     infos = [hit.note for hit in hits]
     bodies = contents(memory, infos)
     if not any("`" in body for body in bodies):
-        return shown
+        return passages
     from memoranda.citations.check import CitationCheck
 
     check = CitationCheck(memory, [cwd] if os.path.isabs(cwd) else [])
@@ -145,9 +145,9 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], shown: s
         stale = check.stale(info, body)
         if stale:
             address = flat(info.permalink)
-            shown = shown.replace(address, f"{address}, {_STALE} {stale}", 1)
+            passages = passages.replace(address, f"{address}, {_STALE} {stale}", 1)
     check.save()
-    return shown
+    return passages
 
 
 def project_names(cwd: str) -> list[str]:

@@ -26,11 +26,11 @@ def conversation(prompt: str, transcript: str) -> str:
     """The prompt as the newest turn of the session whose transcript is at this path; the prompt
     alone where it is not one.
     """
-    said = prompt[:_CHARACTERS]
+    prompt_text = prompt[:_CHARACTERS]
     earlier = _last_turns(transcript, prompt)
     if not earlier:
-        return said
-    return as_dialogue([*earlier, Turn("User", said)])
+        return prompt_text
+    return as_dialogue([*earlier, Turn("User", prompt_text)])
 
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:

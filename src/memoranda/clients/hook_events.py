@@ -220,14 +220,14 @@ def event_of(
 
 
 def _tool_event(
-    known: HookDialect, payload: Mapping[str, Any], event: HookEvent
+    dialect: HookDialect, payload: Mapping[str, Any], event: HookEvent
 ) -> HookEvent | None:
     """The event of a tool; None for one that did not fail where only failures count."""
-    given = payload.get(known.keys.get("given", "tool_input"), "")
-    if not isinstance(given, str):
-        given = json.dumps(given, ensure_ascii=False)
-    tool = _text(payload, known.keys.get("tool", "tool_name"), _NAME)
-    event = event._replace(tool=tool, given=given[:_GIVEN])
+    tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
+    if not isinstance(tool_input, str):
+        tool_input = json.dumps(tool_input, ensure_ascii=False)
+    tool = _text(payload, dialect.keys.get("tool", "tool_name"), _NAME)
+    event = event._replace(tool=tool, given=tool_input[:_GIVEN])
     if event.kind == TOOL:
         return event
     output = _failure(payload)

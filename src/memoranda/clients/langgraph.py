@@ -158,10 +158,11 @@ class MemorandaStore(BaseStore):
         for match_condition in op.match_conditions or ():
             path = match_condition.path
             is_prefix = match_condition.match_type == "prefix"
-            parts = (
-                space[: len(path)] if is_prefix else space[-len(path) :] if path else ()
-                for space in spaces
+            # The end of no length is nothing, not everything.
+            part_meant = (
+                slice(None, len(path)) if is_prefix or not path else slice(-len(path), None)
             )
+            parts = (space[part_meant] for space in spaces)
             spaces = [
                 space
                 for space, part in zip(spaces, parts, strict=True)

@@ -34,11 +34,11 @@ def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)
-    told = caller.at_once(lambda: at_start(caller, _event(START, ""), session))
+    session_start = caller.at_once(lambda: at_start(caller, _event(START, ""), session))
     added = ""
     if prompt.strip():
         added = for_prompt(caller, _event(PROMPT, prompt), session).text
-    return Preview(told.text, added)
+    return Preview(session_start.text, added)
 
 
 def _event(kind: str, prompt: str) -> HookEvent:

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -289,7 +289,11 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
 def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner: Iterable[Any] = ()
+    if isinstance(value, dict):
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
     return [text for item in inner for text in _strings(item)]
 
 

@@ -80,7 +80,7 @@ def reference(note: Note | NoteInfo) -> Document:
     }
 
 
-def note(memory: ReadVerbs, shown: Note | NoteInfo, content: str) -> Document:
+def note(memory: ReadVerbs, note_shown: Note | NoteInfo, content: str) -> Document:
     """A whole note.
 
     memory: who asks; links to what they may not see are left out.
@@ -88,48 +88,48 @@ def note(memory: ReadVerbs, shown: Note | NoteInfo, content: str) -> Document:
     content: its text without header and final newline.
     """
     document: Document = {
-        "id": shown.id,
+        "id": note_shown.id,
         "content": content,
         "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
-        "phase": shown.phase,
-        "category": shown.category,
-        "scope": shown.scope,
-        "tags": list(shown.tags),
-        "source": shown.source,
-        "created_at": _stamped(shown.created),
-        "updated_at": _stamped(shown.updated or shown.changed),
-        "expires_at": _stamped(shown.expires) if shown.expires else None,
-        "access_count": shown.access_count,
-        "links": visible_links(memory, shown.links),
-        "version": shown.version,
-        "path": home_path(shown),
+        "phase": note_shown.phase,
+        "category": note_shown.category,
+        "scope": note_shown.scope,
+        "tags": list(note_shown.tags),
+        "source": note_shown.source,
+        "created_at": _stamped(note_shown.created),
+        "updated_at": _stamped(note_shown.updated or note_shown.changed),
+        "expires_at": _stamped(note_shown.expires) if note_shown.expires else None,
+        "access_count": note_shown.access_count,
+        "links": visible_links(memory, note_shown.links),
+        "version": note_shown.version,
+        "path": home_path(note_shown),
     }
-    is_memory = shown.project in MEMORY_PROJECTS
+    is_memory = note_shown.project in MEMORY_PROJECTS
     if not is_memory:
-        document |= names(shown)
-    document |= _further(memory, shown)
-    if shown.suspicious:
-        document["suspicious"] = list(shown.suspicious)
-    complaint = warning_text(shown.warnings, BAD_HEADER)
+        document |= names(note_shown)
+    document |= _further(memory, note_shown)
+    if note_shown.suspicious:
+        document["suspicious"] = list(note_shown.suspicious)
+    complaint = warning_text(note_shown.warnings, BAD_HEADER)
     if complaint and is_memory:
         document["header_error"] = complaint
     return document
 
 
-def names(shown: Note | NoteInfo) -> Document:
+def names(note_shown: Note | NoteInfo) -> Document:
     """The names of a note that is no memory."""
-    return {key: getattr(shown, key) for key in NAMES}
+    return {key: getattr(note_shown, key) for key in NAMES}
 
 
-def _further(memory: ReadVerbs, shown: Note | NoteInfo) -> Document:
+def _further(memory: ReadVerbs, note_shown: Note | NoteInfo) -> Document:
     """The header keys of FURTHER that are set. The header of a listed note is read only if it may
     have one of them.
     """
-    if isinstance(shown, NoteInfo) and not shown.may_say(FURTHER):
+    if isinstance(note_shown, NoteInfo) and not note_shown.may_say(FURTHER):
         return {}
     document = {}
     for key in FURTHER:
-        value = shown.header.get(key)
+        value = note_shown.header.get(key)
         if value in (None, "", []):
             continue
         value = _header_value(key, value)
@@ -155,10 +155,10 @@ def _header_value(key: str, value: Any) -> Any:
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
     """Several whole notes as the index has them, with what should be said of their validity."""
-    every = list(infos)
-    marks = memory.validity_marks(every)
+    note_list = list(infos)
+    marks = memory.validity_marks(note_list)
     documents = []
-    for info, content in zip(every, contents(memory, every), strict=True):
+    for info, content in zip(note_list, contents(memory, note_list), strict=True):
         document = note(memory, info, content)
         if info.row in marks:
             document["validity"] = marks[info.row]
@@ -168,20 +168,22 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
 
 def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
     """A whole note as it is on disk now, counted as read, with what should be said of its validity."""
-    shown = memory.read(info)
+    note_read = memory.read(info)
     marks = memory.validity_marks([info])
-    document = note(memory, shown, shown.content)
+    document = note(memory, note_read, note_read.content)
     return document | ({"validity": marks[info.row]} if marks else {})
 
 
-def page_of_note(memory: MemorySession, shown: Note, info: NoteInfo) -> Document:
+def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Document:
     """A note on its own: the whole note, its file's text, what it says, its links both ways."""
     return {
-        **note(memory, shown, shown.content),
-        **names(shown),
-        "checksum": shown.checksum,
-        "text": shown.text,
-        "observations": [observation(each) for each in shown.observations],
+        **note(memory, note_shown, note_shown.content),
+        **names(note_shown),
+        "checksum": note_shown.checksum,
+        "text": note_shown.text,
+        "observations": [
+            observation(one_observation) for one_observation in note_shown.observations
+        ],
         "provenance": info.provenance.row(),
         "outgoing": [link(edge) for edge in memory.outgoing(info)],
         "incoming": [link(edge) for edge in memory.incoming(info)],
@@ -192,40 +194,40 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
     """The ids of `links` without those of memories the caller may not see."""
     if memory.agent is None:
         return list(links)
-    shown = []
+    links_shown = []
     for identity in links:
         with suppress(NotFound):
             memory.memory_id(identity)
-            shown.append(identity)
-    return shown
+            links_shown.append(identity)
+    return links_shown
 
 
-def hit(found: Hit) -> Document:
+def hit(hit_found: Hit) -> Document:
     """Why and where a search found a note: what it adds to a reference, or to a whole note."""
-    shown = found.note
+    note_shown = hit_found.note
     document = {
-        "score": round(found.score, 4),
-        "passage": found.passage,
-        "line": found.line,
-        "date": shown.date or shown.created,
-        "tags": list(shown.tags),
-        "source": shown.source,
-        "why": found.why,
-        "by": shown.provenance.who,
-        "trust": shown.provenance.trust,
+        "score": round(hit_found.score, 4),
+        "passage": hit_found.passage,
+        "line": hit_found.line,
+        "date": note_shown.date or note_shown.created,
+        "tags": list(note_shown.tags),
+        "source": note_shown.source,
+        "why": hit_found.why,
+        "by": note_shown.provenance.who,
+        "trust": note_shown.provenance.trust,
     }
-    if found.shares:
-        document["shares"] = found.shares
+    if hit_found.shares:
+        document["shares"] = hit_found.shares
     return document
 
 
-def observation(said: Observation) -> Document:
+def observation(observed: Observation) -> Document:
     """`- [category] content #tag (context)`."""
     return {
-        "category": said.category,
-        "content": said.content,
-        "tags": list(said.tags),
-        "context": said.context,
+        "category": observed.category,
+        "content": observed.content,
+        "tags": list(observed.tags),
+        "context": observed.context,
     }
 
 
@@ -246,26 +248,26 @@ def relation(edge: Edge) -> Document:
     }
 
 
-def change(done: Change) -> Document:
+def change(change_made: Change) -> Document:
     """A change of the history. The hashes are those of the file it is about."""
-    place = done.project, done.path
-    texts = sorted(done.texts(), key=lambda text: (text.project, text.path) != place)
+    place = change_made.project, change_made.path
+    texts = sorted(change_made.texts(), key=lambda text: (text.project, text.path) != place)
     if texts:
         about = texts[0]
     else:
         about = None
     document: Document = {
-        "change": done.number,
-        "time": done.time,
-        "verb": done.verb,
-        "project": done.project,
-        "path": done.path,
+        "change": change_made.number,
+        "time": change_made.time,
+        "verb": change_made.verb,
+        "project": change_made.project,
+        "path": change_made.path,
         "old_hash": about and about.old,
         "new_hash": about and about.new,
-        "agent": done.agent,
-        "face": done.face,
+        "agent": change_made.agent,
+        "face": change_made.face,
     }
-    further = {key: getattr(done, key) for key in _OF_SOME_CHANGES}
+    further = {key: getattr(change_made, key) for key in _OF_SOME_CHANGES}
     return document | {key: value for key, value in further.items() if value}
 
 
@@ -281,7 +283,7 @@ def question(item: ReviewItem) -> Document:
     }
 
 
-def projects(memory: MemorySession, shown: Sequence[Project]) -> list[Document]:
+def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> list[Document]:
     """Projects, with how many notes of each the caller sees."""
     counts = memory.stats().projects
     return [
@@ -292,7 +294,7 @@ def projects(memory: MemorySession, shown: Sequence[Project]) -> list[Document]:
             "default": project.default,
             "built_in": project.built_in,
         }
-        for project in shown
+        for project in projects_shown
     ]
 
 

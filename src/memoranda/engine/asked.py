@@ -41,13 +41,13 @@ class Asked(NamedTuple):
     session: str
 
 
-def put_aside(home: Path, asked: Asked) -> Path:
+def put_aside(home: Path, request: Asked) -> Path:
     """Write a file from which `store_waiting` stores this. Raises OSError."""
     folder = Layout(home).asked
     make_private(folder)
-    path = folder / f"{asked.id}{_SUFFIX}"
+    path = folder / f"{request.id}{_SUFFIX}"
     temporary = path.with_suffix(f".{os.getpid()}")
-    row = asked._asdict() | {"time": stamp(asked.time)}
+    row = request._asdict() | {"time": stamp(request.time)}
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(json.dumps(row).encode("utf-8", "surrogatepass"))
@@ -55,7 +55,7 @@ def put_aside(home: Path, asked: Asked) -> Path:
     return path
 
 
-def store(memory: HistoryVerbs, asked: Asked) -> str:
+def store(memory: HistoryVerbs, request: Asked) -> str:
     """Store a sentence as the owner's, organized in the category it belongs to, without an end.
 
     What is there already stays as it is. Returns the id of the memory. Raises what a write raises.
@@ -63,22 +63,24 @@ def store(memory: HistoryVerbs, asked: Asked) -> str:
     from memoranda.engine.upkeep import Upkeep
     from memoranda.note.markdown import Record
 
-    owner = memory.as_caller(None, "hook", client=asked.client, session=asked.session)
+    owner = memory.as_caller(None, "hook", client=request.client, session=request.session)
     upkeep = Upkeep(owner)
     with owner.engine.writing():
-        if not upkeep.is_there(asked.id):
+        if not upkeep.is_there(request.id):
             module, name = _CLASSIFY
-            category = getattr(import_module(module), name)(memory.settings, asked.text, asked.time)
+            category = getattr(import_module(module), name)(
+                memory.settings, request.text, request.time
+            )
             record = Record(
-                asked.id,
-                asked.text,
+                request.id,
+                request.text,
                 category,
-                asked.time,
-                asked.time,
-                source=f"hook-{asked.client}",
+                request.time,
+                request.time,
+                source=f"hook-{request.client}",
             )
             upkeep.put([record], "write")
-    return asked.id
+    return request.id
 
 
 def store_waiting(memory: HistoryVerbs) -> int:
@@ -88,10 +90,10 @@ def store_waiting(memory: HistoryVerbs) -> int:
     if memory.only_reads:
         return 0
     stored = 0
-    for path, asked in _waiting(memory.home):
+    for path, request in _waiting(memory.home):
         try:
-            if not memory.secrets_in(asked.text):
-                store(memory, asked)
+            if not memory.secrets_in(request.text):
+                store(memory, request)
                 stored += 1
         except MemorandaError:
             # The home is kept locked, or cannot be written: the file stays
@@ -107,11 +109,11 @@ def _waiting(home: Path) -> Iterator[tuple[Path, Asked]]:
         paths = [Path(entry.path) for entry in os.scandir(Layout(home).asked)]
     except OSError:
         return
-    found = []
+    requests = []
     for path in paths:
         if path.suffix == _SUFFIX:
             with suppress(OSError, ValueError, TypeError, KeyError):
                 row: dict[str, Any] = json.loads(path.read_bytes())
                 row["time"] = parse_stamp(row["time"])
-                found.append((path, Asked(**row)))
-    yield from sorted(found, key=lambda pair: pair[1].time)
+                requests.append((path, Asked(**row)))
+    yield from sorted(requests, key=lambda pair: pair[1].time)

@@ -196,17 +196,19 @@ class Erasure:
         places = {f"{project}/{path}" for project, path, _, _ in plan.files}
         # A note of the home is named by its file, one of a project elsewhere by its project
         places |= {os.path.join(root or project, path) for project, path, root in plan.places}
-        own = places | {f"the kept text {digest[:8]} of another note" for digest in own_texts}
-        found = search(self.engine, needles, folders)
-        mentions = dict.fromkeys([*linking, *found.mentions])
+        own_places = places | {
+            f"the kept text {digest[:8]} of another note" for digest in own_texts
+        }
+        search_result = search(self.engine, needles, folders)
+        mentions = dict.fromkeys([*linking, *search_result.mentions])
         return Erased(
             tuple(plan.names),
             sum(number <= plan.last for number in trail.files),
             len(own_texts),
-            found.files,
-            found.bytes,
+            search_result.files,
+            search_result.bytes,
             (),
-            tuple(mention for mention in mentions if mention not in own),
+            tuple(mention for mention in mentions if mention not in own_places),
         )
 
     def _add_ref(self, plan: Plan, ref: Ref) -> None:

@@ -532,12 +532,12 @@ class IntoDatabase:
     def _answers(self) -> dict[Key, FileRow]:
         """The rows of what the owner answered and agents ask for."""
         rows = self.session.engine.home.review_rows
-        found: dict[Key, FileRow] = {}
+        answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
             data = rows.bytes_at(path) or b""
             key = (PRIVATE, path)
-            found[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
-        return found
+            answer_rows[key] = FileRow(*key, "file", data, sha256(data), None, 0o600, None)
+        return answer_rows
 
     def _below(self, project: str, root: str) -> Iterator[str]:
         waiting = [""]

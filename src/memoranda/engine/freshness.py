@@ -289,8 +289,8 @@ class Freshness:
         again."""
         index = self._index
         for name in sorted(self._pending & self.stores.keys()):
-            known = index.notes.scopes(name)
-            if not known or is_in_force(known, self.scopes.get(name, "")):
+            known_scopes = index.notes.scopes(name)
+            if not known_scopes or is_in_force(known_scopes, self.scopes.get(name, "")):
                 continue
             with index.write_lock, index.transaction():
                 index.forget_project(name)

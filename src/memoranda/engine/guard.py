@@ -80,7 +80,7 @@ class Guard(ThreadLock):
             return work()
 
     def _shared(self, work: Callable[[], T]) -> T:
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         with self._counting:
             self.waiting += 1
         try:
@@ -89,7 +89,7 @@ class Guard(ThreadLock):
             with self._counting:
                 self.waiting -= 1
         try:
-            self._begin(asked, may_repeat=True)
+            self._begin(asked_at, may_repeat=True)
             return work()
         finally:
             self._end()
@@ -99,8 +99,8 @@ class Guard(ThreadLock):
             finally:
                 self.__exit__()
 
-    def _begin(self, asked: float, *, may_repeat: bool) -> None:
-        self.asked = asked
+    def _begin(self, asked_at: float, *, may_repeat: bool) -> None:
+        self.asked = asked_at
         self.may_repeat = may_repeat
         self._shares = True
 
@@ -115,7 +115,7 @@ class Guard(ThreadLock):
             self._make_what_waits()
         if planned.is_over.is_set():
             return
-        asked = self.asked
+        asked_at = self.asked
         may_repeat = self.may_repeat
         depth = self._depth
         self._end()
@@ -124,7 +124,7 @@ class Guard(ThreadLock):
             self._depth = depth
             if not planned.is_over.is_set():
                 self._make_what_waits()
-        self._begin(asked, may_repeat=may_repeat)
+        self._begin(asked_at, may_repeat=may_repeat)
 
     def _let_in(self, planned: PlannedChange) -> None:
         """Leave as a whole, wait, and come in again, however long that takes."""

@@ -337,13 +337,15 @@ class HistoryVerbs(NoteVerbs):
                     continue
                 if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
                     continue
-                own = {taken.number for taken, _ in changes}
-                others = [other for other in later if other.number not in own]
-                changes.append((change, others))
+                own_numbers = {change_taken.number for change_taken, _ in changes}
+                later_others = [
+                    later_change for later_change in later if later_change.number not in own_numbers
+                ]
+                changes.append((change, later_others))
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
-            done = [change for change, _ in changes]
-            return self._take_back(changes, f"the changes of {agent}"), done
+            changes_taken = [change for change, _ in changes]
+            return self._take_back(changes, f"the changes of {agent}"), changes_taken
 
     def _take_back(
         self,
@@ -416,9 +418,9 @@ class HistoryVerbs(NoteVerbs):
                 back = undone_by_change(change)
                 if change.run is not None:
                     back = [
-                        each.number
-                        for each in self.engine.home.history.changes()
-                        if each.run == change.run
+                        earlier.number
+                        for earlier in self.engine.home.history.changes()
+                        if earlier.run == change.run
                     ]
                 for number in back:
                     undone.setdefault(number, change.number)
@@ -514,7 +516,7 @@ class HistoryVerbs(NoteVerbs):
             )
             if to is not None:
                 name, _, rest = to.partition("/")
-                known = next(
+                known_project = next(
                     (
                         this_change
                         for this_change in self.engine.stores
@@ -522,10 +524,10 @@ class HistoryVerbs(NoteVerbs):
                     ),
                     None,
                 )
-                if known is not None:
-                    project = known
+                if known_project is not None:
+                    project = known_project
                     to = rest
-                    root = root_of(self.engine, known)
+                    root = root_of(self.engine, known_project)
                 was_note = store.is_note(path)
                 path = path_guard.clean(to, project, hidden=True)
                 store = store_at(self.engine, project, root)
@@ -633,18 +635,23 @@ class HistoryVerbs(NoteVerbs):
         """See `Memory.revisions`. Only notes the caller may see are shown."""
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
-            done = next((each for each in near if each.number == change), None)
-            if done is None:
+            change_meant = next(
+                (near_change for near_change in near if near_change.number == change), None
+            )
+            if change_meant is None:
                 raise NotInHistory(f"#{change}")
             # What texts became by counts of reads written into them: that has no history
             folds: dict[str, str] = {}
-            for each in self.engine.home.history.changes():
-                if each.number <= change:
+            for near_change in self.engine.home.history.changes():
+                if near_change.number <= change:
                     break
-                if each.verb == FOLD:
-                    folds |= {file.old: file.new for file in each.files if file.old and file.new}
+                if near_change.verb == FOLD:
+                    folds |= {
+                        file.old: file.new for file in near_change.files if file.old and file.new
+                    }
             return [
-                self._revision(done, text, folds) for text in islice(done.texts(), limit or None)
+                self._revision(change_meant, text, folds)
+                for text in islice(change_meant.texts(), limit or None)
             ]
 
     def revisions_of(

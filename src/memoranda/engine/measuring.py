@@ -71,29 +71,29 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
         else:
             place = None
         figures.setdefault(item.kind, []).append((place, took))
-    return [_figure(kind, found) for kind, found in figures.items()]
+    return [_figure(kind, places) for kind, places in figures.items()]
 
 
-def _figure(kind: str, found: Sequence[tuple[int | None, float]]) -> RecallFigure:
-    first = 100 * fmean(place == 0 for place, _ in found)
-    page = 100 * fmean(place is not None for place, _ in found)
+def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigure:
+    first = 100 * fmean(place == 0 for place, _ in places)
+    page = 100 * fmean(place is not None for place, _ in places)
     return RecallFigure(
-        kind, len(found), round(first, 1), round(page, 1), round(median(ms for _, ms in found), 1)
+        kind, len(places), round(first, 1), round(page, 1), round(median(ms for _, ms in places), 1)
     )
 
 
 def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
     chance = Random(seed)
     infos, _ = memory.list(Query(archived=False), limit=0, order="path")
-    wanted = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
-    chance.shuffle(wanted)
-    left = notes
-    for info in wanted:
-        if not left:
+    candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
+    chance.shuffle(candidates)
+    notes_left = notes
+    for info in candidates:
+        if not notes_left:
             return
         text = memory.index.notes.text_of(info.row)[1][:_READ]
         if len(set(words(text)) - stop_words()) >= _LEAST_WORDS:
-            left -= 1
+            notes_left -= 1
             yield from _items_of(info, text, chance)
 
 

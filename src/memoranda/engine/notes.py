@@ -362,9 +362,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             content, tags = with_tags(content, tags, habits)
             keys = set(habits.keys)
             if old:
-                known = note_keys(old)
-                keep = {key: value for key, value in keep.items() if key in known}
-                keys = known
+                old_keys = note_keys(old)
+                keep = {key: value for key, value in keep.items() if key in old_keys}
+                keys = old_keys
             if title != links.without_suffix(path.rpartition("/")[2]):
                 keys.add("title")
         text = markdown.compose_note(

@@ -403,12 +403,12 @@ class ReadVerbs(HomeSession):
         """Note that these memories were shown with their text: used, though not read (contract 001,
         18.3).
         """
-        shown = list(infos)
-        self.served += [info.id for info in shown]
+        infos_shown = list(infos)
+        self.served += [info.id for info in infos_shown]
         # A look from the page, or a preview, is no use
         if self.only_reads:
             return
-        memories = [info.id for info in shown if info.project in MEMORY_PROJECTS]
+        memories = [info.id for info in infos_shown if info.project in MEMORY_PROJECTS]
         self.engine.reads.note_use(memories, self.clock())
 
     def _nearness(self) -> Nearness | None:

@@ -40,13 +40,16 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     numbers = {change.number for change in run}
     transaction = Transaction(memory, "undo")
     undo = memory.undo_in(transaction)
-    own: set[int] = set()
+    run_numbers: set[int] = set()
     try:
         for change, later, undone_by in _down_to(memory, numbers):
             if change.number not in numbers or undone_by is not None:
                 continue
-            undo.take_back(change, [other for other in later if other.number not in own])
-            own.add(change.number)
+            undo.take_back(
+                change,
+                [later_change for later_change in later if later_change.number not in run_numbers],
+            )
+            run_numbers.add(change.number)
     except MemorandaError:
         return False
     return bool(transaction.steps)

@@ -118,7 +118,7 @@ def relink_anchors(
     if not names:
         return after, result
     relocation = session.index.links.relocation((), session.agent)
-    own = _with_anchors(relocation, info, after, info.row, names)
+    own_links = _with_anchors(relocation, info, after, info.row, names)
     edges = session.index.links.incoming(info, session.agent)
     sources = {edge.note.row: edge.note for edge in edges if edge.note is not None}
     sources.pop(info.row, None)
@@ -126,7 +126,7 @@ def relink_anchors(
         _relink_source(session, relocation, source, info, names, result)
     result.updated.sort()
     result.broken.sort()
-    return own, result
+    return own_links, result
 
 
 def _relink_source(

@@ -51,12 +51,14 @@ class ServedLog:
     def __init__(self, path: Path):
         self._path = path
 
-    def add(self, moment: datetime, agent: str, how: str, asked: str, notes: Iterable[str]) -> None:
+    def add(
+        self, moment: datetime, agent: str, how: str, asked_for: str, notes: Iterable[str]
+    ) -> None:
         """Note what an agent got."""
         ids = list(dict.fromkeys(notes))[:_MOST_NOTES]
         if not ids:
             return
-        flat = " ".join(asked.split())[:_LONGEST]
+        flat = " ".join(asked_for.split())[:_LONGEST]
         row = {"time": stamp(moment), "agent": agent, "how": how, "asked": flat, "notes": ids}
         with suppress(OSError):
             self._append(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
@@ -75,24 +77,26 @@ class ServedLog:
         self, *, agent: str | None = None, note: str | None = None, limit: int = 200
     ) -> list[Served]:
         """What an agent got, or who got a note, the latest first."""
-        found: list[Served] = []
+        rows_read: list[Served] = []
         for row in reversed(list(self._read())):
             if agent is not None and row.agent != agent.lower():
                 continue
             if note is not None and note not in row.notes:
                 continue
-            found.append(row)
-            if len(found) == limit:
+            rows_read.append(row)
+            if len(rows_read) == limit:
                 break
-        return found
+        return rows_read
 
     def forget(self, ids: Collection[str]) -> None:
         """Leave out every line about these notes: they were erased."""
-        wanted = [identity.encode() for identity in ids]
+        forgotten_ids = [identity.encode() for identity in ids]
         if self._path.exists():
             self._rewrite(
                 lambda lines: [
-                    line for line in lines if not any(identity in line for identity in wanted)
+                    line
+                    for line in lines
+                    if not any(identity in line for identity in forgotten_ids)
                 ]
             )
 
@@ -136,7 +140,7 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
     """Note what a call of a tool gave to an agent."""
     if session.agent is None or not session.served:
         return
-    asked = next(
+    asked_for = next(
         (str(arguments[name]) for name in _ASKED if isinstance(arguments.get(name), str)), ""
     )
-    log_of(session).add(session.engine.clock(), session.agent, tool, asked, session.served)
+    log_of(session).add(session.engine.clock(), session.agent, tool, asked_for, session.served)

@@ -126,8 +126,10 @@ def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo
     infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
     reminders = [(info, Reminder.of(info.header)) for info in infos]
     dated = [
-        (each.due, info) for info, each in reminders if each.due is not None and not each.is_done
+        (reminder.due, info)
+        for info, reminder in reminders
+        if reminder.due is not None and not reminder.is_done
     ]
-    for due, info in sorted(dated, key=lambda each: (each[0], each[1].id)):
+    for due, info in sorted(dated, key=lambda reminder: (reminder[0], reminder[1].id)):
         if now - 7 * _DAY <= due <= now + _DAY:
             yield info, f"due {due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"

@@ -392,20 +392,20 @@ class Transaction:
         ]
         if not leaving:
             return
-        gone = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
+        removed_places = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
         coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
         for step in leaving:
             folder = os.path.dirname(step.path)
-            while folder and (step.root, folder) not in gone:
+            while folder and (step.root, folder) not in removed_places:
                 inside = [f"{folder}/{name}" for name in _names_in(step.root, folder)]
-                is_left = any((step.root, path) not in gone for path in inside)
+                is_left = any((step.root, path) not in removed_places for path in inside)
                 is_used = any(
                     root == step.root and path.startswith(f"{folder}/") for root, path in coming
                 )
                 if is_left or is_used or not inside:
                     break
                 self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
-                gone.add((step.root, folder))
+                removed_places.add((step.root, folder))
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:

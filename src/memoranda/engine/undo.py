@@ -164,17 +164,17 @@ class Undo:
                 more.get("data"),
             )
 
-    def _set_back(self, each: Touched) -> None:
+    def _set_back(self, touched: Touched) -> None:
         """Make a row of the ledger what it was: an answer of the owner, a request of an agent."""
         rows = self._engine.home.review_rows
-        now = rows.bytes_at(each.path)
-        if (now and sha256(now)) != each.new:
-            raise self._blocked(each, each.path)
-        if each.old is not None:
-            data = self._kept_text(each)
+        now = rows.bytes_at(touched.path)
+        if (now and sha256(now)) != touched.new:
+            raise self._blocked(touched, touched.path)
+        if touched.old is not None:
+            data = self._kept_text(touched)
         else:
             data = None
-        self._transaction.steps.append(rows.step_at(each.path, data))
+        self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
         if touched.do == SET:
@@ -259,8 +259,8 @@ class Undo:
     def _move_seen_back(self, store: FolderStore, moved: Touched, foreign: set[str]) -> None:
         """Move a folder back file by file: what the caller does not see stays, and is not told of."""
         for place, _, names in sorted(walk(os.path.join(store.root, moved.to))):
-            here = os.path.relpath(place, store.root)
-            for path in (f"{here}/{name}" for name in sorted(names)):
+            relative_path = os.path.relpath(place, store.root)
+            for path in (f"{relative_path}/{name}" for name in sorted(names)):
                 if path in foreign:
                     continue
                 back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
@@ -361,7 +361,11 @@ def blocked(
 ) -> CannotUndo:
     """That a place changed after `change`, by which of the `later` ones the caller sees, if any."""
     place = (project, path, root)
-    causes = (other for other in later if other.verb != FOLD and concerns(other, place))
+    causes = (
+        later_change
+        for later_change in later
+        if later_change.verb != FOLD and concerns(later_change, place)
+    )
     cause = next(filter(is_visible, causes), None)
     by = f"#{cause.number}" if cause else "outside memoranda"
     return CannotUndo(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -192,34 +192,36 @@ class _Checker:
         return defaults | checked
 
     def _names_in_turn(
-        self, turn: str, given: Arguments, present: Arguments, schema: Mapping[str, Any]
+        self, turn: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
     ) -> Iterable[str]:
         """The names that a contract's order of checks looks at in one turn."""
         properties = schema["properties"]
         if turn == "schema":
             return list(properties)
         if turn == "given":
-            return [name for name in given if name in present or name not in properties]
+            return [name for name in arguments if name in present or name not in properties]
         if turn == "reverse":
             return sorted(present, reverse=True)
         if turn == "required":
             return [name for name in schema.get("required", ()) if name not in present]
-        return sorted(given.keys() - properties.keys())
+        return sorted(arguments.keys() - properties.keys())
 
     def _missing(
-        self, name: str, place: str, given: Arguments, properties: Mapping[str, Any]
+        self, name: str, place: str, arguments: Arguments, properties: Mapping[str, Any]
     ) -> InvalidInput:
         """The error for a required argument that is missing, with a name the caller may have meant."""
         error = self._error("required", place, kind=properties[name].get("type"))
-        for other in self.rules.meant.get(name, ()):
-            if other in given and other not in properties:
-                meant = self.rules.wording["meant"].format(other=other, name=name)
-                return InvalidInput(str(error) + meant)
+        for other_name in self.rules.meant.get(name, ()):
+            if other_name in arguments and other_name not in properties:
+                meant_text = self.rules.wording["meant"].format(other=other_name, name=name)
+                return InvalidInput(str(error) + meant_text)
         return error
 
-    def _unknown(self, name: str, given: Arguments, properties: Mapping[str, Any]) -> InvalidInput:
+    def _unknown(
+        self, name: str, arguments: Arguments, properties: Mapping[str, Any]
+    ) -> InvalidInput:
         """The error for arguments that the schema does not have."""
-        unknown = sorted(given.keys() - properties.keys())
+        unknown = sorted(arguments.keys() - properties.keys())
         return self._error(
             "unknown",
             name,
@@ -338,11 +340,9 @@ def has_surrogate(value: Any) -> bool:
     """Whether a text in `value` holds a lone surrogate, which UTF-8 cannot carry."""
     if isinstance(value, str):
         return not is_valid_unicode(value)
-    parts = (
-        [*value, *value.values()]
-        if isinstance(value, dict)
-        else value
-        if isinstance(value, list)
-        else ()
-    )
+    parts: Sequence[Any] = ()
+    if isinstance(value, dict):
+        parts = [*value, *value.values()]
+    elif isinstance(value, list):
+        parts = value
     return any(map(has_surrogate, parts))

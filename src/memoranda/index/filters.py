@@ -269,10 +269,10 @@ def may_see(scope: str, viewer: str | None) -> bool:
 
 def seen_by(column: str, viewer: str) -> str:
     """The same as a condition of SQL, for a column and a value that may be null, `:name`."""
-    named = f"instr({column}, ',' || {viewer} || ',')"
+    is_named = f"instr({column}, ',' || {viewer} || ',')"
     return (
         f"({viewer} is null or {column} in ('global', 'agent:' || {viewer})"
-        f" or {column} like '{SEVERAL}%' and {named} > 0)"
+        f" or {column} like '{SEVERAL}%' and {is_named} > 0)"
     )
 
 

@@ -262,7 +262,7 @@ class LinkQueries(Queries):
         self,
         frontier: Sequence[NoteInfo],
         links: Iterable[_Link],
-        seen: Container[int],
+        seen_rows: Container[int],
         resolver: Resolver,
     ) -> dict[int, str]:
         """The rows one relation away and not yet seen, with the type they are reached by."""
@@ -270,10 +270,10 @@ class LinkQueries(Queries):
         turn = {note.row: at for at, note in enumerate(frontier)}
         outgoing = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
         for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
-            if answer.row is not None and answer.row not in seen:
+            if answer.row is not None and answer.row not in seen_rows:
                 types.setdefault(answer.row, link.type)
         for link in links:
-            if link.note not in seen:
+            if link.note not in seen_rows:
                 types.setdefault(link.note, link.type)
         return types
 

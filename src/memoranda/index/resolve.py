@@ -17,7 +17,7 @@ import posixpath
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
@@ -701,13 +701,11 @@ def _ids(
 ) -> list[int]:
     """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum`
     characters, else of those that took such an id over."""
-    condition = (
-        None
-        if project is None
-        else MEMORY_PROJECTS
-        if project == CATEGORY_PROJECT
-        else (project.casefold(),)
-    )
+    condition: Sequence[str] | None = None
+    if project == CATEGORY_PROJECT:
+        condition = MEMORY_PROJECTS
+    elif project is not None:
+        condition = (project.casefold(),)
     for having in ("n.id", "n.row in (select note from merged where id"):
         for last in (text, text + _LAST) if len(text) >= minimum else (text,):
             id_rows = db.execute(

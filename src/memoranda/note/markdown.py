@@ -219,7 +219,11 @@ def _text(value: Any) -> str:
 
 def _texts(value: Any) -> list[str]:
     """A list of scalars, or text split at commas; empty ones dropped."""
-    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    items: Sequence[Any] = ()
+    if isinstance(value, str):
+        items = value.split(",")
+    elif isinstance(value, list):
+        items = value
     return [text for item in items if (text := item.strip() if type(item) is str else _text(item))]
 
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import timedelta
@@ -371,11 +371,10 @@ class _Consent:
         if form.get("answer") == "allow":
             token = self._access.find(secret)
             where = request_row["resource"].removeprefix(self._public).split("/")
+            signers: Collection[str | None] = [None]
             if where[1] == "s":
                 space = self._access.spaces().get(where[2])
-            else:
-                space = None
-            signers = [None] if where[1] != "s" else space.members if space else ()
+                signers = space.members if space else ()
             if token is None or token.audience is not None or token.member not in signers:
                 with self._codes.changing() as section:
                     row = section["asked"].get(digest(key))

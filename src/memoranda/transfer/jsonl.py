@@ -236,13 +236,10 @@ def _check_shape(value: Any) -> None:
     for _ in range(_DEEPEST):
         inner: list[Any] = []
         for item in level:
-            inner += (
-                item.values()
-                if isinstance(item, dict)
-                else item
-                if isinstance(item, (list, tuple))
-                else ()
-            )
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, (list, tuple)):
+                inner += item
         count += len(inner)
         if count > _MOST_VALUES:
             raise InvalidInput(f"it has more than {_MOST_VALUES} values")

@@ -221,6 +221,9 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
     if isinstance(ref, str):
         sources.append({"resource": ref})
     until = info.header.get("valid_until")
+    status = "stable" if is_confirmed else "draft"
+    if info.phase == "archived":
+        status = "deprecated"
     ends = info.expires or (str(until) if until else "")
     return About(
         info.type.capitalize() if info.type == "note" else info.type or _PLAIN_TYPE,
@@ -229,7 +232,7 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
         info.path,
         {"by": by, "at": time},
         verified,
-        "deprecated" if info.phase == "archived" else "stable" if is_confirmed else "draft",
+        status,
         ends if "T" in ends else "",
         tuple(sources),
     )

@@ -283,10 +283,10 @@ def _success(value: Any, **metadata: Any) -> Reply:
 def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
-    given = {name: arguments[name] for name in _GIVEN if name in arguments}
+    arguments_given = {name: arguments[name] for name in _GIVEN if name in arguments}
     old = [memory.memory_id(supersede).id for supersede in arguments.get("supersedes", [])]
     note = memory.write(
-        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **given)
+        Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **arguments_given)
     )
     if note.expires:
         expires = stamp(note.expires)
@@ -320,12 +320,12 @@ def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
 def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
     zone = memory.settings.zone
     now = memory.clock()
-    wanted = _query(memory, arguments).replace(
+    query = _query(memory, arguments).replace(
         created_from=day(arguments.get("from"), "from", zone, now=now),
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
     infos, _ = memory.list(
-        wanted.replace(contains=arguments["query"] or None), limit=0, order="created"
+        query.replace(contains=arguments["query"] or None), limit=0, order="created"
     )
     return _success(documents.notes(memory, infos), count=len(infos))
 
@@ -339,24 +339,24 @@ def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:
 
 def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     query = arguments["query"]
-    found = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
+    result = memory.smart_search(query, min(arguments["top"], _MOST), _query(memory, arguments))
     results = []
-    marks = memory.validity_marks([each.note for each in found.best])
-    for each in found.best:
-        content = overview.content_of(memory, each.note)
-        info = each.note
+    marks = memory.validity_marks([best_hit.note for best_hit in result.best])
+    for best_hit in result.best:
+        content = overview.content_of(memory, best_hit.note)
+        info = best_hit.note
         hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
         hit |= {
             "content": content,
             "tags": list(info.tags),
-            "score": each.score,
-            "matched_tokens": each.matched,
+            "score": best_hit.score,
+            "matched_tokens": best_hit.matched,
         }
         hit["preview"] = content if len(content) <= _PREVIEW else content[:_PREVIEW] + "..."
         hit |= {"validity": marks[info.row]} if info.row in marks else {}
         hit |= {"suspicious": list(info.suspicious)} if info.suspicious else {}
         results.append(hit)
-    counts = {"returned": len(results), "tokens": found.tokens, "total_scored": found.total}
+    counts = {"returned": len(results), "tokens": result.tokens, "total_scored": result.total}
     return _success({"query": query, "results": results, **counts}, count=len(results))
 
 

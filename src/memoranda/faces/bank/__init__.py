@@ -165,9 +165,10 @@ def toolset(
         from memoranda.llm import Endpoint
 
         state.llm = Endpoint(llm_url, llm_model, llm_key)
-    own = sys.modules[__name__]
+    own_module = sys.modules[__name__]
     tools = [
-        _tool(state, row, function_of(row["name"], own)) for row in declarations("bank-tools.json")
+        _tool(state, row, function_of(row["name"], own_module))
+        for row in declarations("bank-tools.json")
     ]
     return Toolset("bank", tools)
 
@@ -259,23 +260,23 @@ def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> di
         Files,
     )
 
-    wanted = arguments.get("bank_type")
-    if wanted:
-        _check_kind("list", wanted)
+    wanted_type = arguments.get("bank_type")
+    if wanted_type:
+        _check_kind("list", wanted_type)
     defaults = {
         "global": "Global conversation memory",
         "project": "Project {}",
         "code": "Code for {}",
     }
     listed = {}
-    for kind in (wanted,) if wanted else banks.KINDS:
+    for kind in (wanted_type,) if wanted_type else banks.KINDS:
         try:
-            found = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+            entries = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
         except NotFound:
-            found = []
+            entries = []
         ids = [
             name
-            for name, place in found
+            for name, place in entries
             if place.kind == "folder" and not place.link and is_bank_id(name)
         ]
         rows = []
@@ -335,10 +336,10 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         "approximate_tokens": count,
         "optimization_recommended": count > banks.MANY_TOKENS,
     }
-    shown = {"type": kind, "id": id, "files": list(files.texts)}
+    document = {"type": kind, "id": id, "files": list(files.texts)}
     return {
         "status": "success",
-        "bank_info": shown
+        "bank_info": document
         | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),

@@ -357,9 +357,9 @@ def _digest(key: EntityKey) -> str:
 
 def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with the entities that were new, as they were stored."""
-    wanted = [
-        Entity(each["name"], each["entityType"], tuple(each["observations"]))
-        for each in arguments["entities"]
+    entities = [
+        Entity(entity["name"], entity["entityType"], tuple(entity["observations"]))
+        for entity in arguments["entities"]
     ]
     created = [
         {
@@ -367,17 +367,17 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
             "entityType": create_entity.type,
             "observations": list(create_entity.observations),
         }
-        for create_entity in graph.create_entities(wanted)
+        for create_entity in graph.create_entities(entities)
     ]
-    new = {each["name"] for each in created}
-    there = [each.name for each in wanted if each.name not in new]
+    new = {entity["name"] for entity in created}
+    existing_names = [entity.name for entity in entities if entity.name not in new]
     if form.indent is None and form.most and len(form.text(created)) > form.most:
         # The caller knows what they say
-        created = [{**each, "observations": []} for each in created]
+        created = [{**entity, "observations": []} for entity in created]
         created = created[: form.most // max(map(form.size, created))]
     hint = ""
-    if there and form.teaches:
-        hint = f"Already there, nothing was changed: {_listed(there)}. Use memory_add_observations to add to an entity."
+    if existing_names and form.teaches:
+        hint = f"Already there, nothing was changed: {_listed(existing_names)}. Use memory_add_observations to add to an entity."
     return Reply(form.text(created), {"entities": created}, hint=hint)
 
 
@@ -388,12 +388,14 @@ def create_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Answers with what each entity did not say before."""
-    wanted = [(each["entityName"], each["contents"]) for each in arguments["observations"]]
+    additions = [
+        (addition["entityName"], addition["contents"]) for addition in arguments["observations"]
+    ]
     try:
-        added = graph.add_observations(wanted)
+        added = graph.add_observations(additions)
     except NoEntity as error:
         if form.teaches:
-            hint = _misspelled(graph, [name for name, _ in wanted])
+            hint = _misspelled(graph, [name for name, _ in additions])
         else:
             hint = ""
         return Reply(str(error), is_error=True, hint=hint)
@@ -418,7 +420,7 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
     else:
         hint = ""
     graph.delete_observations(
-        [(each["entityName"], each["observations"]) for each in arguments["deletions"]]
+        [(deletion["entityName"], deletion["observations"]) for deletion in arguments["deletions"]]
     )
     return _deleted("Observations", hint)
 
@@ -433,8 +435,8 @@ def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     return _deleted("Relations", hint)
 
 
-def _deleted(what: str, hint: str) -> Reply:
-    message = f"{what} deleted successfully"
+def _deleted(noun: str, hint: str) -> Reply:
+    message = f"{noun} deleted successfully"
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
 
@@ -519,20 +521,20 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """The entities of these names; with `depth` also those within this many relations, nearest first,
     and the relations among all of them."""
-    wanted = arguments["names"]
+    wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")
     depth = arguments.get("depth", 0)
     if depth:
-        distance = dict.fromkeys(wanted, 0)
+        distance = dict.fromkeys(wanted_names, 0)
         frontier = set(distance)
         for level in range(1, depth + 1):
-            found = {
+            entities = {
                 end
                 for relation in graph.relations(frontier)
                 for end in _reached(relation, frontier, direction, types)
             }
-            frontier = found - distance.keys()
+            frontier = entities - distance.keys()
             distance |= dict.fromkeys(frontier, level)
         keys = [
             key._replace(order=(distance[key.name], *key.order)) for key in graph.named(distance)
@@ -544,10 +546,10 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
             if {relation.source, relation.target} <= distance.keys()
         ]
         return _reply(graph, keys, relations, arguments, form)
-    keys = graph.named(wanted)
+    keys = graph.named(wanted_names)
     names = {key.name for key in keys}
     if form.teaches:
-        hint = _misspelled(graph, wanted)
+        hint = _misspelled(graph, wanted_names)
     else:
         hint = ""
     relations = [

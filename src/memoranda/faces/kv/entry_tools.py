@@ -107,12 +107,12 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     size = len(entry.value)
     rest = size - offset
 
-    def text(shown: int) -> str:
+    def text(shown_characters: int) -> str:
         """The reply with this many characters of the value from `offset` on, and how to go on."""
-        if shown == size:
+        if shown_characters == size:
             return _worded(fields, form)
-        end = offset + shown
-        is_cut = shown < rest
+        end = offset + shown_characters
+        is_cut = shown_characters < rest
         if is_cut and form != "json":
             mark = _MARK.format(LIMIT)
         else:
@@ -150,12 +150,16 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
         namespace = _namespace(arguments)
     else:
         namespace = None
-    found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
+    entries_found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
     results = []
-    for entry in found:
-        shown = {"namespace": entry.namespace, "key": entry.key, "value": _cut(entry.value, _SHOWN)}
+    for entry in entries_found:
+        document = {
+            "namespace": entry.namespace,
+            "key": entry.key,
+            "value": _cut(entry.value, _SHOWN),
+        }
         results.append(
-            {**shown, "created_at": seconds(entry.created), "access_count": entry.access_count}
+            {**document, "created_at": seconds(entry.created), "access_count": entry.access_count}
         )
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
     if namespace is None:

@@ -243,11 +243,11 @@ def _attached(memory: MemorySession, attached: AttachedFile) -> Reply:
 
 
 def _listed(paths: list[str]) -> str:
-    shown = ", ".join(short(path) for path in paths[:_LISTED])
+    paths_shown = ", ".join(short(path) for path in paths[:_LISTED])
     more = len(paths) - _LISTED
     if more > 0:
-        return f"{shown} and {more} more"
-    return shown or "no notes"
+        return f"{paths_shown} and {more} more"
+    return paths_shown or "no notes"
 
 
 def _excerpt(
@@ -267,7 +267,10 @@ def _excerpt(
     lines_shown = first - 1
     safe = first - 1
     for row in rows[first - 1 : last_line]:
-        used += len(compact(row)) - (2 if row.endswith("\n") else 1) if as_json else len(row)
+        used += len(row)
+        if as_json:
+            # As JSON has it, without the quotes: a break takes two characters.
+            used += len(compact(row)) - len(row) - (2 if row.endswith("\n") else 1)
         if used > room:
             lines_shown = safe
             break
@@ -339,7 +342,7 @@ def _beside(
     if not attachments:
         return {}, []
     first = (page_number - 1) * _ATTACHMENTS
-    shown = attachments[first : first + _ATTACHMENTS]
+    attachments_shown = attachments[first : first + _ATTACHMENTS]
     entries = [
         {
             "path": attachment.path,
@@ -347,14 +350,14 @@ def _beside(
             "bytes": attachment.size,
             "changed": stamp(attachment.changed),
         }
-        for attachment in shown
+        for attachment in attachments_shown
     ]
     rows = [f"Attachments, not notes: {len(attachments):,}"]
     rows += [
         short(f"{attachment.path}  ({attachment.kind}, {attachment.size:,} bytes)", _LINE_SHORT)
-        for attachment in shown
+        for attachment in attachments_shown
     ]
-    if first + len(shown) < len(attachments):
+    if first + len(attachments_shown) < len(attachments):
         rows.append(f"More of them: page={page_number + 1}, or narrow with file_name_glob.")
     return {"attachments": entries, "attachments_total": len(attachments)}, rows
 

@@ -421,14 +421,14 @@ def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
     conventions = memory.conventions(project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
-    said = {
+    habit_words = {
         "kept_with": conventions.program,
         "read_only": "yes" if access.is_read_only else "",
         "you_write_in": access.write_folder,
         "new_notes_go_to": conventions.new_notes,
         "notes_of_days": daily,
     }
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in habit_words.items() if value}
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

@@ -28,8 +28,9 @@ sys.path[:0] = [str(HERE.parent / "src"), str(HERE)]
 
 import vault  # noqa: E402
 from memoranda import Draft  # noqa: E402
-from memoranda.clients.hook_context import PROMPT_TOKENS, START_TOKENS, tokens_in  # noqa: E402
+from memoranda.clients.hook_context import PROMPT_TOKENS, START_TOKENS  # noqa: E402
 from memoranda.engine import open_session  # noqa: E402
+from memoranda.text.tokens import tokens_in  # noqa: E402
 
 BEGINNINGS = (
     "",

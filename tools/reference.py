@@ -91,6 +91,9 @@ itself.
 "additionalProperties"` for all its tools. Gemini CLI is not such a client; for one that is, `memory mcp --tools kv
 --plain-schemas` leaves the keyword out. Arguments are checked as before.
 
+**Clients without hooks** are told your profile and due reminders as they connect, at the end of the server's
+instructions ([what a session is told](hooks.md#what-a-session-is-told)).
+
 **Plugins.** For Claude Code, Codex and Copilot CLI, `plugin/` of the repository is a plugin with server, hooks and a
 skill; for Gemini CLI `plugin/gemini` is an extension, for Claude Desktop `plugin/mcpb` a bundle
 ([how](../plugin/README.md)). Use a plugin or `memory install`, not both; Claude Code and Codex with the

@@ -76,6 +76,7 @@ class Settings:
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
     hook_tools: bool = True
+    introduces: bool = True
     transcripts: bool = False
     transcripts_without: tuple[str, ...] = ()
     keep: tuple[str, ...] = ("soul", "preferences", "people", "skills", "lessons", "decisions")

@@ -52,7 +52,8 @@ from memoranda.cli.syntax import Command
         (
             "import --from mem1 x",
             'invalid value "mem1" for --from: must be one of graph-jsonl, agent-memory, '
-            "memory-bank, basic-memory, mirror, chatgpt, claude, mem0, claude-mem, mcp-memory-service",
+            "memory-bank, basic-memory, mirror, okf, chatgpt, claude, mem0, claude-mem, "
+            "mcp-memory-service, anthropic-memory, deja-vu, agent-files",
             "memory import",
         ),
         ("import --from graph-jsonl", "flag needs an argument: --from", "memory import"),
@@ -63,7 +64,7 @@ from memoranda.cli.syntax import Command
         ),
         (
             "import --from memory-bank x --project y",
-            "--project needs --from basic-memory, chatgpt or claude",
+            "--project needs --from basic-memory, okf, chatgpt or claude",
             "memory import",
         ),
         ("help bogus", 'unknown command "bogus" for "memory"', "memory"),

@@ -113,14 +113,14 @@ def test_undo_takes_a_run_back(terminal: Any, vault: Path) -> None:
 
 def test_the_text_of_the_answer(terminal: Any) -> None:
     argv = ["ingest", "--source", "logseq, fingersaver,logseq", "--path", str(DATA / "logseq")]
-    assert terminal.ok(*argv, "--dry-run").startswith(
-        "would ingest logseq:journals/2026/2026_05_08.md\n"
-    )
+    dry = terminal(*argv, "--dry-run")
+    assert dry.out.startswith("would ingest logseq:journals/2026/2026_05_08.md\n")
+    assert "journals/2026_05_09.md: left out, as nothing is written there" in dry.error
     assert not files(terminal.home)
-    assert terminal.ok(*argv) == (
+    assert terminal(*argv).out == (
         "Ingested 8 memories from logseq\nIngested 0 memories from fingersaver\n\nTotal: 8 new memories ingested\n"
     )
-    assert terminal.ok(*argv, "--dry-run") == "Nothing to ingest.\n"
+    assert terminal(*argv, "--dry-run").out == "Nothing to ingest.\n"
 
 
 @pytest.mark.promise("001-17.4")

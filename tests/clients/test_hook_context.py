@@ -13,10 +13,10 @@ from memoranda.clients.hook_context import (
     PROMPT_TOKENS,
     START_TOKENS,
     project_names,
-    tokens_in,
 )
 from memoranda.clients.hook_events import START, HookEvent
 from memoranda.clients.hook_words import own_words
+from memoranda.text.tokens import tokens_in
 
 
 def start(memory, session="s1", client="claude-code", cwd="", source="startup"):

@@ -37,12 +37,16 @@ class Pad:
         self.lines = [] if lines is None else lines
         self.agent = agent
         self.face = face
+        self.served = []
 
     def as_caller(self, agent, face, **by):
         return Pad(self.lines, agent, face)
 
     def using(self, tool):
         return self
+
+    def check_not_paused(self):
+        """Nobody pauses who writes here."""
 
     def close(self):
         print("memory closed", file=sys.stderr)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -158,6 +159,7 @@ class Unready:
     def __init__(self):
         self.tries = 0
         self.stop = lambda: False
+        self.memory = SimpleNamespace(settings=SimpleNamespace(transcripts=False))
 
     def steps(self):
         self.tries += 1

@@ -103,6 +103,7 @@ class Web:
         return asyncio.run(whole())
 
     def close(self) -> None:
+        self.access.close()
         self.memory.close()
 
 

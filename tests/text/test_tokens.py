@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from memoranda.text import tokens as tokens_module
 from memoranda.text.folding import fold, fold_places
-from memoranda.text.tokens import fts_text, passages, query_text, tokens, words
+from memoranda.text.tokens import (
+    _listed_stop_words,
+    fts_text,
+    is_cjk,
+    passages,
+    query_text,
+    stop_words,
+    tokens,
+    words,
+)
+from memoranda.text.words import one_word, words_in
 
 
 @pytest.mark.parametrize(
@@ -129,3 +139,12 @@ def test_a_long_run_is_paired_as_a_short_one_and_pieces_make_up_the_text():
     assert "".join(tokens_module.parts(text, 7)) == text
     assert [word for part in tokens_module.parts(text, 7) for word in tokens(part)] == tokens(text)
     assert tokens("a_b-c.d\x1ee 9") == ["a", "b", "c", "d", "e", "9"]
+
+
+@given(st.text(st.sampled_from("abc019 ++##.$_'\"`()-\n\t\x1c/"), max_size=20))
+def test_words_of_ascii_text_are_those_of_any_text(text):
+    assert words_in(text) == one_word().findall(text)
+
+
+def test_stop_words_are_those_of_scripts_with_blanks():
+    assert stop_words() == {word for word in _listed_stop_words() if not is_cjk(word)}

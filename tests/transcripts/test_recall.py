@@ -9,9 +9,9 @@ import pytest
 from memoranda import Draft
 from memoranda.clients import hook
 from memoranda.clients.hook_action import ACTION_TOKENS
-from memoranda.clients.hook_context import tokens_in
 from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL, HookEvent, event_of
 from memoranda.engine import open_session
+from memoranda.text.tokens import tokens_in
 from memoranda.transcripts.tier import Transcripts
 
 CWD = "/work/fjord"

@@ -9,6 +9,8 @@ import pytest
 from memoranda import Draft, Query
 from memoranda.engine import open_session
 from memoranda.errors import InvalidInput, NotFound
+from memoranda.transcripts import search
+from memoranda.transcripts.index import TraceQuery
 from memoranda.transcripts.search import TraceFilter
 from memoranda.transcripts.tier import Transcripts, find_traces, found_on_this_machine
 
@@ -63,7 +65,7 @@ def test_a_transcript_that_went_is_forgotten(memory, claude):
     tier.sync()
     assert found(memory, "kelp")
     claude.path.unlink()
-    assert tier.sync().gone == 1
+    assert tier.sync().removed == 1
     assert found(memory, "kelp") == []
 
 
@@ -175,3 +177,39 @@ def test_very_much_is_read_by_processes_of_their_own_with_the_same_outcome(
     assert (again.files, again.turns) == (alone.files, alone.turns)
     assert tier.status() == status
     assert found(memory, "harbour master")
+
+
+def test_common_words_are_scored_where_two_of_them_meet():
+    every_word_common = TraceQuery(('"a"', '"b"', '"c"'), rare=0)
+    assert every_word_common.selective == '("a" AND ("b" OR "c")) OR ("b" AND ("c"))'
+    one_rare = TraceQuery(('"a"', '"b"', '"c"'), rare=1)
+    assert one_rare.selective == '"a" OR ("b" AND ("c"))'
+    assert TraceQuery(('"a"', '"b"'), rare=2).selective == ""
+    assert TraceQuery(('"a"',), rare=0).selective == '"a"'
+
+
+def test_a_turn_with_two_common_words_is_found_whatever_may_be_scored(memory, claude, monkeypatch):
+    monkeypatch.setattr(search, "_MOST_SCORED", 1)
+    for number in range(6):
+        claude.say(f"the ferry number {number} is late").answer("the lantern is lit")
+    claude.say("the ferry has a lantern").answer("noted")
+    Transcripts(memory).sync()
+    assert found(memory, "ferry lantern")[0].passage == "the ferry has a lantern"
+
+
+def test_common_words_that_never_meet_are_still_found(memory, claude, monkeypatch):
+    monkeypatch.setattr(search, "_MOST_SCORED", 1)
+    for number in range(4):
+        claude.say(f"ferry {number}").answer(f"lantern {number}")
+    Transcripts(memory).sync()
+    assert found(memory, "ferry lantern")
+
+
+def test_words_in_too_many_turns_are_found_in_the_newest(memory, claude, monkeypatch):
+    for number in range(12):
+        claude.say(f"the ferry number {number} is late")
+    Transcripts(memory).sync()
+    monkeypatch.setattr(search, "_MOST_TURNS", 4)
+    numbers = {hit.passage.split()[3] for hit in found(memory, "ferry")}
+    assert "11" in numbers
+    assert "0" not in numbers

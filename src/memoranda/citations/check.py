@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +18,7 @@ from memoranda.citations.code import (
     is_of,
     of_row,
     read_text,
+    same_if,
     stamp_of,
 )
 from memoranda.note.citations import Citation, citations
@@ -53,8 +54,9 @@ class CitedNote(NamedTuple):
         if state is State.GONE:
             return f"{self.citation} is gone"
         if state is State.CHANGED:
-            where = f", now in {self.verdict.now}" if self.verdict.now else ""
-            return f"{self.citation} changed since{where}"
+            if self.verdict.now:
+                return f"{self.citation} changed since, now in {self.verdict.now}"
+            return f"{self.citation} changed since"
         if state is State.MOVED:
             return f"{self.citation} is now {self.verdict.now}"
         return f"{self.citation} is as it was"
@@ -65,7 +67,7 @@ class CitationCheck:
     home, which may be deleted.
     """
 
-    def __init__(self, memory: MemorySession, folders: Sequence[str | Path] = ()):
+    def __init__(self, memory: MemorySession, folders: Iterable[str | Path] = ()):
         self._memory = memory
         self._folders = [Path(folder) for folder in folders]
         self._repositories: dict[Path, Repository | None] = {}
@@ -82,12 +84,15 @@ class CitationCheck:
         if not isinstance(result, dict) or result.get("version") != _VERSION:
             return {}
         rows = result.get("rows")
-        return rows if isinstance(rows, dict) else {}
+        if not isinstance(rows, dict):
+            return {}
+        return rows
 
     def save(self) -> None:
         """Keep what git said for the next look."""
         if not self._has_news or self._memory.only_reads:
             return
+        # The oldest entries go first: a dict keeps the order.
         rows = dict(list(self._known.items())[-_MOST_KEPT:])
         with suppress(OSError):
             put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
@@ -115,16 +120,22 @@ class CitationCheck:
         """The folders in which a citation may be meant, each with the path in it."""
         if citation.path.startswith(("/", "~/")):
             place = Path(citation.path).expanduser()
-            repository = self._repository(place.parent)
-            root = repository.root if repository is not None else place.parent
+            root = self._root(place.parent)
             yield root, str(place.relative_to(root))
             return
-        named = [info.header.get(key) for key in _REPO_KEYS]
-        folders = [Path(str(name)).expanduser() for name in named if isinstance(name, str)]
+        names = [info.header.get(key) for key in _REPO_KEYS]
+        folders = [Path(name).expanduser() for name in names if isinstance(name, str)]
+        # A relative folder would depend on where the program was started.
         folders = [folder for folder in folders if folder.is_absolute()]
         for folder in dict.fromkeys([*folders, *self._folders, *self._own(info)]):
-            repository = self._repository(folder)
-            yield (repository.root if repository is not None else folder), citation.path
+            yield self._root(folder), citation.path
+
+    def _root(self, folder: Path) -> Path:
+        """The root of the repository that a folder is in, else the folder."""
+        repository = self._repository(folder)
+        if repository is None:
+            return folder
+        return repository.root
 
     def _own(self, info: NoteInfo) -> Iterator[Path]:
         """The repository in which the note itself is."""
@@ -135,17 +146,14 @@ class CitationCheck:
     def _repository(self, folder: Path) -> Repository | None:
         if folder not in self._repositories:
             result = Repository.of(folder)
+            # A home folder kept in git holds settings, not the code that notes cite.
             if result is not None and result.root == user_folder():
                 result = None
-            same = next(
-                (
-                    known
-                    for known in self._repositories.values()
-                    if known and result and known.root == result.root
-                ),
-                None,
-            )
-            self._repositories[folder] = same or result
+            # Folders of one repository share what git said of it.
+            for repository in filter(None, self._repositories.values()):
+                if result is not None and repository.root == result.root:
+                    result = repository
+            self._repositories[folder] = result
         return self._repositories[folder]
 
     def _verdict(self, root: Path, path: str, citation: Citation, moment: str) -> Verdict:
@@ -156,7 +164,11 @@ class CitationCheck:
         row = self._known.get(key)
         stamp = stamp_of(file)
         repository = self._repository(root)
-        head = "" if stamp or repository is None else repository.head()
+        # A file that is there is known by its stamp. One that is not may have been renamed.
+        head = ""
+        if not stamp and repository is not None:
+            head = repository.head()
+        # Neither the file nor the history has changed since the last look.
         if row is not None and row["stamp"] == stamp and row["head"] == head:
             return Verdict(State(row["state"]), row["now"])
         if row is None:
@@ -174,7 +186,7 @@ class CitationCheck:
         text = read_text(file)
         if text is None:
             return Verdict(State.GONE)
-        return Verdict(State.SAME if is_of(citation, text) else State.CHANGED)
+        return Verdict(same_if(is_of(citation, text)))
 
     def _found(
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
@@ -183,16 +195,18 @@ class CitationCheck:
         then = of_row(row["then"])
         text = self._text(root / path)
         if then is None:
-            # Nobody knows what it was: only whether it is there
-            if text is not None:
-                return Verdict(State.UNKNOWN)
-            return Verdict(State.GONE if citation.is_declared else State.UNKNOWN)
+            # Nobody knows what it was. Only a citation in the header is sure to be one.
+            if text is None and citation.is_declared:
+                return Verdict(State.GONE)
+            return Verdict(State.UNKNOWN)
         if text is not None:
             return compared(then, text, citation)
         repository = self._repository(root)
         assert repository is not None
         new = repository.name_now(repository.commit(citation.commit, moment), path)
-        moved = self._text(root / new) if new else None
+        if not new:
+            return Verdict(State.GONE)
+        moved = self._text(root / new)
         if moved is None:
             return Verdict(State.GONE)
         verdict = compared(then, moved, citation._replace(path=new))
@@ -203,8 +217,8 @@ class CitationCheck:
     def _text(self, file: Path) -> str | None:
         """The text of a file, read once for all that cite it."""
         stamp = stamp_of(file)
-        known = self._files.get(str(file))
-        if known is None or known[0] != stamp:
-            known = (stamp, read_text(file) if stamp else None)
-            self._files[str(file)] = known
-        return known[1]
+        cached = self._files.get(str(file))
+        if cached is None or cached[0] != stamp:
+            cached = (stamp, read_text(file))
+            self._files[str(file)] = cached
+        return cached[1]

@@ -86,18 +86,21 @@ class Repository:
             name = reply.partition(":")[2].strip()
             with suppress(FileNotFoundError):
                 return (git / name).read_text("utf-8").strip()
+            # Branches that rest are collected in one file.
             packed = (git / "packed-refs").read_text("utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
         result = re.search(rf"^([0-9a-f]+) {re.escape(name)}$", packed, re.M)
-        return result[1] if result else ""
+        if result is None:
+            return ""
+        return result[1]
 
-    def commit(self, named: str, moment: str) -> str:
-        """The commit that is named, else the last one up to `moment`; "" where there is none."""
-        key = named or moment
+    def commit(self, name: str, moment: str) -> str:
+        """The commit called `name`, else the last one up to `moment`; "" if no commit fits."""
+        key = name or moment
         if key not in self._commits:
-            if named:
-                reply = self._git("rev-parse", "--verify", "-q", f"{named}^{{commit}}")
+            if name:
+                reply = self._git("rev-parse", "--verify", "-q", f"{name}^{{commit}}")
             else:
                 reply = self._git("rev-list", "-1", f"--before={moment}", "HEAD")
             self._commits[key] = (reply or "").strip()
@@ -113,14 +116,18 @@ class Repository:
     def name_now(self, commit: str, path: str) -> str:
         """What a file of a commit is called today; "" for one that is gone."""
         if commit not in self._renames:
+            # One answer serves every file of that commit.
             reply = self._git(
                 "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
             )
             self._renames[commit] = dict(_renames(reply or ""))
         new = self._renames[commit].get(path, "")
-        if new and (self.root / new).is_file():
+        if self._is_file(new):
             return new
         return self._followed(commit, path)
+
+    def _is_file(self, path: str) -> bool:
+        return bool(path) and (self.root / path).is_file()
 
     def _followed(self, commit: str, path: str) -> str:
         """The same, step by step through the history: a file may have changed a lot on its way."""
@@ -138,20 +145,23 @@ class Repository:
             self._chains[commit] = {}
             for old, new in _renames(reply or ""):
                 chain = self._chains[commit]
+                # A file renamed twice is known by its first name.
                 origins = [name for name, now in chain.items() if now == old]
                 for origin in origins or [old]:
                     chain[origin] = new
         new = self._chains[commit].get(path, "")
-        return new if new and (self.root / new).is_file() else ""
+        if not self._is_file(new):
+            return ""
+        return new
 
     def _git(self, *arguments: str) -> str | None:
         """What git says; None where it fails, or takes too long."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
-        # A repository may name programs to run: none of them is for reading
+        # A repository may configure programs for git to run. Reading needs none of them.
         safe = ("-c", "core.fsmonitor=false", "-c", "diff.external=", "--no-pager")
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["git", *safe, "-C", str(self.root), *arguments],
                 env=environ,
                 stdin=subprocess.DEVNULL,
@@ -161,9 +171,9 @@ class Repository:
             )
         except (OSError, subprocess.SubprocessError):
             return None
-        if done.returncode or len(done.stdout) > 64 * _LARGEST:
+        if process.returncode or len(process.stdout) > 64 * _LARGEST:
             return None
-        return done.stdout.decode("utf-8", "replace")
+        return process.stdout.decode("utf-8", "replace")
 
 
 def _renames(reply: str) -> Iterator[tuple[str, str]]:
@@ -198,16 +208,24 @@ def expected(
 ) -> Expectation | None:
     """What a citation meant on the day it was written; None where nobody knows."""
     commit = repository.commit(citation.commit, moment)
-    text = repository.text(commit, path) if commit else None
+    if not commit:
+        return None
+    text = repository.text(commit, path)
     if text is None:
         return None
     if citation.symbol:
+        # `Class.method` and `module::name` are looked for by their last names.
         name = citation.symbol.split(".")[-1].split(":")[-1]
-        return Expectation(path, 0, "", (), name) if _defines(text, name) else None
+        if not _defines(text, name):
+            return None
+        return Expectation(path, 0, "", (), name)
     if citation.first:
-        chosen = _lines("\n".join(text.splitlines()[citation.first - 1 : citation.last]))
-        return Expectation(path, len(chosen), _digest(chosen)) if chosen else None
+        cited = _lines("\n".join(text.splitlines()[citation.first - 1 : citation.last]))
+        if not cited:
+            return None
+        return Expectation(path, len(cited), _digest(cited))
     lines = _lines(text)
+    # A large file is known by its first lines.
     sample = tuple(_digest([line]) for line in lines[:_SAMPLE])
     return Expectation(path, len(lines), _digest(lines), sample)
 
@@ -219,22 +237,37 @@ def _defines(text: str, name: str) -> bool:
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
     """What became of it in a file that says `text` now."""
     if expectation.symbol:
-        is_there = _defines(text, expectation.symbol)
-        return Verdict(State.SAME if is_there else State.CHANGED)
+        return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:
-        return Verdict(State.SAME if _is_kept(expectation, text) else State.CHANGED)
-    numbered = [
-        (number, " ".join(line.split())) for number, line in enumerate(text.splitlines(), 1)
-    ]
-    lines = [(number, line) for number, line in numbered if line]
-    for at in range(len(lines) - expectation.size + 1):
-        block = lines[at : at + expectation.size]
-        if _digest([line for _, line in block]) == expectation.digest:
-            first = block[0][0]
-            if first == citation.first:
-                return Verdict(State.SAME)
-            return Verdict(State.MOVED, f"{citation.path}:{first}-{block[-1][0]}")
+        return Verdict(same_if(_is_kept(expectation, text)))
+    return _compared_lines(expectation, text, citation)
+
+
+def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
+    """What became of the lines that are cited: they may have moved within the file."""
+    numbers: list[int] = []
+    lines: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        flat = " ".join(line.split())
+        if flat:
+            numbers.append(number)
+            lines.append(flat)
+    for start in range(len(lines) - expectation.size + 1):
+        end = start + expectation.size
+        if _digest(lines[start:end]) != expectation.digest:
+            continue
+        first = numbers[start]
+        if first == citation.first:
+            return Verdict(State.SAME)
+        return Verdict(State.MOVED, f"{citation.path}:{first}-{numbers[end - 1]}")
     return Verdict(State.CHANGED)
+
+
+def same_if(is_same: bool) -> State:
+    """SAME or CHANGED."""
+    if is_same:
+        return State.SAME
+    return State.CHANGED
 
 
 def _is_kept(expectation: Expectation, text: str) -> bool:
@@ -249,13 +282,16 @@ def _is_kept(expectation: Expectation, text: str) -> bool:
 def is_of(citation: Citation, text: str) -> bool:
     """Whether the hash that a citation gives is that of its place in `text`."""
     lines = text.splitlines(keepends=True)
-    chosen = "".join(lines[citation.first - 1 : citation.last] if citation.first else lines)
-    hashes = {sha256(part.encode()).hexdigest() for part in (chosen, chosen.rstrip("\n"))}
-    return any(known.startswith(citation.sha256.lower()) for known in hashes)
+    if citation.first:
+        lines = lines[citation.first - 1 : citation.last]
+    cited = "".join(lines)
+    # Editors differ in whether a copy has the last end of line.
+    hashes = [sha256(part.encode()).hexdigest() for part in (cited, cited.rstrip("\n"))]
+    return any(digest.startswith(citation.sha256.lower()) for digest in hashes)
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file; None for one that is none, or too large."""
+    """The text of a file; None for one that is missing, no file, or too large."""
     try:
         if path.stat().st_size > _LARGEST:
             return None
@@ -275,7 +311,9 @@ def stamp_of(path: Path) -> str:
 
 def as_row(expectation: Expectation | None) -> list[Any] | None:
     """An expectation as JSON."""
-    return [*expectation] if expectation is not None else None
+    if expectation is None:
+        return None
+    return [*expectation]
 
 
 def of_row(row: list[Any] | None) -> Expectation | None:

@@ -44,7 +44,9 @@ def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> C
         report.checked += 1
         code = _CODES.get(result.verdict.state)
         if code is not None:
-            level = "warning" if result.is_stale else "info"
+            level = "info"
+            if result.is_stale:
+                level = "warning"
             report.findings.append(Finding(level, code, home_path(result.info), result.sentence()))
     check.save()
     report.findings.sort(key=lambda finding: (finding.level != "warning", finding.path))

@@ -162,14 +162,14 @@ def _report(call: Invocation, done: TranscriptSync) -> None:
         reply = "Another process is reading them right now."
     else:
         reply = f"Read {done.turns} turns of {done.files} files."
-        if done.gone:
-            reply += f" {done.gone} files are gone."
+        if done.removed:
+            reply += f" {done.removed} files are gone."
     lines = [reply, *_skipped_lines(done.skipped)]
     call.answer(
         "\n".join(lines),
         files=done.files,
         turns=done.turns,
-        gone=done.gone,
+        gone=done.removed,
         skipped=done.skipped,
     )
 

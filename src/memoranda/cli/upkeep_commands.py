@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Seconds for the daemon to say how it is
 _DAEMON_SECONDS = 2.0
 _EMBED_KEYS = ("model", "done", "passages", "embedded", "unreadable", "seconds")
+_FIRST_LINKS = 3
+"""Links that `memory doctor` names of each project."""
 _FINDING_KEYS = ("level", "code", "path", "text", "fixed")
 _STATE_KEYS = (
     "index",
@@ -248,7 +250,7 @@ def doctor(
         if citations:
             findings = _citations(memory, folders)
         else:
-            findings = [*examine(memory), *_elsewhere(memory)]
+            findings = [*examine(memory), *_elsewhere(memory), *_broken_links(memory)]
         if fix and not dry_run:
             repair(memory, findings)
     rows = []
@@ -270,6 +272,33 @@ def doctor(
     if "error" in levels:
         return 1
     return 0
+
+
+def _broken_links(memory: MemorySession) -> list[Finding]:
+    """The links of each project that lead nowhere: their number and the first few. Those of
+    memories are findings by themselves, and a link to a note still to be written is no problem.
+    """
+    from memoranda.engine.doctor import Finding
+    from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
+
+    findings = []
+    for project in memory.projects:
+        if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
+            continue
+        links = memory.unresolved_links(project.name)
+        if not links:
+            continue
+        first = ", ".join(
+            f"{link.path} line {link.line} [[{link.target}]]" for link in links[:_FIRST_LINKS]
+        )
+        if len(links) == 1:
+            text = f"one link leads nowhere: {first}"
+        else:
+            text = f"{len(links):,} links lead nowhere: {first}"
+        if len(links) > _FIRST_LINKS:
+            text += f"; `memory project check {project.name}` shows all"
+        findings.append(Finding("info", "broken_links", project.name, text))
+    return findings
 
 
 def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:

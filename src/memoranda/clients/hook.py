@@ -110,9 +110,9 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
             # One that is starting answers the next event
             if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
-            found = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
-            if found:
-                return str(found["reply"])
+            reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
+            if reply:
+                return str(reply["reply"])
         except OSError:
             # It is busy, and so would we be
             return None
@@ -158,13 +158,13 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     from memoranda.engine.pausing import paused_agents
     from memoranda.engine.served import log_of
 
-    known = CLIENTS[event.client]
+    client = CLIENTS[event.client]
     session = memory.session_rows(event.client, event.session)
     by = {"client": event.client, "session": event.session}
     owner = memory.as_caller(memory.agent, "hook", **by)
     agent = memory.agent
     if agent is None:
-        agent = memory.settings.agents.get(known.handshake, known.agent)
+        agent = memory.settings.agents.get(client.handshake, client.agent)
     caller = memory.as_caller(agent, "hook", **by)
     if agent in paused_agents(memory):
         return ""
@@ -177,24 +177,24 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
     if event.kind in _ACTIONS:
         return _on_action(caller, event, session)
     if event.kind == START:
-        told = caller.at_once(lambda: at_start(caller, event, session))
+        context_text = caller.at_once(lambda: at_start(caller, event, session))
         session.sweep(now)
     else:
         from memoranda.clients.hook_capture import remember
 
-        said = remember(owner, event, session)
-        if PROMPT not in known.injects:
+        remembered = remember(owner, event, session)
+        if PROMPT not in client.injects:
             return ""
-        told = for_prompt(caller, event, session, said)
-    if agent is not None and told.notes:
+        context_text = for_prompt(caller, event, session, remembered)
+    if agent is not None and context_text.notes:
         how = "session start" if event.kind == START else "prompt"
         log_of(memory).add(
-            now, agent, how, event.prompt if event.kind == PROMPT else "", told.notes
+            now, agent, how, event.prompt if event.kind == PROMPT else "", context_text.notes
         )
     saw = now if event.kind == START else None
-    if saw or told.text:
-        session.add(now, saw=saw, notes=told.notes, text=told.text)
-    return reply_of(event, told.text)
+    if saw or context_text.text:
+        session.add(now, saw=saw, notes=context_text.notes, text=context_text.text)
+    return reply_of(event, context_text.text)
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:

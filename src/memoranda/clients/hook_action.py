@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from memoranda.clients.hook_context import MARKS, PLAIN_MARK, Told, fenced, tokens_in
+from memoranda.clients.hook_context import Told
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_glance import action_of
 from memoranda.engine import MemorySession
 from memoranda.ledger.sessions import SessionRows
+from memoranda.text.fence import MARKS, PLAIN_MARK, fenced
+from memoranda.text.tokens import tokens_in
 from memoranda.text.unicode import visible
 from memoranda.transcripts.recall import facts
 

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from memoranda.clients.hook_context import cut, project_names
+from memoranda.clients.hook_context import project_names
 from memoranda.clients.hook_events import HookEvent
 from memoranda.clients.hook_waiting import asked_in
 from memoranda.clients.hook_words import FENCED, own_words
@@ -24,6 +24,7 @@ from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
 from memoranda.store.base import sha256
+from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
@@ -43,19 +44,19 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
     """Store what a person asked to remember as the owner's, in the category it belongs to. Returns
     what the agent is to know of it.
     """
-    told = []
-    for asked in asked_in(event, session.texts, memory.clock()):
-        found = memory.secrets_in(asked.text)
-        if found:
-            told.append(f"Not stored in memory: it looks like a secret ({found[0].rule.id}).")
+    lines = []
+    for request in asked_in(event, session.texts, memory.clock()):
+        secrets = memory.secrets_in(request.text)
+        if secrets:
+            lines.append(f"Not stored in memory: it looks like a secret ({secrets[0].rule.id}).")
             continue
-        note = store_asked(memory, asked)
-        session.add(memory.clock(), notes=[note], text=asked.text)
-        told.append(
+        note = store_asked(memory, request)
+        session.add(memory.clock(), notes=[note], text=request.text)
+        lines.append(
             "Stored in memory as the user said it, no need to store it again: "
-            f"{_line(asked.text, 200)}"
+            f"{_line(request.text, 200)}"
         )
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) -> None:
@@ -76,13 +77,13 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     parts = []
     for title, texts in clean.items():
         most = {"Last answer": _ANSWER, "Asked": _PROMPT}.get(title, _COMMAND)
-        lines = [_line(each, most) for each in dict.fromkeys(texts) if each.strip()]
+        lines = [_line(this_text, most) for this_text in dict.fromkeys(texts) if this_text.strip()]
         if title == "Asked":
             lines = lines[:1] + lines[1:][-5:]
         if lines:
-            shown = "\n".join(f"    {line}" for line in lines[-12:])
+            excerpt = "\n".join(f"    {line}" for line in lines[-12:])
             # As code, so that nothing in it links or tags
-            parts.append(f"{title}:\n\n```text\n{shown}\n```")
+            parts.append(f"{title}:\n\n```text\n{excerpt}\n```")
     if not "".join(clean["Asked"] + clean["Last answer"]).strip():
         return
     text = "\n\n".join(parts)
@@ -127,37 +128,43 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
         else:
             parts = []
 
-        for said in (str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS):
+        for part_text in (
+            str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS
+        ):
             if (
                 message.get("role") == "user"
-                and said.strip()
-                and not said.lstrip().startswith(_NOT_SAID)
+                and part_text.strip()
+                and not part_text.lstrip().startswith(_NOT_SAID)
             ):
-                prompts.append(said)
-            elif message.get("role") == "assistant" and said.strip():
-                answers.append(said)
+                prompts.append(part_text)
+            elif message.get("role") == "assistant" and part_text.strip():
+                answers.append(part_text)
         for part in (message, *parts):
             if not isinstance(name := part.get("name"), str):
                 continue
-            given = part.get("input", part.get("arguments"))
-            if isinstance(given, str) and part.get("type") == "function_call":
+            arguments = part.get("input", part.get("arguments"))
+            if isinstance(arguments, str) and part.get("type") == "function_call":
                 try:
-                    given = json.loads(given)
+                    arguments = json.loads(arguments)
                 except ValueError:
                     continue
-            if isinstance(given, dict):
-                given = given
+            if isinstance(arguments, dict):
+                arguments = arguments
             else:
-                given = {"input": given}
-            path = given.get("file_path") or given.get("path") or given.get("notebook_path")
-            command = given.get("command") or given.get("cmd")
+                arguments = {"input": arguments}
+            path = (
+                arguments.get("file_path")
+                or arguments.get("path")
+                or arguments.get("notebook_path")
+            )
+            command = arguments.get("command") or arguments.get("cmd")
             if name in _EDITS and isinstance(path, str):
                 files.append(path)
             elif name in _COMMANDS and command:
                 commands.append(
                     " ".join(map(str, command)) if isinstance(command, list) else str(command)
                 )
-            if isinstance(patch := given.get("input"), str):
+            if isinstance(patch := arguments.get("input"), str):
                 files.extend(_PATCHED.findall(patch))
     return prompts, answers, files, commands
 

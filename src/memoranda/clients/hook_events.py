@@ -157,15 +157,15 @@ def event_of(
     """The event in `data`, which the program whose hook for `client` this is sent; None for what is
     none, for a foreign program's, and for one about which there is nothing to do. `name`: the
     event, of a client that does not say it in its payload."""
-    known = CLIENTS.get(client)
+    client_events = CLIENTS.get(client)
     try:
         payload = json.loads(data)
     except (ValueError, RecursionError):
         return None
     if (
-        known is None
+        client_events is None
         or not isinstance(payload, dict)
-        or any(name in payload for name in known.foreign)
+        or any(name in payload for name in client_events.foreign)
     ):
         return None
     if client == "claude-code":
@@ -174,22 +174,22 @@ def event_of(
         if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
             # Which runs the hooks of Claude Code's plugins
             client = "codex"
-            known = CLIENTS["codex"]
+            client_events = CLIENTS["codex"]
         elif not payload.get("transcript_path"):
             return None
     name = _text(payload, "hook_event_name", _NAME) or name
-    cwd = payload.get(known.keys.get("cwd", "cwd")) or payload.get("cwd")
+    cwd = payload.get(client_events.keys.get("cwd", "cwd")) or payload.get("cwd")
     cwd = cwd[0] if isinstance(cwd, list) and cwd else cwd
     cwd = cwd[:4096] if isinstance(cwd, str) else ""
-    kind = known.events.get(name)
-    session = _text(payload, known.keys.get("session", "session_id"), _NAME)
+    kind = client_events.events.get(name)
+    session = _text(payload, client_events.keys.get("session", "session_id"), _NAME)
     if client == "copilot-cli":
         # Its older versions name no session
         session = session or cwd
     if kind is None or not session:
         return None
     if kind in (TOOL, FAILED):
-        return _tool_event(known, payload, HookEvent(client, kind, name, session, cwd))
+        return _tool_event(client_events, payload, HookEvent(client, kind, name, session, cwd))
     if payload.get("agent_id"):
         # A subagent's prompts are no person's
         return None
@@ -283,7 +283,7 @@ def reply_of(event: HookEvent, text: str) -> str:
     """The answer to `event` that puts `text` into the client's context; nothing where there is
     nothing to say.
     """
-    known = CLIENTS[event.client]
-    if text and event.kind in known.injects:
-        return json.dumps(known.reply(event.name, text), ensure_ascii=True)
+    client_events = CLIENTS[event.client]
+    if text and event.kind in client_events.injects:
+        return json.dumps(client_events.reply(event.name, text), ensure_ascii=True)
     return ""

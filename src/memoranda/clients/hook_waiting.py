@@ -46,7 +46,7 @@ def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
     from memoranda.ledger.sessions import texts_given
 
     given = texts_given(Layout(home).ledger, event.client, event.session)
-    return [put_aside(home, asked) for asked in asked_in(event, given, now)]
+    return [put_aside(home, request) for request in asked_in(event, given, now)]
 
 
 def forget(paths: list[Path]) -> None:

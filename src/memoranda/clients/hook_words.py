@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 
 from memoranda import former_name
+from memoranda.text.fence import TAG
 
-TAG = "memoranda-memory"
-"""The tag of our marks around what comes from memory."""
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
 """What stands between our marks, those of earlier checkouts included."""
 _PASTED = re.compile(
@@ -36,16 +35,16 @@ def own_words(prompt: str) -> str:
     at = 0
     # Where a tag is closed for the last time: tags without an end cost one look
     last: dict[str, int] = {}
-    while found := _PASTED.search(text, at):
-        parts.append(text[at : found.start()])
-        at = found.end()
-        tag = found["tag"]
+    while pasted := _PASTED.search(text, at):
+        parts.append(text[at : pasted.start()])
+        at = pasted.end()
+        tag = pasted["tag"]
         if tag is not None:
             end = f"</{tag}>"
             if tag not in last:
                 last[tag] = text.rfind(end)
             if last[tag] < at:
-                parts.append(found[0])
+                parts.append(pasted[0])
             else:
                 at = text.index(end, at) + len(end)
     return "".join([*parts, text[at:]]).strip()
@@ -55,7 +54,7 @@ def asked_to_remember(prompt: str) -> list[str]:
     """What the prompt says to remember, word for word, without the words that say so; questions are
     none.
     """
-    found = []
+    requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):
         text = match["english"] or match["chinese"]
         end = match["end"] or match["stop"]
@@ -64,5 +63,5 @@ def asked_to_remember(prompt: str) -> list[str]:
             and len(text.strip()) >= _LEAST
             and not text.rstrip().endswith(("吗", "么"))
         ):
-            found.append((text.strip() + (end or ""))[:_LONGEST])
-    return found[:_MOST]
+            requests.append((text.strip() + (end or ""))[:_LONGEST])
+    return requests[:_MOST]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,10 +71,19 @@ class AccessTable:
         """Count a call. Raises StorageError."""
         self._opened().count_call(who, day)
 
+    def close(self) -> None:
+        """Release the ledger; the next question opens it again."""
+        if self._rows is not None:
+            self._rows.database.close()
+            self._rows = None
+
     def _opened(self) -> AccessRows:
         """The rows of the ledger, with what a version before kept in a file."""
         if self._rows is None:
-            self._rows = AccessRows(LedgerDatabase(self.layout.ledger))
+            database = LedgerDatabase(self.layout.ledger)
+            self._rows = AccessRows(database)
+            # Commands and the page make many of these, each for a few lines.
+            weakref.finalize(self, database.close)
         if self.layout.access.exists():
             self._take_over(self._rows)
         return self._rows

@@ -92,26 +92,26 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     with engine.guard:
         # An index behind the disk is no finding: every call catches up by itself.
         history = _history(memory)
-        found = [*history, *_unfinished(engine)]
-        found += [] if engine.index.is_sound() else [damaged]
+        findings = [*history, *_unfinished(engine)]
+        findings += [] if engine.index.is_sound() else [damaged]
         try:
-            found += _notes(memory)
+            findings += _notes(memory)
         except sqlite3.Error as error:
             if not engine.index.is_corrupt(error):
                 raise StorageError("the index", engine.index.explain(error)) from None
             # What the notes say can only be seen with an index
             engine.rebuild_index()
-            found = [*history, *_unfinished(engine), damaged, *_notes(memory)]
+            findings = [*history, *_unfinished(engine), damaged, *_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings
-        found += [Finding("warning", "bad_config", name, warning) for warning in warnings]
+        findings += [Finding("warning", "bad_config", name, warning) for warning in warnings]
         trouble = engine.home.trouble()
         if trouble:
-            found.append(_home_trouble(engine, trouble))
-        found += _not_taken_over(engine)
-        found += _synced(engine)
-        found += _leftovers(engine)
-        found += [
+            findings.append(_home_trouble(engine, trouble))
+        findings += _not_taken_over(engine)
+        findings += _synced(engine)
+        findings += _leftovers(engine)
+        findings += [
             Finding("info", "former_name", path, text)
             for path, text in former_name.left_behind(engine.layout.root)
         ]
@@ -130,11 +130,13 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             try:
                 graph.fresh()
             except MemorandaError as error:
-                found.append(Finding("error", "unreadable", file, str(error)))
-            found += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
-        found += _ownership(engine)
+                findings.append(Finding("error", "unreadable", file, str(error)))
+            findings += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
+        findings += _ownership(engine)
     order = ("error", "warning", "info")
-    return sorted(found, key=lambda each: (order.index(each.level), each.code, each.path))
+    return sorted(
+        findings, key=lambda finding: (order.index(finding.level), finding.code, finding.path)
+    )
 
 
 def _synced(engine: Engine) -> list[Finding]:
@@ -202,7 +204,7 @@ def _ownership(engine: Engine) -> list[Finding]:
     root = engine.layout.root
     status = os.stat(root)
     user = os.geteuid()
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if user:
         places = [root]
         if status.st_uid == user:
@@ -215,13 +217,13 @@ def _ownership(engine: Engine) -> list[Finding]:
                     f" sudo chown -R {user} {root} gives it back"
                 )
                 name = os.path.relpath(place, root)
-                found.append(Finding("error", "owner", name, text))
+                findings.append(Finding("error", "owner", name, text))
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
         text = f"others can read the home (mode {mode:o})"
         fix = "set its mode to 700" if user in (0, status.st_uid) else ""
-        found.append(Finding("warning", "permissions", ".", text, fix))
-    return found
+        findings.append(Finding("warning", "permissions", ".", text, fix))
+    return findings
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
@@ -231,10 +233,10 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     engine = memory.engine
     notes = memory.index.notes
     engine.fresh(whole=True)
-    found = []
+    findings = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
         text = why.partition(": ")[2] or why
-        found.append(
+        findings.append(
             Finding(
                 "error",
                 "unreadable",
@@ -243,11 +245,13 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
             )
         )
     for name, store in engine.stores.items():
-        what, exists = (
+        kind, exists = (
             ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
         )
         if name not in engine.layout.built_in and not exists(store.root):
-            found.append(Finding("error", "broken_store", name, f"the project's {what} is missing"))
+            findings.append(
+                Finding("error", "broken_store", name, f"the project's {kind} is missing")
+            )
 
     for project, path, warnings in notes.warnings():
         info = notes.get(project, path)
@@ -260,7 +264,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
             if code == BAD_HEADER and text is not warning and project in MEMORY_PROJECTS:
                 level = "error"
                 text += "; upkeep leaves it alone until that is corrected"
-            found.append(
+            findings.append(
                 Finding(
                     level,
                     "unreadable" if code in (NOT_UTF8_CODE, UTF16_CODE) else code,
@@ -270,35 +274,37 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
             )
 
     for infos in notes.duplicates().values():
-        seen = [info for info in infos if memory.sees(info.scope)]
-        original = original_of(seen)
-        for info in seen if len(seen) > 1 else ():
+        visible = [info for info in infos if memory.sees(info.scope)]
+        original = original_of(visible)
+        for info in visible if len(visible) > 1 else ():
             place = f"{info.project}/{info.path}"
             if original is None:
                 text = f"id {info.id} is used by another note too"
-                found.append(Finding("error", "duplicate_id", place, text))
+                findings.append(Finding("error", "duplicate_id", place, text))
             elif info is not original:
                 text = f"a copy of {original.path} made by a program that syncs; both have one id"
-                found.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
+                findings.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
     if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
         text = f"{count} vectors are of texts that are gone"
-        found.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
-    return found + _memories(memory)
+        findings.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
+    return findings + _memories(memory)
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
     """What a change and an erasure left: their records, and kept texts no change refers to."""
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.home.set_aside()
-    found = [Finding("error", "unfinished_write", record, text, "finish it") for record in records]
+    findings = [
+        Finding("error", "unfinished_write", record, text, "finish it") for record in records
+    ]
     if engine.home.erasing() is not None:
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
-        found.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
+        findings.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
     count = len(engine.home.history.unreferenced())
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
-        found.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
-    return found
+        findings.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
+    return findings
 
 
 def _memories(memory: ReadVerbs) -> list[Finding]:
@@ -312,33 +318,35 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
     infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[
         0
     ]
-    known = {info.id for info in infos}
-    known |= {str(each) for info in infos for each in info.header.get("merged") or ()}
-    found = []
+    known_ids = {info.id for info in infos}
+    known_ids |= {str(merged_id) for info in infos for merged_id in info.header.get("merged") or ()}
+    findings = []
     for info in infos:
         place = home_path(info)
         for link in info.links:
             # For an agent a link to a note it may not see looks the same: only the owner is told.
-            if memory.agent is None and link not in known:
+            if memory.agent is None and link not in known_ids:
                 text = f"links to {link}, which is gone"
-                found.append(Finding("warning", "dangling_link", place, text, "remove the link"))
-        wanted = info.header.get("content_hash")
-        if wanted:
+                findings.append(Finding("warning", "dangling_link", place, text, "remove the link"))
+        expected_hash = info.header.get("content_hash")
+        if expected_hash:
             try:
                 note = engine.parse(
                     info.project, info.path, engine.store(info.project).read(info.path)
                 )
             except StorageError as error:
-                found.append(
+                findings.append(
                     Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was")
                 )
                 continue
-            if note is not None and sha256(note.content.encode()) != wanted:
-                found.append(Finding("info", "hash_differs", place, "edited by hand"))
+            if note is not None and sha256(note.content.encode()) != expected_hash:
+                findings.append(Finding("info", "hash_differs", place, "edited by hand"))
     for info in reminders:
         complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
-        found += [Finding("warning", "bad_frontmatter", home_path(info), why) for why in complaints]
-    return found
+        findings += [
+            Finding("warning", "bad_frontmatter", home_path(info), why) for why in complaints
+        ]
+    return findings
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
@@ -346,32 +354,34 @@ def _leftovers(engine: Engine) -> list[Finding]:
     it though nobody holds it, and temporary files, in the projects and beside the files of the
     home."""
     place = engine.layout.daemon_lock
-    left = list[Finding]()
+    leftovers = list[Finding]()
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
         pid = os.read(fd, 20).decode("utf-8", "replace").strip()
         if pid:
             text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
-            left.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
+            leftovers.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
         os.close(fd)
     except (BlockingIOError, FileNotFoundError):
         pass
     except OSError as error:
-        left.append(
+        leftovers.append(
             Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")
         )
-    found = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
+    matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
         for folder, folders, files in walk(store.root):
             folders[:] = [
-                each for each in folders if not each.startswith(".") and each not in SKIPPED_FOLDERS
+                folder_name
+                for folder_name in folders
+                if not folder_name.startswith(".") and folder_name not in SKIPPED_FOLDERS
             ]
-            shown = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
-            found += [(f"{shown}/{file}", _TEMP.match(file)) for file in files]
+            shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
+            matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
     text = "left behind by a program that ended"
     fix = "remove it"
-    over = [path for path, match in found if match and not is_alive(int(match[1]))]
-    return left + [Finding("warning", "stale_temp", path, text, fix) for path in over]
+    over = [path for path, match in matches if match and not is_alive(int(match[1]))]
+    return leftovers + [Finding("warning", "stale_temp", path, text, fix) for path in over]
 
 
 def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
@@ -423,10 +433,10 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
             info = memory.index.notes.get(
                 CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path
             )
-            gone = finding.text.removeprefix("links to ").partition(",")[0]
-            if info is not None and gone in info.links:
+            missing_id = finding.text.removeprefix("links to ").partition(",")[0]
+            if info is not None and missing_id in info.links:
                 with memory.change("unlink", fresh=False) as change:
-                    set_keys(memory, change, info, links_without(info, gone))
+                    set_keys(memory, change, info, links_without(info, missing_id))
         case "permissions":
             os.chmod(engine.layout.root, 0o700)
         case "stale_lock" | "stale_temp":

@@ -70,6 +70,10 @@ class HomeSession:
     `client`, `session`, `tool` (see `Provenance`).
     """
 
+    def check_not_paused(self) -> None:
+        """Raise AgentPaused if this caller is an agent the owner paused."""
+        check_not_paused(self)
+
     def __init__(
         self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None
     ):
@@ -165,7 +169,7 @@ class HomeSession:
         `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
         changed.
         """
-        check_not_paused(self)
+        self.check_not_paused()
         is_outermost = not self.engine.is_writing
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:

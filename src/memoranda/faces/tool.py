@@ -23,7 +23,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from memoranda.clock import Clock, now, stamp
-from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.served import note_call
 from memoranda.errors import AgentPaused, ConfigError, InvalidInput, MemorandaError
 from memoranda.faces.arguments import Also, Arguments, check
@@ -436,7 +435,7 @@ class Registry:
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:
         try:
-            check_not_paused(memory)
+            memory.check_not_paused()
         except AgentPaused as error:
             return self.refusal(tool.name, error)
         try:

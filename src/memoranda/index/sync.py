@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import repeat, starmap
@@ -260,6 +259,9 @@ def _apply_batch(
         for change in changes:
             _apply(db, project, change, load, result)
         return
+    # Imported here: it takes long, and a short process never needs it.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as threads:
         loading = writer.Loading(db, project, threads)
         for path in added:

@@ -173,12 +173,12 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(
-        self, *, durable: bool = True, may_wait: bool = True
+        self, *, durable: bool = True, may_wait: bool = True, patience: float = 0.0
     ) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; with `durable` it is on the disk on return.
 
-        Without `may_wait` it is refused at once while another process writes. Raises StorageError,
-        then nothing of it is there.
+        Without `may_wait` it is refused when another process writes for longer than `patience`, in
+        seconds. Raises StorageError, then nothing of it is there.
         """
         with self.mutex:
             connection = self._connection
@@ -186,7 +186,7 @@ class LedgerDatabase:
                 if not durable:
                     connection.execute("pragma synchronous = normal")
                 if not may_wait:
-                    connection.execute("pragma busy_timeout = 0")
+                    connection.execute(f"pragma busy_timeout = {int(patience * 1000)}")
                 connection.execute("begin immediate")
                 yield connection
                 connection.execute("commit")

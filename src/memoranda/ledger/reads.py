@@ -7,6 +7,7 @@ folds them into headers, in the transaction of the change that writes those.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -36,6 +37,12 @@ _SUBTRACT = (
 _CLEAR = "delete from read where count = 0 and used_at = 0 and restarted = 0"
 
 
+# Seconds a read waits for another process that writes, so that others see it at once.
+_PATIENCE = 0.1
+# Seconds for which no read waits again once one waited in vain: the other process may be stopped.
+_IMPATIENT_FOR = 5.0
+
+
 class ReadRow(NamedTuple):
     """The reads of one note: how many `times`, when the last was, when it was last used.
 
@@ -51,8 +58,8 @@ class ReadRow(NamedTuple):
 class Reads:
     """The reads of one home. Thread-safe.
 
-    A read is never held up and never refused: while somebody else writes the ledger, it waits in
-    memory for the next one, or for `close`.
+    A read is never refused, and not held up for long: while somebody else keeps the ledger, it waits
+    in memory for the next one, or for `close`.
     """
 
     def __init__(self, database: LedgerDatabase, clock: Clock):
@@ -61,6 +68,7 @@ class Reads:
         self._guard = threading.Lock()
         self._waiting: list[tuple[str, ReadRow]] = []
         self._has_written = False
+        self._impatient_until = 0.0
 
     # --- counting
 
@@ -85,23 +93,30 @@ class Reads:
 
     def _write(self, *, may_wait: bool) -> None:
         """Have what waits in the ledger, if it can be written. A full disk costs the counts alone."""
-        if not self._waiting or not self._database.mutex.acquire(blocking=may_wait):
+        patience = 0.0 if time.monotonic() < self._impatient_until else _PATIENCE
+        wait_for = -1 if may_wait else patience
+        if not self._waiting or not self._database.mutex.acquire(timeout=wait_for):
             return
         try:
             with self._guard:
                 rows = self._waiting
                 self._waiting = []
-            if not self._is_written(rows, may_wait=may_wait):
+            if not self._is_written(rows, may_wait, patience):
+                self._impatient_until = time.monotonic() + _IMPATIENT_FOR
                 with self._guard:
                     self._waiting = [*rows, *self._waiting]
         finally:
             self._database.mutex.release()
 
-    def _is_written(self, rows: Iterable[tuple[str, ReadRow]], *, may_wait: bool) -> bool:
+    def _is_written(
+        self, rows: Iterable[tuple[str, ReadRow]], may_wait: bool, patience: float
+    ) -> bool:
         if not self._database.is_writable:
             return False
         try:
-            with self._database.transaction(durable=False, may_wait=may_wait) as connection:
+            with self._database.transaction(
+                durable=False, may_wait=may_wait, patience=patience
+            ) as connection:
                 connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
                 self._forget_restarted(connection)
         except StorageError:

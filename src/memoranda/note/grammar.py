@@ -43,7 +43,7 @@ _BLANK = frozenset(" \t")
 # `key:: value` of Logseq and Dataview on a separate line
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
-_UNSPACED = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]").match
+_UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED = 4_000_000
 MOST = 10_000
@@ -603,7 +603,7 @@ class _Lines:
         if not further:
             return text, masked
         for line in further:
-            is_spaced = not (_UNSPACED(text[-1]) and _UNSPACED(line[0]))
+            is_spaced = not (_is_unspaced(text[-1]) and _is_unspaced(line[0]))
             text += f" {line}" if is_spaced else line
         return text, mask_code(text)
 
@@ -700,3 +700,8 @@ def _code_spans(text: str) -> dict[int, int]:
         if length and candidates:
             free = spans[start] = candidates[-1] + length
     return spans
+
+
+def _is_unspaced(char: str) -> bool:
+    """Whether a character is of Chinese or Japanese, where a line break is no blank."""
+    return not char.isascii() and re.match(_UNSPACED, char) is not None

@@ -122,6 +122,10 @@ class Access:
         """
         return self.table.changing()
 
+    def close(self) -> None:
+        """Release the ledger; the next question opens it again."""
+        self.table.close()
+
     def tokens(self) -> list[StoredToken]:
         """All tokens, in the order they were made, those that are no longer valid included. Raises
         AccessRefused.

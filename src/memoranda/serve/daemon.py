@@ -185,7 +185,8 @@ class Daemon:
         self._rounds.began = now()
         self._rounds.next = None
         good = self._steps_of("", self._scheduler)
-        good &= self._step("transcripts", self._read_transcripts)
+        if good:
+            good = self._step("transcripts", self._read_transcripts)
         if self._http is not None:
             good &= self._step("spaces", self._open_spaces)
             for space, scheduler in list(self._spaces.items()):

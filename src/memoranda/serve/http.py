@@ -294,10 +294,7 @@ class _HttpHandlers(Handlers):
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
         request: AdmittedRequest = ctx.request.scope[CALL]
-        if ctx.session.client_params:
-            client = ctx.session.client_params.client_info
-        else:
-            client = None
+        client = self._client(ctx)
         if client:
             client_name = client.name
         else:
@@ -424,6 +421,7 @@ class HttpServer:
             await self._served
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.homes.close)
+        self.access.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The one address of MCP, of the home or of a space, as an ASGI application."""

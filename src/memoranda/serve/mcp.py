@@ -15,6 +15,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -34,6 +35,7 @@ from mcp_types import (
     INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
+    InitializeRequestParams,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCNotification,
@@ -63,6 +65,11 @@ _ORIGINAL_ARGUMENTS = "memoranda/arguments"
 _UNNAMED = "unknown"
 _ANY = "*"
 _PROBE = "server/discover"
+_FIRST_REQUESTS = ("initialize", _PROBE)
+_READERS = frozenset(("memory", "read_note"))
+"""Who has one of these tools may read any note of the profile, and so may be told it."""
+_INTRODUCTION_WAITS = 1.0
+"""Seconds a client waits at most for what it is told as it connects."""
 _CLIENT_NAME = 100
 _AGENT_NAME = 64
 """Characters that count of what a client calls itself, and of an agent's name made from it."""
@@ -114,19 +121,39 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
     """
     name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
     plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
-    own = {key.lower(): agent for key, agent in (more or {}).items()}
-    asked = (
-        (own, name),
-        (own, plain),
-        (own, _ANY),
+    own_table = {key.lower(): agent for key, agent in (more or {}).items()}
+    places_asked = (
+        (own_table, name),
+        (own_table, plain),
+        (own_table, _ANY),
         (_known_clients(), name),
         (_known_clients(), plain),
     )
-    found = next((table[key].lower() for table, key in asked if key in table), plain)
-    agent = _NOT_IN_AGENTS.sub("-", found).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
+    found_agent = next((table[key].lower() for table, key in places_asked if key in table), plain)
+    agent = _NOT_IN_AGENTS.sub("-", found_agent).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
     return agent
+
+
+def has_hooks(client: str) -> bool:
+    """Whether our hooks speak to the sessions of a client that calls itself `client`."""
+    name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
+    return any(name == hooked or name.startswith(f"{hooked}-") for hooked in _hooked_clients())
+
+
+@cache
+def _hooked_clients() -> tuple[str, ...]:
+    lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
+    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+
+
+def _introduction(memory: MemorySession) -> str:
+    from memoranda.engine.session_start import introduction
+
+    if not memory.settings.introduces:
+        return ""
+    return introduction(memory)
 
 
 def client_text(client: Any, transport: str) -> str:
@@ -134,8 +161,8 @@ def client_text(client: Any, transport: str) -> str:
     the transport.
     """
     if client:
-        said = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
-        return default_rules().redacted(" ".join(said.split())[:_CLIENT_NAME])
+        client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
+        return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
     return transport
 
 
@@ -234,28 +261,28 @@ def message_of(line: bytes) -> JSONRPCMessage:
     # Less strictly than pydantic reads it; a number far beyond all we count is none of Python's
     try:
         number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
-        given = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+        given_message = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
         raise NoMessage(
             PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line."
         ) from None
-    if not isinstance(given, dict):
+    if not isinstance(given_message, dict):
         raise NoMessage(
             INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
         )
-    id = given.get("id")
-    if "id" in given and (isinstance(id, bool) or not isinstance(id, str | int)):
+    id = given_message.get("id")
+    if "id" in given_message and (isinstance(id, bool) or not isinstance(id, str | int)):
         raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
     try:
-        return jsonrpc_message_adapter.validate_python(given)
+        return jsonrpc_message_adapter.validate_python(given_message)
     except ValidationError:
         pass
-    if "method" not in given:
+    if "method" not in given_message:
         # An answer, so the id is one of ours
         id = None
-    if given.get("jsonrpc") == "2.0" and isinstance(given.get("method"), str):
+    if given_message.get("jsonrpc") == "2.0" and isinstance(given_message.get("method"), str):
         raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
     raise NoMessage(
         INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id
@@ -289,11 +316,13 @@ async def converse(
         await server.run(requests, connection, server.create_initialization_options())
 
 
-def _listing(key: str, names: Mapping[str, str], things: Iterable[Any]) -> Callable[..., Any]:
-    """The handler that lists `things` under `key`, of each what it has of `names`."""
+def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
+    """The handler that lists `items` under `key`, of each what it has of `names`."""
 
     async def listed(ctx: Any, params: Any) -> Result:
-        rows = ({shown: getattr(each, name) for shown, name in names.items()} for each in things)
+        rows = (
+            {key_shown: getattr(item, name) for key_shown, name in names.items()} for item in items
+        )
         return _FINAL | {
             key: [
                 {name: value for name, value in row.items() if value not in (None, {})}
@@ -322,28 +351,28 @@ def resource_result(
 ) -> Result:
     """What the resource, or the first template that fits, reads at `uri`, as the answer to
     `resources/read`. Raises NoResource when none fits, else what reading raises."""
-    found: Resource | Template | None = resources.get(uri)
-    text = "" if found is None else resources[uri].read(memory)
-    for template in () if found else templates:
+    resource: Resource | Template | None = resources.get(uri)
+    text = "" if resource is None else resources[uri].read(memory)
+    for template in () if resource else templates:
         # RFC 6570: `{name}` is one segment, `{+name}` the rest. `?` and `#` belong to the last
         # variable: people write the names of their notes unencoded.
         pattern = ""
         end = 0
-        for each in _VARIABLE.finditer(template.uri):
+        for variable in _VARIABLE.finditer(template.uri):
             pattern += (
-                re.escape(template.uri[end : each.start()])
-                + f"(?P<{each[2]}>{'.+' if each[1] else '[^/]+'})"
+                re.escape(template.uri[end : variable.start()])
+                + f"(?P<{variable[2]}>{'.+' if variable[1] else '[^/]+'})"
             )
-            end = each.end()
+            end = variable.end()
         match = re.fullmatch(pattern + re.escape(template.uri[end:]), uri, re.DOTALL)
         if match:
             variables = {name: unquote(value) for name, value in match.groupdict().items()}
-            found = template
+            resource = template
             text = template.read(memory, variables)
             break
-    if found is None:
+    if resource is None:
         raise NoResource(uri, templates, resources)
-    return _FINAL | {"contents": [{"uri": uri, "mimeType": found.mime, "text": text}]}
+    return _FINAL | {"contents": [{"uri": uri, "mimeType": resource.mime, "text": text}]}
 
 
 class Handlers:
@@ -415,15 +444,43 @@ class Handlers:
                 },
             )
         try:
-            return await call_next(ctx)
+            result = await call_next(ctx)
+            if ctx.method in _FIRST_REQUESTS:
+                result = await self._introduced(ctx, result)
+            return result
         finally:
             if self._identity.met is not None:
                 self._identity.met(*self._caller(ctx))
 
+    async def _introduced(self, ctx: Any, result: Result) -> Result:
+        """The answer to a client's first request, with what its session should know.
+
+        The instructions of the registry come first, unchanged. A client with hooks hears it from
+        these. No trouble with the memory, and no long wait for it, keeps a client from connecting.
+        """
+        client = self._client(ctx)
+        may_read = not _READERS.isdisjoint(self._registry.tools)
+        if not may_read or has_hooks(client.name if client else ""):
+            return result
+        introduction = ""
+        with anyio.move_on_after(_INTRODUCTION_WAITS), suppress(MemorandaError):
+            introduction = await self._take(ctx, _introduction)
+        if not introduction:
+            return result
+        texts = [result.get("instructions") or "", introduction]
+        return result | {"instructions": "\n\n".join(filter(None, texts))}
+
+    @staticmethod
+    def _client(ctx: Any) -> Any:
+        """How the client names itself, or None. The SDK knows it only after `initialize`."""
+        params = ctx.session.client_params
+        if params is None and ctx.method == "initialize":
+            params = InitializeRequestParams.model_validate(ctx.params, by_name=False)
+        return params.client_info if params else None
+
     def _caller(self, ctx: Any) -> tuple[str, str]:
         """The agent who calls and what its client calls itself."""
-        params = ctx.session.client_params
-        client = params.client_info if params else None
+        client = self._client(ctx)
         agent = self._identity.agent or agent_of(
             client.name if client else "", self._identity.clients
         )
@@ -432,8 +489,8 @@ class Handlers:
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
             instead = self._registry.instead_of(params.name)
-            known = ", ".join(self._registry.tools)
-            told = instead or f"Unknown tool: {params.name}. Tools: {known}."
+            tool_names = ", ".join(self._registry.tools)
+            told = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
             raise MCPError(INVALID_PARAMS, told)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
@@ -475,9 +532,11 @@ class Handlers:
         def render(memory: MemorySession) -> Result:
             prompt = self._prompt(params.name)
             names = {name for name, _, _ in prompt.arguments}
-            given = params.arguments or {}
+            given_arguments = params.arguments or {}
             arguments = {
-                name: value for name, value in given.items() if name in names and value.strip()
+                name: value
+                for name, value in given_arguments.items()
+                if name in names and value.strip()
             }
             for name, _, required in prompt.arguments:
                 if required and name not in arguments:
@@ -508,7 +567,7 @@ class Handlers:
         """Values that go on from what was typed; prompts have none to offer."""
         uri = getattr(params.ref, "uri", "")
         variable = params.argument.name
-        others = dict((params.context.arguments if params.context else None) or {})
+        other_arguments = dict((params.context.arguments if params.context else None) or {})
 
         def complete(memory: MemorySession) -> Result:
             values: list[str] = []
@@ -516,7 +575,12 @@ class Handlers:
                 self._prompt(params.ref.name)
             elif (
                 template := next(
-                    (each for each in self._registry.templates if each.uri == uri), None
+                    (
+                        this_template
+                        for this_template in self._registry.templates
+                        if this_template.uri == uri
+                    ),
+                    None,
                 )
             ) is None:
                 raise NoResource(uri, self._registry.templates)
@@ -525,13 +589,13 @@ class Handlers:
                     f"{uri} has no variable `{variable}`. Its variables: {', '.join(names)}."
                 )
             elif template.complete is not None:
-                values = template.complete(memory, variable, params.argument.value, others)
-            found = {
+                values = template.complete(memory, variable, params.argument.value, other_arguments)
+            found_values = {
                 "values": values[:VALUES],
                 "total": len(values),
                 "hasMore": len(values) > VALUES,
             }
-            return _FINAL | {"completion": found}
+            return _FINAL | {"completion": found_values}
 
         return await self._answer(ctx, complete)
 
@@ -549,8 +613,8 @@ class Handlers:
         return {}
 
     async def listen_to(self, ctx: Any, params: Any) -> Any:
-        wanted = params.notifications.resource_subscriptions or ()
-        await self._answer(ctx, lambda memory: self._watch(memory, wanted))
+        uris = params.notifications.resource_subscriptions or ()
+        await self._answer(ctx, lambda memory: self._watch(memory, uris))
         return await self.listen(ctx, params)
 
     def _watch(self, memory: MemorySession, uris: Iterable[str]) -> Result:
@@ -578,10 +642,12 @@ class Handlers:
 
         def run(memory: MemorySession) -> tuple[T, list[str]]:
             bound = memory.as_caller(agent, "mcp", client=name, session=self._session)
-            done = call(bound)
+            done_result = call(bound)
             before = self._versions
             self._versions = {uri: self._registry.resources[uri].version(bound) for uri in before}
-            return done, [uri for uri, version in self._versions.items() if version != before[uri]]
+            return done_result, [
+                uri for uri, version in self._versions.items() if version != before[uri]
+            ]
 
         assert self._turns is not None
         result, changed = await self._turns.take(run)

@@ -36,9 +36,7 @@ _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
 # Characters that are folded alike whatever is beside them: most of what Europe and East Asia
 # write. `_alone` leaves out those of sequences.
-_ALONE = re.compile(
-    f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"
-)
+_ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"
 
 
 @cache
@@ -78,7 +76,7 @@ class _Alone(dict[str, str | None]):
 
     def __missing__(self, character: str) -> str | None:
         _, sequences = _table()
-        is_alone = _ALONE.match(character) and character not in sequences.pattern
+        is_alone = re.match(_ALONE, character) and character not in sequences.pattern
         self[character] = folded = _folded_run(character) if is_alone else None
         return folded
 

@@ -19,10 +19,10 @@ from memoranda.text.words import (
     extras,
     indexed,
     is_run,
-    one_word,
     phrase_of,
     runs,
     units,
+    words_in,
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
@@ -66,7 +66,7 @@ def query_text(text: str) -> tuple[str, bool]:
 
 def tokens(text: str) -> list[str]:
     """The words of `text` in order, folded; runs whole."""
-    return one_word().findall(fold(text))
+    return words_in(fold(text))
 
 
 def pieces(text: str) -> list[str]:
@@ -109,20 +109,22 @@ def words(text: str) -> list[str]:
     """The informative words of `text`, folded, each once, in order. Stop words and single Latin
     letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
     returned."""
-    latin, cjk = _stop_words()
+    latin = stop_words()
     words_found: list[str] = []
     all_tokens = tokens(text)
     for word in all_tokens:
         if is_cjk(word):
-            words_found += filter(None, cjk.split(word))
+            words_found += filter(None, _run_stop_words().split(word))
         elif word not in latin and (len(word) > 1 or not word.isalpha()):
             words_found.append(word)
     return list(dict.fromkeys(words_found or all_tokens))
 
 
+@cache
 def stop_words() -> frozenset[str]:
     """The Latin words that say little about what is looked for."""
-    return _stop_words()[0]
+    # No run begins below this character, so that most words need no expression of all scripts.
+    return frozenset(word for word in _listed_stop_words() if word < "\u0e01")
 
 
 def passages(text: str) -> list[Passage]:
@@ -227,11 +229,22 @@ def word_count(block: str) -> float:
 
 
 @cache
-def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
-    text = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8")
-    every_stop_words = [
-        w for line in text.splitlines() if not line.startswith("#") for w in line.split()
-    ]
-    latin = frozenset(word for word in every_stop_words if not is_cjk(word))
-    cjk = sorted((word for word in every_stop_words if is_cjk(word)), key=len, reverse=True)
-    return latin, re.compile("|".join(cjk))
+def _listed_stop_words() -> tuple[str, ...]:
+    lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("#")]
+    return tuple(" ".join(lines).split())
+
+
+@cache
+def _run_stop_words() -> re.Pattern[str]:
+    """Matches the stop words of scripts that are written in runs, the longest first."""
+    cjk = [word for word in _listed_stop_words() if is_cjk(word)]
+    return re.compile("|".join(sorted(cjk, key=len, reverse=True)))
+
+
+def tokens_in(text: str) -> int:
+    """About how many tokens `text` has, rather too many: 4 characters each, a Chinese or Japanese
+    one by itself.
+    """
+    wide = 0 if text.isascii() else sum(map(is_cjk, text))
+    return wide + (len(text) - wide + 3) // 4

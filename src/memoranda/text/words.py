@@ -73,6 +73,28 @@ def one_word() -> re.Pattern[str]:
 
 
 @cache
+def _one_ascii_word() -> re.Pattern[str]:
+    """Matches the same words as `one_word` in text that is ASCII.
+
+    Without the scripts that such text cannot have it is compiled in a tenth of the time, which
+    counts in a process that answers one question.
+    """
+    return re.compile(rf"(?<![^\W_]){_SIGNED}|{_DOTTED}|[^\W_]+|\$")
+
+
+def words_of(folded: str) -> re.Pattern[str]:
+    """Matches the words of this folded text."""
+    if folded.isascii():
+        return _one_ascii_word()
+    return one_word()
+
+
+def words_in(folded: str) -> list[str]:
+    """The words of folded text in order, of any kind; runs whole."""
+    return words_of(folded).findall(folded)
+
+
+@cache
 def _goes_on() -> re.Pattern[str]:
     return re.compile(rf"{_LETTER}|[{_WORD_MARKS}]")
 
@@ -151,7 +173,10 @@ class _InWord(dict[str, bool]):
     """Whether a character of folded text goes on a word; those of runs begin words themselves."""
 
     def __missing__(self, character: str) -> bool:
-        self[character] = _goes_on().match(character) is not None
+        if character.isascii():
+            self[character] = character.isalnum()
+        else:
+            self[character] = _goes_on().match(character) is not None
         return self[character]
 
 
@@ -269,7 +294,7 @@ def without_signs(word: str) -> str:
 def phrase_of(folded: str) -> tuple[str, bool]:
     """Folded text as a phrase to look for, empty when it holds no word; and whether its last word
     should be a prefix: the one character of a run, which begins a pair in the note."""
-    words = one_word().findall(folded)
+    words = words_in(folded)
     if not words:
         return "", False
     # Behind other words `.net` is in the index without its sign.

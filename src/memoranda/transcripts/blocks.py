@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoranda.transcripts.turn import Kind
+from memoranda.transcripts.turn import Kind, as_list
 
 _READS = frozenset(("view", "read"))
 _PATHS = (
@@ -68,6 +68,28 @@ def text_of(value: Any) -> str:
     return ""
 
 
+def speaker(is_person: bool) -> Kind:
+    """The kind of a turn in which a person or the agent talks."""
+    if is_person:
+        return Kind.SAID
+    return Kind.ANSWERED
+
+
+def failure(is_error: bool) -> bool | None:
+    """`has_failed` of a result that is marked as an error, or is not marked."""
+    if is_error:
+        return True
+    # Many programs mark errors only, so a missing mark does not mean success.
+    return None
+
+
+def failed_by_code(code: Any) -> bool | None:
+    """Whether an exit code means failure; None without a code."""
+    if code is None:
+        return None
+    return bool(code)
+
+
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
     """What somebody said, unless a program put it there."""
     stripped = text.strip()
@@ -78,6 +100,7 @@ def spoken(kind: Kind, text: str) -> Iterator[Part]:
 def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
     """The command that a call of a tool runs, or the files it changes; nothing of other calls."""
     arguments = _arguments(arguments)
+    # Programs spell the names of their tools in many ways.
     lower = name.lower()
     if lower in words_of("command_tools"):
         command = _command(arguments)
@@ -108,11 +131,11 @@ def failed_by_text(text: str) -> bool | None:
 
 def anthropic_parts(role: str, content: Any) -> Iterator[Part]:
     """The parts of a message as Anthropic's API has them; other programs write the same."""
-    kind = Kind.SAID if role == "user" else Kind.ANSWERED
+    kind = speaker(role == "user")
     if isinstance(content, str):
         yield from spoken(kind, content)
         return
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         if isinstance(block, str):
             yield from spoken(kind, block)
         elif isinstance(block, dict):
@@ -127,9 +150,8 @@ def _anthropic_block(kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
         yield from tool_call(str(block.get("name")), block.get("input"), str(block.get("id") or ""))
     elif shape == "tool_result":
         call = str(block.get("tool_use_id") or block.get("toolUseID") or "")
-        # Many programs say `is_error` only of errors
-        failed = block.get("is_error")
-        yield from tool_result(block.get("content"), call, failed if failed else None)
+        failed = failure(bool(block.get("is_error")))
+        yield from tool_result(block.get("content"), call, failed)
 
 
 def _arguments(arguments: Any) -> dict[str, Any]:
@@ -139,7 +161,9 @@ def _arguments(arguments: Any) -> dict[str, Any]:
             parsed = json.loads(arguments)
         except (ValueError, RecursionError):
             return {"input": arguments}
-        arguments = parsed if isinstance(parsed, dict) else {"input": arguments}
+        if not isinstance(parsed, dict):
+            return {"input": arguments}
+        arguments = parsed
     if isinstance(arguments, dict):
         return arguments
     return {}
@@ -161,6 +185,7 @@ def _edited(arguments: dict[str, Any]) -> list[str]:
         path = arguments.get(key)
         if isinstance(path, str) and path:
             return [path]
+    # A patch names its files itself.
     patch = arguments.get("input") or arguments.get("patch")
     if isinstance(patch, str):
         return [path.strip() for path in _PATCHED.findall(patch)]

@@ -16,7 +16,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memoranda.transcripts.blocks import Part, spoken, text_of, tool_call, tool_result
+from memoranda.transcripts.blocks import (
+    Part,
+    failed_by_code,
+    failure,
+    speaker,
+    spoken,
+    text_of,
+    tool_call,
+    tool_result,
+)
 from memoranda.transcripts.lines import goose_parts
 from memoranda.transcripts.turn import (
     Kind,
@@ -24,6 +33,8 @@ from memoranda.transcripts.turn import (
     Session,
     SessionTurns,
     Turn,
+    as_list,
+    as_object,
     seconds,
 )
 
@@ -63,6 +74,7 @@ class DatabaseFormat:
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         with _reading(path) as database:
+            # The names first: a session is read with the same connection.
             for name, mark in list(self.changed(database)):
                 if state.get(name) != mark:
                     yield self.session(database, name)
@@ -89,7 +101,15 @@ def _object(text: Any) -> dict[str, Any]:
         outcome = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return {}
-    return outcome if isinstance(outcome, dict) else {}
+    return as_object(outcome)
+
+
+def _row(database: sqlite3.Connection, query: str, key: str) -> dict[str, Any]:
+    """The row that `query` finds by its key; {} without."""
+    row = database.execute(query, (key,)).fetchone()
+    if row is None:
+        return {}
+    return dict(row)
 
 
 class OpenCode(DatabaseFormat):
@@ -101,13 +121,10 @@ class OpenCode(DatabaseFormat):
             yield str(row["id"]), str(row["time_updated"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        about = database.execute(
-            "select directory, time_created from session where id = ?", (name,)
-        ).fetchone()
-        folder = str(about["directory"] or "") if about else ""
-        outcome = SessionTurns(
-            Session(name, folder, seconds(about["time_created"]) if about else 0)
-        )
+        query = "select directory, time_created from session where id = ?"
+        about = _row(database, query, name)
+        folder = str(about.get("directory") or "")
+        outcome = SessionTurns(Session(name, folder, seconds(about.get("time_created"))))
         rows = database.execute(
             "select message.data as message, part.id as id, part.data as part from message"
             " join part on part.message_id = message.id where message.session_id = ?"
@@ -126,16 +143,14 @@ class OpenCode(DatabaseFormat):
     def _parts(self, role: str, part: dict[str, Any]) -> Iterator[Part]:
         shape = part.get("type")
         if shape == "text" and not part.get("synthetic"):
-            kind = Kind.SAID if role == "user" else Kind.ANSWERED
-            yield from spoken(kind, str(part.get("text") or ""))
+            yield from spoken(speaker(role == "user"), str(part.get("text") or ""))
         elif shape == "tool":
             state = part.get("state") or {}
             call = str(part.get("callID") or "")
             yield from tool_call(str(part.get("tool")), state.get("input"), call)
-            failed = True if state.get("status") == "error" else None
-            code = (state.get("metadata") or {}).get("exit")
-            if code is not None:
-                failed = bool(code)
+            failed = failed_by_code((state.get("metadata") or {}).get("exit"))
+            if failed is None:
+                failed = failure(state.get("status") == "error")
             yield from tool_result(state.get("output") or state.get("error"), call, failed)
 
 
@@ -157,10 +172,8 @@ class CursorEditor(DatabaseFormat):
             yield str(row["key"]).partition(":")[2], f"{row['time']} {row['size']}"
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        row = database.execute(
-            "select value from cursorDiskKV where key = ?", (f"composerData:{name}",)
-        ).fetchone()
-        composer = _object(row["value"]) if row else {}
+        query = "select value from cursorDiskKV where key = ?"
+        composer = _object(_row(database, query, f"composerData:{name}").get("value"))
         began = seconds(composer.get("createdAt"))
         outcome = SessionTurns(Session(name, "", began))
         for key, bubble in self._bubbles(database, name, composer):
@@ -174,18 +187,20 @@ class CursorEditor(DatabaseFormat):
     def _bubbles(
         self, database: sqlite3.Connection, name: str, composer: dict[str, Any]
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The messages in their order: in the composer itself, or in rows of their own."""
+        """The messages in their order: in the composer itself, or in separate rows."""
         inline = composer.get("conversation")
         if isinstance(inline, list) and inline:
             for number, bubble in enumerate(inline):
                 if isinstance(bubble, dict):
                     yield str(bubble.get("bubbleId") or number), bubble
             return
+        # `;` is the character after `:`, so this range is every key with that prefix.
         rows = database.execute(
             "select key, value from cursorDiskKV where key >= ? and key < ? order by rowid",
             (f"bubbleId:{name}:", f"bubbleId:{name};"),
         )
         bubbles = {str(row["key"]).rpartition(":")[2]: _object(row["value"]) for row in rows}
+        # Headers give the order. Messages without a header follow in the order of their rows.
         headers = composer.get("fullConversationHeadersOnly") or []
         order = [str(item.get("bubbleId")) for item in headers if isinstance(item, dict)]
         for key in dict.fromkeys([*order, *bubbles]):
@@ -193,21 +208,25 @@ class CursorEditor(DatabaseFormat):
                 yield key, bubbles[key]
 
     def _parts(self, bubble: dict[str, Any]) -> Iterator[Part]:
-        kind = Kind.SAID if bubble.get("type") == 1 else Kind.ANSWERED
+        # Cursor numbers the speakers: 1 is the person.
+        kind = speaker(bubble.get("type") == 1)
         text = bubble.get("text") or bubble.get("rawText")
         if isinstance(text, str):
             yield from spoken(kind, text)
         tool = bubble.get("toolFormerData")
         if isinstance(tool, dict):
-            call = str(tool.get("toolCallId") or "")
-            arguments = tool.get("rawArgs") or tool.get("params")
-            yield from tool_call(str(tool.get("name")), arguments, call)
-            result = tool.get("result")
-            output = _object(result) or result
-            failed = True if tool.get("status") == "error" else None
-            if isinstance(output, dict) and output.get("exitCode") is not None:
-                failed = bool(output["exitCode"])
-            yield from tool_result(output, call, failed)
+            yield from self._tool(tool)
+
+    def _tool(self, tool: dict[str, Any]) -> Iterator[Part]:
+        call = str(tool.get("toolCallId") or "")
+        arguments = tool.get("rawArgs") or tool.get("params")
+        yield from tool_call(str(tool.get("name")), arguments, call)
+        result = tool.get("result")
+        output = _object(result) or result
+        failed = failed_by_code(as_object(output).get("exitCode"))
+        if failed is None:
+            failed = failure(tool.get("status") == "error")
+        yield from tool_result(output, call, failed)
 
 
 class GooseDatabase(DatabaseFormat):
@@ -219,10 +238,8 @@ class GooseDatabase(DatabaseFormat):
             yield str(row["session_id"]), str(row["last"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        about = database.execute(
-            "select working_dir, created_at from sessions where id = ?", (name,)
-        ).fetchone()
-        folder = str(about["working_dir"] or "") if about else ""
+        about = _row(database, "select working_dir from sessions where id = ?", name)
+        folder = str(about.get("working_dir") or "")
         outcome = SessionTurns(Session(name, folder))
         rows = database.execute(
             "select id, role, content_json, created_timestamp from messages"
@@ -250,20 +267,19 @@ class Zed(DatabaseFormat):
             yield str(row["id"]), str(row["updated_at"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        row = database.execute("select * from threads where id = ?", (name,)).fetchone()
+        row = _row(database, "select * from threads where id = ?", name)
         outcome = SessionTurns(Session(name))
-        if row is None:
+        if not row:
             return outcome
-        columns = row.keys()
-        folders = str(row["folder_paths"] or "") if "folder_paths" in columns else ""
-        created = row["created_at"] if "created_at" in columns else None
+        # Older versions of Zed have no folders and no time of creation.
+        folders = str(row.get("folder_paths") or "")
         outcome.session.folder = folders.partition("\n")[0]
-        outcome.session.time = seconds(created or row["updated_at"])
+        outcome.session.time = seconds(row.get("created_at") or row["updated_at"])
         data = row["data"]
         if row["data_type"] == "zstd":
             data = _decompressed(data)
         messages = _object(data).get("messages")
-        for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        for number, message in enumerate(as_list(messages)):
             if isinstance(message, dict):
                 parts = self._parts(message)
                 outcome.turns += _turns(str(number), parts, outcome.session.time)
@@ -271,15 +287,16 @@ class Zed(DatabaseFormat):
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
         if "segments" in message:
-            kind = Kind.SAID if message.get("role") == "user" else Kind.ANSWERED
             texts = [
                 str(segment.get("text") or "")
                 for segment in message["segments"]
                 if isinstance(segment, dict) and segment.get("type") == "text"
             ]
             if message.get("role") in ("user", "assistant"):
+                kind = speaker(message["role"] == "user")
                 yield from spoken(kind, "\n".join(texts))
             return
+        # An earlier form names the speaker by the key of the message.
         for name, kind in (("User", Kind.SAID), ("Agent", Kind.ANSWERED)):
             body = message.get(name)
             if isinstance(body, dict):
@@ -287,23 +304,21 @@ class Zed(DatabaseFormat):
 
     def _body(self, kind: Kind, body: dict[str, Any]) -> Iterator[Part]:
         for block in body.get("content") or ():
-            if not isinstance(block, dict):
-                continue
-            mention = block.get("Mention")
-            text = block.get("Text") or (
-                mention.get("content") if isinstance(mention, dict) else ""
-            )
-            if isinstance(text, str):
-                yield from spoken(kind, text)
-            use = block.get("ToolUse")
-            if isinstance(use, dict):
-                call = str(use.get("id") or "")
-                yield from tool_call(str(use.get("name")), use.get("input"), call)
-        results = body.get("tool_results")
-        for call, result in (results if isinstance(results, dict) else {}).items():
+            if isinstance(block, dict):
+                yield from self._block(kind, block)
+        for call, result in as_object(body.get("tool_results")).items():
             if isinstance(result, dict):
-                failed = True if result.get("is_error") else None
+                failed = failure(bool(result.get("is_error")))
                 yield from tool_result(text_of(_flat(result.get("content"))), str(call), failed)
+
+    def _block(self, kind: Kind, block: dict[str, Any]) -> Iterator[Part]:
+        text = block.get("Text") or as_object(block.get("Mention")).get("content")
+        if isinstance(text, str):
+            yield from spoken(kind, text)
+        use = block.get("ToolUse")
+        if isinstance(use, dict):
+            call = str(use.get("id") or "")
+            yield from tool_call(str(use.get("name")), use.get("input"), call)
 
 
 def _flat(content: Any) -> Any:
@@ -334,14 +349,14 @@ def _decompressed(data: bytes) -> bytes:
     module = _module()
     try:
         if module is None:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["zstd", "-dcq"], input=data, capture_output=True, timeout=_ZSTD_SECONDS, check=True
             )
-            return done.stdout
+            return process.stdout
         if module.__name__ == "zstandard":
             return bytes(module.ZstdDecompressor().decompressobj().decompress(data))
         return bytes(module.decompress(data))
-    # Each module has errors of its own
+    # Each module defines its own errors.
     except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
         return b""
     except getattr(module, "ZstdError", ValueError):

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 from memoranda.transcripts.blocks import (
     Part,
     anthropic_parts,
+    failed_by_code,
+    failure,
     spoken,
     text_of,
     tool_call,
@@ -23,6 +25,8 @@ from memoranda.transcripts.turn import (
     Session,
     SessionTurns,
     Turn,
+    as_list,
+    as_object,
     seconds,
 )
 
@@ -93,7 +97,7 @@ class GeminiCli(DocumentFormat):
             try:
                 entry = json.loads(line)
             except (ValueError, RecursionError):
-                # Blank, or cut
+                # Blank, or cut off by a crash.
                 continue
             if isinstance(entry, dict):
                 messages = self._replayed(entry, document, messages)
@@ -104,18 +108,24 @@ class GeminiCli(DocumentFormat):
         self, entry: dict[str, Any], document: dict[str, Any], messages: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
         """The messages after one more line."""
+        # The person went back to an earlier message: what followed it no longer counts.
         if "$rewindTo" in entry:
             names = list(messages)
             target = str(entry["$rewindTo"])
-            end = names.index(target) if target in names else len(names)
+            if target not in names:
+                return messages
+            end = names.index(target)
             return {name: messages[name] for name in names[:end]}
+        # A change of the session itself, which may replace all its messages.
         change = entry.get("$set")
         if isinstance(change, dict):
-            arguments = change.pop("messages", None)
+            replacement = change.pop("messages", None)
             document |= change
-            if isinstance(arguments, list):
+            if isinstance(replacement, list):
                 return {
-                    str(entry.get("id")): entry for entry in arguments if isinstance(entry, dict)
+                    str(message.get("id")): message
+                    for message in replacement
+                    if isinstance(message, dict)
                 }
             return messages
         if "id" in entry and "type" in entry:
@@ -125,7 +135,7 @@ class GeminiCli(DocumentFormat):
         return messages
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
-        messages = document.get("messages") if isinstance(document, dict) else None
+        messages = as_object(document).get("messages")
         if not isinstance(messages, list) or not document.get("sessionId"):
             raise NotUnderstood("no session of Gemini CLI")
         session.name = str(document["sessionId"])
@@ -144,14 +154,13 @@ class GeminiCli(DocumentFormat):
         except (OSError, UnicodeDecodeError):
             pass
         try:
-            known = json.loads((project.parent.parent / "projects.json").read_bytes())
+            registry = json.loads((project.parent.parent / "projects.json").read_bytes())
         except (OSError, ValueError):
             return ""
-        projects = known.get("projects") if isinstance(known, dict) else None
-        if isinstance(projects, dict):
-            for folder, name in projects.items():
-                if name == project.name:
-                    return str(folder)
+        projects = as_object(as_object(registry).get("projects"))
+        for folder, name in projects.items():
+            if name == project.name:
+                return str(folder)
         return ""
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
@@ -167,19 +176,23 @@ class GeminiCli(DocumentFormat):
     def _call(self, call: dict[str, Any]) -> Iterator[Part]:
         name = str(call.get("id") or "")
         yield from tool_call(str(call.get("name")), call.get("args"), name)
-        failed = True if call.get("status") == "error" else None
-        shown = call.get("resultDisplay")
-        results = [] if isinstance(shown, str) and shown else call.get("result") or []
-        responses = [
+        failed = failure(call.get("status") == "error")
+        yield from tool_result(self._output(call), name, failed)
+
+    def _output(self, call: dict[str, Any]) -> Any:
+        """What a tool gave back: as the person saw it, else as the model got it."""
+        display = call.get("resultDisplay")
+        if isinstance(display, str) and display:
+            return display
+        return [
             (result.get("functionResponse") or {}).get("response") or {}
-            for result in results
+            for result in call.get("result") or []
             if isinstance(result, dict)
         ]
-        yield from tool_result(
-            shown if isinstance(shown, str) and shown else responses, name, failed
-        )
 
 
+_ONLY_CALL = "shown"
+"""Joins a command and its output that share one message and have no name."""
 _TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
 _RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
 _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
@@ -191,22 +204,27 @@ class Cline(DocumentFormat):
     """
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
-        listed = document.get("messages") if isinstance(document, dict) else document
-        if not isinstance(listed, list):
+        # The command writes an object, the extension only its list.
+        messages = document
+        if isinstance(document, dict):
+            messages = document.get("messages")
+        if not isinstance(messages, list):
             raise NotUnderstood("no conversation of Cline")
         self._about(document, path, session)
-        for number, message in enumerate(listed):
+        for number, message in enumerate(messages):
             if isinstance(message, dict):
                 time = seconds(message.get("ts"))
                 yield Message(str(number), self._parts(message), time)
 
     def _about(self, document: Any, path: Path, session: Session) -> None:
         session.name = path.parent.name
+        # The command keeps a manifest beside a session.
         if isinstance(document, dict):
             manifest = _object(path.with_name(f"{path.parent.name}.json"))
             session.name = str(document.get("sessionId") or session.name)
             session.folder = str(manifest.get("workspace_root") or manifest.get("cwd") or "")
             return
+        # The extension names a task by its time, and lists all tasks in one file.
         session.time = seconds(path.parent.name) or session.time
         for task in _list(path.parents[2] / "state" / "taskHistory.json"):
             if isinstance(task, dict) and str(task.get("id")) == path.parent.name:
@@ -221,16 +239,19 @@ class Cline(DocumentFormat):
                 yield part
 
     def _said(self, text: str) -> Iterator[Part]:
-        """What a person said, out of the marks around it; what a tool gave back stands there, too."""
+        """What a person said, out of the marks around it; this includes output of tools."""
         ran = _RAN.match(text)
         if ran:
-            yield Part(Kind.RAN, ran[1], "shown")
-            yield from tool_result(ran[2], "shown")
+            yield Part(Kind.RAN, ran[1], _ONLY_CALL)
+            yield from tool_result(ran[2], _ONLY_CALL)
             return
         if _TOOLS.match(text):
             return
         task = _TASK.match(text)
-        yield from spoken(Kind.SAID, task[2] if task else text)
+        if task:
+            # What follows the mark is the state of the editor.
+            text = task[2]
+        yield from spoken(Kind.SAID, text)
 
 
 class Amp(DocumentFormat):
@@ -242,23 +263,28 @@ class Amp(DocumentFormat):
         session.name = str(document.get("id") or path.stem)
         session.time = seconds(document.get("created")) or session.time
         initial = (document.get("env") or {}).get("initial") or {}
-        trees = [tree for tree in initial.get("trees") or () if isinstance(tree, dict)]
-        uri = str(trees[0].get("uri") or "") if trees else ""
-        session.folder = unquote(urlsplit(uri).path)
+        for tree in initial.get("trees") or ():
+            if isinstance(tree, dict):
+                session.folder = unquote(urlsplit(str(tree.get("uri") or "")).path)
+                break
         for number, message in enumerate(document["messages"]):
             if isinstance(message, dict):
-                meta = message.get("meta") or {}
-                usage = message.get("usage") or {}
-                sent = meta.get("sentAt") if isinstance(meta, dict) else None
-                answered = usage.get("timestamp") if isinstance(usage, dict) else None
-                time = seconds(sent) or seconds(answered)
                 name = str(message.get("messageId", number))
-                yield Message(name, self._parts(message), time)
+                yield Message(name, self._parts(message), self._time(message))
+
+    def _time(self, message: dict[str, Any]) -> float:
+        """When a message was sent, or an answer came; 0.0 where it does not say."""
+        sent = as_object(message.get("meta")).get("sentAt")
+        answered = as_object(message.get("usage")).get("timestamp")
+        return seconds(sent) or seconds(answered)
 
     def _parts(self, message: dict[str, Any]) -> Iterator[Part]:
         role = str(message.get("role"))
         content = message.get("content")
-        for block in content if isinstance(content, list) else [content]:
+        if not isinstance(content, list):
+            content = [content]
+        for block in content:
+            # Amp puts the run of a tool where others put its result.
             if isinstance(block, dict) and isinstance(block.get("run"), dict):
                 yield from self._run(block["run"], str(block.get("toolUseID") or ""))
             else:
@@ -266,9 +292,9 @@ class Amp(DocumentFormat):
 
     def _run(self, run: dict[str, Any], call: str) -> Iterator[Part]:
         result = run.get("result") or run.get("error")
-        failed = True if run.get("status") == "error" else None
-        if isinstance(result, dict) and result.get("exitCode") is not None:
-            failed = bool(result["exitCode"])
+        failed = failed_by_code(as_object(result).get("exitCode"))
+        if failed is None:
+            failed = failure(run.get("status") == "error")
         yield from tool_result(result, call, failed)
 
 
@@ -276,18 +302,26 @@ class Continue(DocumentFormat):
     """`~/.continue/sessions/ID.json`."""
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
-        history = document.get("history") if isinstance(document, dict) else None
+        history = as_object(document).get("history")
         if not isinstance(history, list):
             raise NotUnderstood("no session of Continue")
         session.name = str(document.get("sessionId") or path.stem)
-        folder = str(document.get("workspaceDirectory") or "")
-        session.folder = unquote(urlsplit(folder).path) if "://" in folder else folder
-        for listed in _list(path.with_name("sessions.json")):
-            if isinstance(listed, dict) and listed.get("sessionId") == session.name:
-                session.time = seconds(listed.get("dateCreated")) or session.time
+        session.folder = str(document.get("workspaceDirectory") or "")
+        # Newer versions write the folder as a URL.
+        if "://" in session.folder:
+            session.folder = unquote(urlsplit(session.folder).path)
+        session.time = self._time(path, session.name) or session.time
         for number, item in enumerate(history):
             if isinstance(item, dict) and isinstance(item.get("message"), dict):
                 yield Message(str(number), self._parts(item))
+
+    def _time(self, path: Path, session: str) -> float:
+        """When a session was made, as the list beside it says; 0.0 where it does not."""
+        time = 0.0
+        for entry in _list(path.with_name("sessions.json")):
+            if isinstance(entry, dict) and entry.get("sessionId") == session:
+                time = seconds(entry.get("dateCreated")) or time
+        return time
 
     def _parts(self, item: dict[str, Any]) -> Iterator[Part]:
         message = item["message"]
@@ -297,30 +331,33 @@ class Continue(DocumentFormat):
         elif role == "assistant":
             yield from spoken(Kind.ANSWERED, text_of(message.get("content")))
             for call in message.get("toolCalls") or ():
-                if isinstance(call, dict):
-                    function = call.get("function") or {}
-                    name = str(call.get("id") or "")
-                    yield from tool_call(str(function.get("name")), function.get("arguments"), name)
+                yield from self._call(as_object(call))
             for state in item.get("toolCallStates") or ():
-                if isinstance(state, dict):
-                    failed = True if state.get("status") == "errored" else None
-                    name = str(state.get("toolCallId") or "")
-                    yield from tool_result(state.get("output"), name, failed)
+                yield from self._result(as_object(state))
+
+    def _call(self, call: dict[str, Any]) -> Iterator[Part]:
+        function = call.get("function") or {}
+        name = str(call.get("id") or "")
+        yield from tool_call(str(function.get("name")), function.get("arguments"), name)
+
+    def _result(self, state: dict[str, Any]) -> Iterator[Part]:
+        name = str(state.get("toolCallId") or "")
+        failed = failure(state.get("status") == "errored")
+        yield from tool_result(state.get("output"), name, failed)
 
 
 def _object(path: Path) -> dict[str, Any]:
     """The JSON object in a file beside a transcript; {} without."""
-    try:
-        outcome = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return outcome if isinstance(outcome, dict) else {}
+    return as_object(_beside(path))
 
 
 def _list(path: Path) -> list[Any]:
     """The JSON list in a file beside a transcript; [] without."""
+    return as_list(_beside(path))
+
+
+def _beside(path: Path) -> Any:
     try:
-        outcome = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return []
-    return outcome if isinstance(outcome, list) else []
+        return None

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from memoranda.transcripts.blocks import spoken
+from memoranda.transcripts.blocks import speaker, spoken
 from memoranda.transcripts.turn import (
-    Kind,
     NotUnderstood,
     Session,
     SessionTurns,
@@ -20,33 +19,36 @@ from memoranda.transcripts.turn import (
 _START = re.compile(rb"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*\Z")
 _FENCE = re.compile(rb"(`{3,}|~{3,})")
 _PROMPT = b"#### "
-_BLANK = "<blank>"
+_ONLY_BLANK = re.compile(r"\A<blank>\Z")
+_SPEAKERS = ("prompt", "answer")
 
 
 class Aider:
     """A file holds the sessions of one folder, one after the other. A position is `OFFSET+LENGTH`
-    in bytes. What is appended to an answer later is an answer of its own.
+    in bytes. What is appended to an answer later is a separate answer.
     """
 
     grows = True
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
         data = path.read_bytes()
-        # A last line without an end is still being written
+        # A last line without an end is still being written.
         data = data[: data.rfind(b"\n") + 1]
         offset = state.get("offset", 0)
-        session = Session(**state["session"]) if "session" in state else None
+        session: Session | None = None
+        if "session" in state:
+            session = Session(**state["session"])
         if session is None and data.strip() and b"# aider chat started at " not in data:
             raise NotUnderstood("no history of Aider")
         folder = str(path.parent)
-        for start, end, is_prompt, moment in _messages(data, offset):
-            if moment is not None:
-                name = f"{folder}@{moment.isoformat()}"
-                session = Session(name, folder, moment.timestamp())
+        for span in _messages(data, offset):
+            if span.began is not None:
+                name = f"{folder}@{span.began.isoformat()}"
+                session = Session(name, folder, span.began.timestamp())
                 continue
             if session is None:
                 continue
-            turn = _turn(data, start, end, is_prompt, session)
+            turn = _turn(data, span, session)
             if turn is not None:
                 yield SessionTurns(session, [turn])
             state["session"] = {
@@ -62,46 +64,74 @@ class Aider:
             file.seek(int(start))
             data = file.read(int(length))
         is_prompt = data.startswith(_PROMPT)
-        turn = _turn(data, 0, len(data), is_prompt, Session())
-        return turn.text if turn is not None else None
+        turn = _turn(data, Span(0, len(data), is_prompt), Session())
+        if turn is None:
+            return None
+        return turn.text
 
 
-def _turn(data: bytes, start: int, end: int, is_prompt: bool, session: Session) -> Turn | None:
+def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
     """The message in these bytes; None where it has no words."""
-    lines = data[start:end].decode("utf-8", "replace").splitlines()
-    if is_prompt:
+    lines = data[span.start : span.end].decode("utf-8", "replace").splitlines()
+    if span.is_prompt:
         lines = [line.removeprefix("####").strip() for line in lines]
-        lines = ["" if line == _BLANK else line for line in lines]
-    kind = Kind.SAID if is_prompt else Kind.ANSWERED
+        # Aider marks an empty line of a prompt.
+        lines = [_ONLY_BLANK.sub("", line) for line in lines]
+    kind = speaker(span.is_prompt)
     for part in spoken(kind, "\n".join(lines)):
-        return Turn(kind, part.text, f"{start}+{end - start}", session.time)
+        return Turn(kind, part.text, f"{span.start}+{span.end - span.start}", session.time)
     return None
 
 
-def _messages(data: bytes, offset: int) -> Iterator[tuple[int, int, bool, datetime | None]]:
-    """The messages from `offset` on: start, end, whether a person said it, and of the line that
-    begins a session its time.
+class Span(NamedTuple):
+    """A message in a history: from `start` to `end` in bytes, and whether a person said it.
+
+    `began` is the time in the line that begins a session; such a span is empty.
     """
+
+    start: int
+    end: int
+    is_prompt: bool
+    began: datetime | None = None
+
+
+def _messages(data: bytes, offset: int) -> Iterator[Span]:
+    """The messages from `offset` on."""
     position = offset
     start = offset
     state = ""
     fence = b""
     for line in data[offset:].splitlines(keepends=True):
-        begins = "" if fence else _shape(line)
-        if not fence and begins and begins != state:
-            if state in ("prompt", "answer"):
-                yield start, position, state == "prompt", None
+        shape = ""
+        # Inside of fenced code nothing begins.
+        if not fence:
+            shape = _shape(line)
+        # A message ends where a line of another shape begins.
+        if shape and shape != state:
+            if state in _SPEAKERS:
+                yield Span(start, position, state == "prompt")
             start = position
-            state = begins
-        result = _START.match(line) if begins == "start" else None
-        if result:
-            yield position, position, False, datetime.fromisoformat(result[1].decode())
-        mark = _FENCE.match(line)
-        if mark and state == "answer" and (not fence or mark[1].startswith(fence)):
-            fence = b"" if fence else mark[1]
+            state = shape
+        began = _START.match(line)
+        if shape == "start" and began:
+            yield Span(position, position, False, datetime.fromisoformat(began[1].decode()))
+        if state == "answer":
+            fence = _fence_after(line, fence)
         position += len(line)
-    if state in ("prompt", "answer"):
-        yield start, position, state == "prompt", None
+    if state in _SPEAKERS:
+        yield Span(start, position, state == "prompt")
+
+
+def _fence_after(line: bytes, fence: bytes) -> bytes:
+    """The fence that is open after a line, b"" for none, where `fence` was open before it."""
+    mark = _FENCE.match(line)
+    if mark is None:
+        return fence
+    if not fence:
+        return mark[1]
+    if mark[1].startswith(fence):
+        return b""
+    return fence
 
 
 def _shape(line: bytes) -> str:

@@ -13,11 +13,8 @@ from memoranda.store.files import make_private
 from memoranda.transcripts.turn import Kind, SourceFile
 
 VERSION = 1
-"""Raise it when schema.sql or what is indexed changes: an older file is made anew."""
+"""Raise it when schema.sql or what is indexed changes: an older file is deleted."""
 _BUSY_SECONDS = 5.0
-_MOST_TERMS = 12
-_COMMON = 30_000
-"""Turns that hold a word from which on it says too little to look for by itself."""
 _CANDIDATES = 400
 
 
@@ -49,7 +46,7 @@ class TurnRow(NamedTuple):
 
 
 class LessonRow(NamedTuple):
-    """A lesson as the index knows it: the turns it stands in, by their ids."""
+    """A lesson as the index knows it: the turns it is from, by their ids."""
 
     id: int
     kind: int
@@ -59,6 +56,29 @@ class LessonRow(NamedTuple):
     stop: int
     time: int
     mark: int
+
+
+class TraceQuery(NamedTuple):
+    """A search: `words` are words or phrases of FTS5, the rarest first.
+
+    A turn with one of the first `rare` words is scored, and any turn with two words. `newest` is
+    the part of the turns that is looked at, from 0 to 1.
+    """
+
+    words: tuple[str, ...]
+    rare: int
+    newest: float = 1.0
+
+    @property
+    def selective(self) -> str:
+        """Matches the turns that are scored; "" where that is every turn with one of the words."""
+        if self.rare == len(self.words):
+            return ""
+        terms = list(self.words[: self.rare])
+        common = self.words[self.rare :]
+        for position, word in enumerate(common[:-1], 1):
+            terms.append(f"({word} AND ({' OR '.join(common[position:])}))")
+        return " OR ".join(terms) or common[0]
 
 
 class NewTurn(NamedTuple):
@@ -85,7 +105,7 @@ class NewLesson(NamedTuple):
 
 
 class SessionRows(NamedTuple):
-    """What is to be written of a session."""
+    """A session as it will be written."""
 
     name: str
     folder: str
@@ -120,6 +140,7 @@ class TraceIndex:
             database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             database.row_factory = sqlite3.Row
             try:
+                # Words of transcripts are as private as the transcripts.
                 path.chmod(0o600)
                 database.execute("pragma journal_mode = wal")
                 database.execute("pragma synchronous = normal")
@@ -205,26 +226,28 @@ class TraceIndex:
         last = self._database.execute(
             "select exchange from turn where session = ? order by id desc limit 1", (session,)
         ).fetchone()
-        ids = self._insert(session, rows.turns, last["exchange"] if last else 0)
+        ids = self._insert(session, rows.turns, _number(last, "exchange"))
         self._teach(session, rows.lessons, ids)
 
     def replace(self, source: int, rows: SessionRows) -> None:
         """Make a session what `rows` says. Turns that are as they were stay."""
         session = self._session(source, rows)
-        known = self._database.execute(
+        earlier = self._database.execute(
             "select id, position, mark, exchange from turn where session = ? order by id",
             (session,),
         ).fetchall()
+        # Sessions mostly grow, so that only what follows the equal turns is written.
         same = 0
-        for row, turn in zip(known, rows.turns, strict=False):
+        exchange = 0
+        for row, turn in zip(earlier, rows.turns, strict=False):
             if (row["position"], row["mark"]) != (turn.position, turn.mark):
                 break
             same += 1
-        gone = [(row["id"],) for row in known[same:]]
+            exchange = row["exchange"]
+        outdated = [(row["id"],) for row in earlier[same:]]
         self._forget_lessons(session)
-        self._database.executemany("delete from turn where id = ?", gone)
-        ids = {row["position"]: int(row["id"]) for row in known[:same]}
-        exchange = known[same - 1]["exchange"] if same else 0
+        self._database.executemany("delete from turn where id = ?", outdated)
+        ids = {row["position"]: int(row["id"]) for row in earlier[:same]}
         ids |= self._insert(session, rows.turns[same:], exchange)
         self._teach(session, rows.lessons, ids)
 
@@ -245,10 +268,11 @@ class TraceIndex:
 
     def _insert(self, session: int, turns: Sequence[NewTurn], exchange: int) -> dict[str, int]:
         """Write turns; returns their ids by position."""
+        # Ids are never used again: the words of a deleted turn remain in the full-text table.
         row = self._database.execute(
             "select seq from sqlite_sequence where name = 'turn'"
         ).fetchone()
-        id = int(row["seq"]) if row else 0
+        id = _number(row, "seq")
         rows = []
         words = []
         ids = {}
@@ -267,7 +291,7 @@ class TraceIndex:
     def _teach(self, session: int, lessons: Iterable[NewLesson], ids: dict[str, int]) -> None:
         for lesson in lessons:
             turn = ids.get(lesson.position) or self._turn_at(session, lesson.position)
-            other = ids.get(lesson.other) or self._turn_at(session, lesson.other)
+            other_turn = ids.get(lesson.other) or self._turn_at(session, lesson.other)
             if turn is None:
                 continue
             written = self._database.execute(
@@ -277,7 +301,7 @@ class TraceIndex:
                     lesson.kind,
                     session,
                     turn,
-                    other,
+                    other_turn,
                     lesson.start,
                     lesson.stop,
                     lesson.time,
@@ -295,9 +319,10 @@ class TraceIndex:
         row = self._database.execute(
             "select id from turn where session = ? and position = ?", (session, position)
         ).fetchone()
-        return int(row["id"]) if row else None
+        return _number(row, "id") or None
 
     def _remove_turns(self, session: int) -> None:
+        # Their words remain in the full-text table, which has no texts to delete them by.
         self._forget_lessons(session)
         self._database.execute("delete from turn where session = ?", (session,))
 
@@ -374,28 +399,59 @@ class TraceIndex:
         return counts
 
     def match(
-        self, expression: str, filters: str = "", values: Sequence[Any] = ()
+        self, query: TraceQuery, filters: str = "", values: Sequence[Any] = ()
     ) -> list[tuple[TurnRow, float]]:
-        """The turns that match an expression of FTS5, best first, each with how well."""
+        """The turns that match, best first, each with how well. `filters` is a condition on them,
+        with `values` for its marks.
+        """
+        most = _CANDIDATES
+        if filters:
+            # What other agents and projects have is dropped after the search.
+            most *= 20
+        first = self._first(query.newest)
+        scored = self._scored(query.words, query.selective, first, most)
+        if not scored:
+            # No turn has two of the words: one of them has to do.
+            scored = self._scored(query.words[:1], "", first, most)
         rows = self._database.execute(
-            "select found.rank as score, hit.* from"
-            " (select rowid, rank from turn_fts where turn_fts match ? order by rank limit ?)"
-            f" as found join ({_TURN}) as hit on hit.id = found.rowid {filters}"
-            " order by found.rank",
-            (expression, _CANDIDATES if not filters else 20 * _CANDIDATES, *values),
+            "with scored(id, score, place) as (select value ->> 0, value ->> 1, key"
+            " from json_each(?))"
+            f" select scored.score, hit.* from scored join ({_TURN}) as hit on hit.id = scored.id"
+            f" {filters} order by scored.place limit {_CANDIDATES}",
+            (json.dumps(scored), *values),
         )
-        result = []
-        for row in rows:
-            result.append((_turn_row(row), -float(row["score"])))
-            if len(result) == _CANDIDATES:
-                break
-        return result
+        return [(_turn_row(row), -float(row["score"])) for row in rows]
+
+    def _scored(
+        self, words: Sequence[str], selective: str, first: int, most: int
+    ) -> list[tuple[int, float]]:
+        """The ids of the best turns from `first` on that have one of `words`, with their scores.
+        Only turns that match `selective`, if it is given, are scored.
+        """
+        condition = ""
+        values: list[Any] = [" OR ".join(words), first]
+        if selective:
+            # The sign keeps SQLite from asking the full-text table once for each id.
+            condition = " and +rowid in (select rowid from turn_fts where turn_fts match ?)"
+            values.append(selective)
+        rows = self._database.execute(
+            "select rowid, bm25(turn_fts) as score from turn_fts"
+            f" where turn_fts match ? and rowid >= ?{condition} order by score limit ?",
+            (*values, most),
+        )
+        return [(row["rowid"], row["score"]) for row in rows]
+
+    def _first(self, newest: float) -> int:
+        """The id from which on turns are in the newest part, from 0 to 1, of all."""
+        row = self._database.execute("select max(id) as last from turn").fetchone()
+        return int((row["last"] or 0) * (1 - newest))
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""
         result = {}
         for id in ids:
             row = self._database.execute(f"{_TURN} where turn.id = ?", (id,)).fetchone()
+            # A turn may be deleted between two questions.
             if row:
                 result[id] = _turn_row(row)
         return result
@@ -433,10 +489,10 @@ class TraceIndex:
             marks = ", ".join("?" * len(terms))
             where.append(f"id in (select lesson from anchor where term in ({marks}))")
             values += terms
-        condition = f"where {' and '.join(where)}" if where else ""
+        condition = " and ".join(where) or "true"
         rows = self._database.execute(
             f"select id, kind, turn, other, start, stop, max(time) as time, mark from lesson"
-            f" {condition} group by mark order by time desc limit ?",
+            f" where {condition} group by mark order by time desc limit ?",
             (*values, limit or -1),
         )
         return [LessonRow(*row) for row in rows]
@@ -456,7 +512,9 @@ class TraceIndex:
             " order by time desc limit 1",
             (mark,),
         ).fetchone()
-        return LessonRow(*row) if row else None
+        if row is None:
+            return None
+        return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
         """What a lesson is about, as hashes."""
@@ -474,11 +532,18 @@ class TraceIndex:
     def last_success(self, term: int) -> int:
         """When a command worked for the last time, 0 for never."""
         row = self._database.execute("select time from success where term = ?", (term,)).fetchone()
-        return int(row["time"]) if row else 0
+        return _number(row, "time")
 
     def files_changed(self, exchange: int) -> list[TurnRow]:
         """The turns of an exchange in which a file was changed."""
         return [turn for turn in self.exchange(exchange) if turn.kind is Kind.EDITED]
+
+
+def _number(row: sqlite3.Row | None, column: str) -> int:
+    """A number in a row; 0 where there is no row."""
+    if row is None:
+        return 0
+    return int(row[column])
 
 
 def _turn_row(row: sqlite3.Row) -> TurnRow:

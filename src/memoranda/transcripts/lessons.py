@@ -64,7 +64,7 @@ _SHORTEST = 8
 _MOST_OF_TURN = 4
 _LONGEST_TURN = 6_000
 _NEAR = 14
-"""Within how many commands one that works may be what mended one that failed."""
+"""A command that works counts as the fix of one that failed at most this many commands earlier."""
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
 _AND = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
@@ -74,19 +74,26 @@ _RUN = re.compile(
     re.I,
 )
 _PATH = re.compile(
-    r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
+    r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml"
+    r"|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
 )
 _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S)
 
 
+def _any_of(rules: list[str]) -> re.Pattern[str]:
+    """An expression that matches what any of these rules matches."""
+    groups = [f"(?:{rule})" for rule in rules]
+    return re.compile("|".join(groups), re.I)
+
+
 @cache
 def _rules() -> dict[Any, Any]:
+    # Signs with `^` only count at the beginning of a sentence.
     rules = tomllib.loads(Path(__file__).with_name("lessons.toml").read_text("utf-8"))
-    joined = lambda name: re.compile("|".join(f"(?:{rule})" for rule in rules[name]), re.I)
     return {
-        LessonKind.REQUEST: joined("request"),
-        LessonKind.DECISION: joined("decision"),
-        LessonKind.CORRECTION: joined("correction"),
+        LessonKind.REQUEST: _any_of(rules["request"]),
+        LessonKind.DECISION: _any_of(rules["decision"]),
+        LessonKind.CORRECTION: _any_of(rules["correction"]),
         "against": [re.compile(rule.replace("{T}", _TERM), re.I) for rule in rules["against"]],
         "no_terms": frozenset(rules["no_terms"].split()),
         "broken": tuple(rules["broken_command"]),
@@ -98,11 +105,14 @@ def _rules() -> dict[Any, Any]:
 
 def sentences(text: str) -> Iterator[tuple[int, int, str]]:
     """The sentences a person typed, each with its place; what was pasted is left out."""
-    blank = _PASTED.sub(lambda result: " " * len(result[0]), text[:_LONGEST_TURN])
-    for result in _SENTENCE.finditer(blank):
-        sentence = result[0].strip(" \t-*•")
-        if _SHORTEST <= len(sentence) <= _LONGEST or (sentence and not sentence.isascii()):
-            start = result.start() + result[0].index(sentence)
+    # Blanks of the same length keep the places of what follows.
+    typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_LONGEST_TURN])
+    for match in _SENTENCE.finditer(typed):
+        sentence = match[0].strip(" \t-*•")
+        # Scripts without spaces say much in few characters.
+        is_dense = bool(sentence) and not sentence.isascii()
+        if _SHORTEST <= len(sentence) <= _LONGEST or is_dense:
+            start = match.start() + match[0].index(sentence)
             yield start, start + len(sentence), sentence
 
 
@@ -112,6 +122,7 @@ def kind_of(sentence: str) -> LessonKind | None:
         return None
     rules = _rules()
     lower = sentence.lower()
+    # Most sentences have no sign of a rule, and are not worth an expression.
     if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in rules["signs"])):
         return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
@@ -127,11 +138,13 @@ def against(sentence: str) -> list[str]:
     for rule in rules["against"]:
         for match in rule.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
+            # A list: "never use moment, luxon or dayjs".
             rest = _AND.match(sentence, match.end())
             while rest:
                 names.append(rest[1])
                 rest = _AND.match(sentence, rest.end())
-            result += [term for name in names for term in _name_terms(name)]
+            for name in names:
+                result += _name_terms(name)
     for match in _RUN.finditer(sentence):
         words = match[1].split()
         result += [command_term(words[:count]) for count in range(2, len(words) + 1)]
@@ -208,7 +221,7 @@ class Miner:
                 self._result(turn)
 
     def end(self) -> None:
-        """The session is over as far as it is known: what failed and was not mended is a lesson."""
+        """The session ends here for now: what failed and was not fixed is a lesson."""
         for failure in self._open:
             if failure.is_broken and not failure.is_told:
                 failure.is_told = True
@@ -220,8 +233,14 @@ class Miner:
             "number": self._number,
             "edited": self._edited,
             "open": [failure.row(clean) for failure in self._open],
-            "last": [*self._last[:5]] if self._last and self._waits else None,
+            "last": self._waiting(),
         }
+
+    def _waiting(self) -> list[Any] | None:
+        """The last command, as JSON, if its output has not come yet."""
+        if self._last is None or not self._waits:
+            return None
+        return [*self._last[:5]]
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Miner:
@@ -245,6 +264,7 @@ class Miner:
     def _said(self, turn: Turn) -> None:
         result = 0
         for start, stop, sentence in sentences(turn.text):
+            # A long list of rules is a document, not a correction.
             kind = kind_of(sentence)
             if kind is None or result >= _MOST_OF_TURN:
                 continue
@@ -256,13 +276,15 @@ class Miner:
             )
 
     def _result(self, turn: Turn) -> None:
-        ran = self._calls.pop(turn.call, None) if turn.call else self._last
+        ran = self._last
+        if turn.call:
+            ran = self._calls.pop(turn.call, None)
         if ran is None:
             return
         if ran is self._last:
             self._waits = False
         if turn.text.startswith(_REFUSED):
-            # The client did not run it
+            # The client did not run it.
             return
         commands = [words for words in simple_commands(ran.text) if not is_trivial(words)]
         if not commands:
@@ -281,7 +303,7 @@ class Miner:
     def _worked(self, ran: Turn, commands: list[list[str]]) -> None:
         for failure in list(self._open):
             if any(words in commands for words in failure.commands):
-                # It works now, whatever was done
+                # It works now, so that its failure was not about the command.
                 self._open.remove(failure)
             elif self._number - failure.number <= _NEAR and self._is_mended(failure, commands):
                 self._open.remove(failure)
@@ -294,24 +316,29 @@ class Miner:
             for worked in commands:
                 if failure.is_broken and _likeness(failed, worked) >= 0.5:
                     return True
+                # After an edit the code may have been at fault, not the command.
                 if not was_edited and _same_work(failed, worked):
                     return True
         return False
 
-    def _failed(self, failure: _Failure, other: str = "") -> None:
+    def _failed(self, failure: _Failure, worked_at: str = "") -> None:
+        """Add a lesson: `worked_at` is the position of the command that worked, "" for none."""
         terms = [command_term(words) for words in failure.commands]
         if failure.error:
             terms.append(error_term(failure.error))
+        # A missing program is missing for every command that runs it.
         if _rules()["missing"].search(failure.error):
             terms += [
                 f"t:{program(words)}"
                 for words in failure.commands
                 if program(words) in failure.error
             ]
-        kind = LessonKind.FIX if other else LessonKind.FAILED
+        kind = LessonKind.FAILED
+        if worked_at:
+            kind = LessonKind.FIX
         identity = f"{kind.name}:{' '.join(failure.commands[0])}"
         self.lessons.append(
-            Lesson(kind, failure.position, 0, 0, failure.time, tuple(terms), identity, other)
+            Lesson(kind, failure.position, 0, 0, failure.time, tuple(terms), identity, worked_at)
         )
 
 
@@ -330,13 +357,26 @@ def _pairs(text: str) -> set[str]:
 
 def _same_work(a: list[str], b: list[str]) -> bool:
     """Whether two commands are given the same things by another program or other options."""
-    if re.sub(r"\W", "", "".join(a)) == re.sub(r"\W", "", "".join(b)):
+    # `docker-compose up` and `docker compose up`.
+    if _letters(a) == _letters(b):
         return True
-    first = {word for word in a[1:] if not word.startswith("-")}
-    second = {word for word in b[1:] if not word.startswith("-")}
+    first = _operands(a)
+    second = _operands(b)
     if not first or not second:
         return a[0] == b[0] and first == second
-    return (first <= second or second <= first) and _likeness(a, b) >= 0.4
+    if not (first <= second or second <= first):
+        return False
+    return _likeness(a, b) >= 0.4
+
+
+def _letters(command: list[str]) -> str:
+    """A command without signs and spaces."""
+    return re.sub(r"\W", "", "".join(command))
+
+
+def _operands(command: list[str]) -> set[str]:
+    """What a command is given that is no option."""
+    return {word for word in command[1:] if not word.startswith("-")}
 
 
 def new_terms(lesson: Lesson) -> tuple[int, ...]:

@@ -13,7 +13,9 @@ from urllib.parse import unquote
 from memoranda.transcripts.blocks import (
     Part,
     anthropic_parts,
+    failed_by_code,
     failed_by_text,
+    failure,
     spoken,
     text_of,
     tool_call,
@@ -25,12 +27,13 @@ from memoranda.transcripts.turn import (
     Session,
     SessionTurns,
     Turn,
+    as_list,
     seconds,
 )
 
 _LONGEST_LINE = 64 << 20
 _UNKNOWN = 3
-"""After so many lines of which none is known, a file is not in this format."""
+"""A file is not in this format if this number of lines are all unknown."""
 
 
 class LineFormat:
@@ -52,26 +55,29 @@ class LineFormat:
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
-        session = Session(**state["session"]) if "session" in state else self.begin(path)
+        session = self.begin(path)
+        if "session" in state:
+            session = Session(**state["session"])
         outcome = SessionTurns(session)
-        known = state.get("known", 0)
+        recognised = state.get("known", 0)
         unknown = 0
         offset = state.get("offset", 0)
         with path.open("rb") as file:
             file.seek(offset)
             for line in file:
+                # The last line is still being written.
                 if not line.endswith(b"\n"):
                     break
                 turns = self._turns(line, offset, session)
                 if turns is None:
                     unknown += 1
                 else:
-                    known += 1
+                    recognised += 1
                     outcome.turns += turns
                 offset += len(line)
-        if not known and unknown >= _UNKNOWN:
+        if not recognised and unknown >= _UNKNOWN:
             raise NotUnderstood("none of its lines is known")
-        state |= {"offset": offset, "known": known}
+        state |= {"offset": offset, "known": recognised}
         state["session"] = {
             "name": session.name,
             "folder": session.folder,
@@ -113,9 +119,11 @@ class ClaudeCode(LineFormat):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
         session.folder = _text(entry, "cwd") or session.folder
+        # Lines without a message hold titles, snapshots and the like.
         message = entry.get("message")
         if shape not in ("user", "assistant") or not isinstance(message, dict):
             return iter(())
+        # Neither what the client inserted nor what a subagent was told is from the person.
         is_said = not (entry.get("isMeta") or entry.get("isCompactSummary"))
         if not is_said or entry.get("isSidechain"):
             return iter(())
@@ -136,13 +144,16 @@ class Codex(LineFormat):
         session.folder = _text(payload, "cwd") or session.folder
         if shape == "session_meta":
             session.name = _text(payload, "session_id") or _text(payload, "id") or session.name
-        # What `event_msg` tells stands in the items, too
+        # Items repeat what an `event_msg` says.
         if shape in ("event_msg", "session_meta", "turn_context", "compacted"):
             return iter(())
         return self._item(payload)
 
     def _item(self, item: dict[str, Any]) -> Iterator[Part]:
-        shape = item.get("type", "message" if "role" in item else "")
+        # Early versions had no type for messages.
+        shape = item.get("type", "")
+        if "role" in item:
+            shape = item.get("type", "message")
         call = str(item.get("call_id") or item.get("id") or "")
         if shape == "message" and item.get("role") in ("user", "assistant"):
             yield from anthropic_parts(str(item["role"]), item.get("content"))
@@ -158,7 +169,10 @@ class Codex(LineFormat):
         failed = None
         if isinstance(output, str) and output.startswith("Chunk ID:"):
             head, outcome, output = output.partition("\nOutput:\n")
-            failed = failed_by_text(head) if outcome else None
+            # The head has the exit code, as long as a line separates it from the output.
+            if outcome:
+                failed = failed_by_text(head)
+        # The output and its exit code, as JSON in a text.
         if isinstance(output, str) and output.startswith("{"):
             try:
                 output = json.loads(output)
@@ -166,7 +180,7 @@ class Codex(LineFormat):
                 return
         if isinstance(output, dict):
             code = (output.get("metadata") or {}).get("exit_code")
-            failed = bool(code) if code is not None else None
+            failed = failed_by_code(code)
             if output.get("success") is False:
                 failed = True
         yield from tool_result(output, call, failed)
@@ -202,26 +216,34 @@ class CopilotCli(LineFormat):
         elif shape == "tool.execution_complete":
             success = data.get("success")
             result = data.get("result") or data.get("error")
-            yield from tool_result(result, call, True if success is False else None)
+            yield from tool_result(result, call, failure(success is False))
 
 
 class CursorCli(LineFormat):
     """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`: no times but the file's own."""
 
     def begin(self, path: Path) -> Session:
-        names = path.parts
-        at = names.index("agent-transcripts") if "agent-transcripts" in names else 0
-        folder = f"/{names[at - 1].replace('-', '/')}" if at else ""
-        if folder and not os.path.isdir(folder):
-            # A hyphen of the path looks like a slash
-            folder = names[at - 1]
-        return Session(path.stem, folder, path.stat().st_mtime)
+        session = Session(path.stem, "", path.stat().st_mtime)
+        for folder in path.parents:
+            if folder.name == "agent-transcripts":
+                session.folder = self._folder(folder.parent.name)
+        return session
+
+    def _folder(self, name: str) -> str:
+        """The folder that Cursor means by a name, in which `-` replaces each `/`."""
+        folder = f"/{name.replace('-', '/')}"
+        if os.path.isdir(folder):
+            return folder
+        # A hyphen in the original path looks like a slash, so that nobody can tell.
+        return name
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
         message = entry.get("message")
         role = entry.get("role")
         if role not in ("user", "assistant") or not isinstance(message, dict):
-            return iter(()) if isinstance(entry.get("type"), str) else None
+            if isinstance(entry.get("type"), str):
+                return iter(())
+            return None
         parts = anthropic_parts(str(role), message.get("content"))
         return (part._replace(text=_without_query_marks(part.text)) for part in parts)
 
@@ -230,6 +252,7 @@ class GooseLines(LineFormat):
     """`~/.local/share/goose/sessions/*.jsonl`, as Goose wrote before its database."""
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
+        # The first line describes the session.
         if "role" not in entry:
             if "working_dir" not in entry and "description" not in entry:
                 return None
@@ -242,7 +265,7 @@ class GooseLines(LineFormat):
 
 def goose_parts(role: str, content: Any) -> Iterator[Part]:
     """The parts of a message of Goose, in lines and in its database."""
-    for block in content if isinstance(content, list) else ():
+    for block in as_list(content):
         if not isinstance(block, dict):
             continue
         shape = block.get("type")
@@ -252,7 +275,7 @@ def goose_parts(role: str, content: Any) -> Iterator[Part]:
             yield from tool_call(str(value.get("name")), value.get("arguments"), call)
         elif shape == "toolResponse":
             result = block.get("toolResult") or {}
-            failed = True if result.get("status") == "error" else None
+            failed = failure(result.get("status") == "error")
             value = result.get("value") or result.get("error")
             yield from tool_result(value, call, failed)
         else:
@@ -271,7 +294,9 @@ class Windsurf(LineFormat):
             return None
         session.time = seconds(entry.get("timestamp")) or session.time
         step = entry.get(shape)
-        return self._step(shape, step) if isinstance(step, dict) else iter(())
+        if not isinstance(step, dict):
+            return iter(())
+        return self._step(shape, step)
 
     def _step(self, shape: str, step: dict[str, Any]) -> Iterator[Part]:
         if shape == "user_input":
@@ -285,9 +310,8 @@ class Windsurf(LineFormat):
         elif shape in ("run_command", "command"):
             command = _text(step, "command_line") or _text(step, "command")
             if command:
-                code = step.get("exit_code")
                 yield Part(Kind.RAN, command, "step")
-                failed = bool(code) if code is not None else None
+                failed = failed_by_code(step.get("exit_code"))
                 yield from tool_result(step.get("output"), "step", failed)
 
 
@@ -295,11 +319,12 @@ _QUERY = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
 
 
 def _without_query_marks(text: str) -> str:
-    """What stands between the marks that Cursor puts around a prompt."""
-    outcome = _QUERY.match(text)
-    return outcome[1] if outcome else text
+    """The text between the marks that Cursor puts around a prompt."""
+    return _QUERY.sub(r"\1", text)
 
 
 def _text(values: dict[str, Any], key: str) -> str:
     value = values.get(key)
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

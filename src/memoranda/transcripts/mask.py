@@ -24,14 +24,17 @@ class Mask:
 
     def __init__(self, rules: Rules):
         self._rules = rules
+        # A rule is only tried on a text with one of its words.
         near = {word for rule in rules if rule.kind == SECRET for word in rule.near}
         self._asks_digits = "digits" in near
         self._near = tuple(near - {"digits", "unseen"})
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        # Most texts have no word that any rule needs: asked once, not rule by rule
-        return self._rules.redacted(text) if self._may_hold_secret(text) else text
+        # Most texts have no word that any rule needs: asked once, not rule by rule.
+        if not self._may_hold_secret(text):
+            return text
+        return self._rules.redacted(text)
 
     def _may_hold_secret(self, text: str) -> bool:
         if not text.isascii():
@@ -55,7 +58,9 @@ def shortened(turn: Turn) -> str:
     """The part of a turn that is worth finding: of what tools gave back little, unless it failed."""
     most = MOST_CHARACTERS
     if turn.kind is Kind.RESULT:
-        most = _MOST_OF_FAILURE if turn.has_failed else _MOST_OF_RESULT
+        most = _MOST_OF_RESULT
+        if turn.has_failed:
+            most = _MOST_OF_FAILURE
     text = turn.text
     if len(text) > most:
         half = most // 2

@@ -16,7 +16,7 @@ from typing import Any
 from memoranda.transcripts.turn import SourceFile
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
-_SYSTEM = "macos" if sys.platform == "darwin" else "linux"
+_SYSTEM = {"darwin": "macos"}.get(sys.platform, "linux")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def find(
     without: Collection[str] = (),
     folders: Iterable[str] = (),
 ) -> Iterator[SourceFile]:
-    """The files with transcripts that can be read, but for those of the agents `without`.
+    """The files with transcripts that can be read, except those of the agents `without`.
     `folders`: of projects, in which some agents leave theirs.
     """
     for store in stores():
@@ -80,37 +80,45 @@ def find(
 
 def closed(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The agents with files here that nobody else can read, and why."""
-    return {
-        store.agent: store.closed
-        for store in stores()
-        if store.closed and next(_files(store, environ, ()), None) is not None
-    }
+    reasons = {}
+    for store in stores():
+        if store.closed and any(_files(store, environ, ())):
+            reasons[store.agent] = store.closed
+    return reasons
 
 
 def _files(
     store: TranscriptStore, environ: Mapping[str, str], folders: Iterable[str]
 ) -> Iterator[Path]:
+    """The files of a store, each once: one that a variable names, then those in its folders."""
     roots = [_expanded(root, environ) for root in store.roots]
     if store.in_projects:
         roots += [Path(folder) for folder in folders if os.path.isabs(folder)]
-    seen: set[Path] = set()
-    own = environ.get(store.variable) if store.variable else None
-    if own and os.path.isfile(own):
-        seen.add(Path(own))
-        yield Path(own)
+    paths: dict[Path, None] = {}
+    configured = environ.get(store.variable, "")
+    if os.path.isfile(configured):
+        paths[Path(configured)] = None
     for root in roots:
         for pattern in store.files:
-            for path in sorted(root.glob(pattern)):
-                is_skipped = any(fnmatch(str(path), f"*/{skip}") for skip in store.skip)
-                if path not in seen and not is_skipped and path.is_file():
-                    seen.add(path)
-                    yield path
+            matching = sorted(root.glob(pattern))
+            paths |= dict.fromkeys(path for path in matching if not _is_skipped(store, path))
+    # Patterns may match folders.
+    for path in paths:
+        if path.is_file():
+            yield path
+
+
+def _is_skipped(store: TranscriptStore, path: Path) -> bool:
+    return any(fnmatch(str(path), f"*/{pattern}") for pattern in store.skip)
 
 
 def _expanded(text: str, environ: Mapping[str, str]) -> Path:
     """The path, with `~` and `${NAME:-default}` filled in, inner ones first."""
-    while match := _VARIABLE.search(text):
-        text = text[: match.start()] + (environ.get(match[1]) or match[2]) + text[match.end() :]
+    match = _VARIABLE.search(text)
+    while match:
+        value = environ.get(match[1]) or match[2]
+        text = text[: match.start()] + value + text[match.end() :]
+        match = _VARIABLE.search(text)
     if text == "~" or text.startswith("~/"):
         text = (environ.get("HOME") or os.path.expanduser("~")) + text[1:]
     return Path(text)

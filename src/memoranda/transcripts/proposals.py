@@ -52,6 +52,11 @@ class Proposal(NamedTuple):
     files: tuple[str, ...]
 
     @property
+    def has_time(self) -> bool:
+        """Whether its transcript says when it was said."""
+        return self.time.year > 1970
+
+    @property
     def id(self) -> str:
         """That of the memory it becomes: storing it twice is storing it once."""
         return str(uuid5(NAMESPACE_URL, f"memoranda-{self.key}"))
@@ -76,7 +81,7 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
                     count += 1
                     yield result
     except sqlite3.Error:
-        # It is being made anew
+        # Another process is rebuilding it.
         return
 
 
@@ -91,6 +96,7 @@ def _key(row: LessonRow) -> str:
 
 def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
     """Whether a memory says it already, or was made of it."""
+    # The id is made of the lesson, so that a note made of it is recognised.
     if upkeep.is_there(result.id):
         return True
     return memory.list(Query(contains=result.text), limit=1)[1] > 0
@@ -98,32 +104,38 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
     """What a lesson says; None where its transcript is gone, or it is not fit to be remembered."""
-    turns = index.turns([row.turn, *([row.other] if row.other else [])])
-    turn = turns.get(row.turn)
-    whole = raw_text(turn) if turn is not None else None
-    if turn is None or whole is None:
+    turn = index.turns([row.turn]).get(row.turn)
+    if turn is None:
         return None
-    kind = LessonKind(row.kind)
-    if kind is LessonKind.FIX:
-        other = turns.get(row.other) if row.other else None
-        worked = raw_text(other) if other is not None else None
-        if worked is None:
-            return None
-        text = _mended(turn, whole, worked)
-    else:
-        text = whole[row.start : row.stop]
-    text = mask.clean(text).strip()
+    text = mask.clean(_words(index, row, turn)).strip()
     if not text or _REDACTED in text or mask.is_suspicious(text):
         return None
-    changed = (raw_text(entry_) or "" for entry_ in index.files_changed(turn.exchange))
-    files = tuple(dict.fromkeys(filter(None, changed)))[:_MOST_FILES]
+    changed = filter(None, map(raw_text, index.files_changed(turn.exchange)))
+    files = tuple(dict.fromkeys(changed))[:_MOST_FILES]
     time = datetime.fromtimestamp(row.time or 0, UTC)
-    return Proposal(_key(row), kind, text, turn, time, files)
+    return Proposal(_key(row), LessonKind(row.kind), text, turn, time, files)
 
 
-def _mended(turn: TurnRow, failed: str, worked: str) -> str:
+def _words(index: TraceIndex, row: LessonRow, turn: TurnRow) -> str:
+    """The words of a lesson, secrets included; "" where its transcript is gone."""
+    whole = raw_text(turn)
+    if whole is None:
+        return ""
+    if row.kind != LessonKind.FIX:
+        return whole[row.start : row.stop]
+    for working_turn in index.turns(filter(None, [row.other])).values():
+        worked = raw_text(working_turn)
+        if worked is not None:
+            return _fix(turn, whole, worked)
+    return ""
+
+
+def _fix(turn: TurnRow, failed: str, worked: str) -> str:
+    """The sentence about a command that failed, and the one that worked then."""
+    where = ""
     project = Path(turn.folder).name
-    where = f" in {project}" if project else ""
+    if project:
+        where = f" in {project}"
     first = one_line(failed)[:_COMMAND]
     second = one_line(worked)[:_COMMAND]
     return f"`{first}` failed{where}; `{second}` worked then."
@@ -132,7 +144,9 @@ def _mended(turn: TurnRow, failed: str, worked: str) -> str:
 def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
     for result in proposals(memory):
         turn = result.turn
-        day = f"{result.time:%Y-%m-%d}" if result.time.year > 1970 else ""
+        day = ""
+        if result.has_time:
+            day = f"{result.time:%Y-%m-%d}"
         place = ", ".join(filter(None, (turn.agent, Path(turn.folder).name, day)))
         line = f'"{flat(one_line(result.text))}" ({flat(place)})'
         ref = ref_of(turn)
@@ -150,8 +164,9 @@ def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Make memories of these, in one change."""
-    wanted = {item.key for item in items}
-    chosen = [result for result in proposals(memory) if result.key in wanted]
+    keys = {item.key for item in items}
+    # What was shown may be gone by now: only what is still proposed is stored.
+    chosen = [result for result in proposals(memory) if result.key in keys]
     if not chosen:
         raise NotFound(items[0].key, "the open questions")
     Upkeep(memory).put([_record(memory, result) for result in chosen], _VERB)
@@ -168,14 +183,16 @@ def _record(memory: MemorySession, result: Proposal) -> Record:
     if result.files:
         further["files"] = list(result.files)
     now = memory.clock()
-    created = result.time if result.time.year > 1970 else now
+    created = now
+    if result.has_time:
+        created = result.time
     return Record(
         result.id,
         result.text,
         category,
         created,
         now,
-        tags=(project,) if project else (),
+        tags=tuple(filter(None, [project])),
         source=f"transcript-{result.turn.agent}",
         further=further,
     )

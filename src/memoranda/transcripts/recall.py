@@ -1,5 +1,5 @@
 """What is known of something an agent is about to do, or of a command that just failed: from notes
-and from transcripts. Only what speaks against it, or mended it before; mostly nothing.
+and from transcripts. Only what speaks against it, or fixed it before; mostly nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.store.layout import Layout
@@ -28,7 +29,7 @@ from memoranda.transcripts.terms import (
     simple_commands,
     texts_in,
 )
-from memoranda.transcripts.turn import Kind
+from memoranda.transcripts.turn import Kind, shortened
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -42,7 +43,7 @@ _MOST_LINES = 400
 _LINE = 220
 _COMMAND = 160
 _LEAST_ERROR = 24
-"""Characters an error has at least to be known again by itself."""
+"""Shorter errors, in characters, are too common to identify what failed."""
 _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
 
 
@@ -78,14 +79,16 @@ class ActionTerms:
             result = json.loads(self.action.arguments)
         except (ValueError, RecursionError):
             result = self.action.arguments
-        return result if isinstance(result, dict) else {"input": result}
+        if isinstance(result, dict):
+            return result
+        return {"input": result}
 
     @cached_property
     def commands(self) -> list[list[str]]:
         """The commands it runs."""
         parts = tool_call(self.action.tool, self.given)
         lines = [part.text for part in parts if part.kind is Kind.RAN]
-        return [words for line in lines for words in simple_commands(line)]
+        return list(chain.from_iterable(map(simple_commands, lines)))
 
     @cached_property
     def paths(self) -> list[str]:
@@ -103,7 +106,8 @@ class ActionTerms:
             if len(self.error) >= _LEAST_ERROR:
                 result.append(error_term(self.error))
             return result
-        result = [term for line in self._command_lines() for term in command_terms(line)]
+        result = list(chain.from_iterable(map(command_terms, self._command_lines())))
+        # Arguments of other tools are not code.
         if self.paths:
             for code in self._code():
                 result += code_terms(code)
@@ -124,6 +128,7 @@ class ActionTerms:
         result = []
         for term in self.terms:
             kind, _, text = term.partition(":")
+            # Nobody writes a note with a command of many words, word for word.
             if kind == "c" and text.count(" ") > 2:
                 continue
             if kind == "f":
@@ -142,6 +147,7 @@ class ActionTerms:
         for key in _CODE_KEYS:
             yield from texts_in(self.given.get(key))
         patch = self.given.get("input") or self.given.get("patch")
+        # Of a patch only the new lines count.
         if isinstance(patch, str):
             lines = patch.splitlines()
             yield "\n".join(line[1:] for line in lines if line.startswith("+"))
@@ -186,6 +192,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
     from memoranda.query import Query
     from memoranda.text.unicode import flat
 
+    # Notes are looked for by the words of the action, and each line is judged afterwards.
     words = about.words
     if not words:
         return
@@ -194,23 +201,24 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
     infos: list[NoteInfo] = [
         hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True, is_use=False).hits
     ]
-    check = CitationCheck(memory, [about.action.folder] if about.action.folder else [])
+    check = CitationCheck(memory, filter(None, [about.action.folder]))
     for info, body in zip(infos, contents(memory, infos), strict=True):
         how = memory.telling(info)
-        line = _telling_line(body, about) if how is not Telling.SILENT else ""
-        if not line:
+        line = _telling_line(body, about)
+        if how is Telling.SILENT or not line:
             continue
-        shown = flat(" ".join(line.split()))[:_LINE]
+        text = flat(" ".join(line.split()))[:_LINE]
         if how is Telling.CLAIM:
-            shown = claimed(info.provenance, shown)
-        day = day_of(info, memory.settings.zone)
-        stale = check.stale(info, body) if "`" in body else ""
-        mark = f", outdated? {flat(stale)}" if stale else ""
-        yield Fact(info.id, f"({day}, {flat(info.permalink)}{mark}) {shown}", info.id)
+            text = claimed(info.provenance, text)
+        origin = f"{day_of(info, memory.settings.zone)}, {flat(info.permalink)}"
+        stale = check.stale(info, body)
+        if stale:
+            origin += f", outdated? {flat(stale)}"
+        yield Fact(info.id, f"({origin}) {text}", info.id)
 
 
 def _telling_line(body: str, about: ActionTerms) -> str:
-    """The line of a note that speaks against the action, or of what mends an error; "" for none."""
+    """The line of a note that speaks against the action or tells how to fix an error, or ""."""
     terms = set(about.terms)
     for line in body.splitlines()[:_MOST_LINES]:
         sentence = line.strip().lstrip("#-*> ")
@@ -243,44 +251,57 @@ def _from_transcripts(memory: MemorySession, about: ActionTerms) -> Iterator[Fac
         with TraceIndex(path, may_write=False) as index:
             yield from _lessons(index, Mask(memory.gate_rules()), about)
     except sqlite3.Error:
-        # It is being made anew
+        # Another process is rebuilding it.
         return
 
 
 def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact]:
     terms = [hashed(term) for term in about.terms]
-    kinds = (LessonKind.FIX,) if about.action.output else ()
+    kinds: tuple[LessonKind, ...] = ()
+    # After a failure only what fixed it helps.
+    if about.action.output:
+        kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
+    # What a person said comes first, then the newest.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
-    here = project_of(about.action.folder)
+    project = project_of(about.action.folder)
     seen_texts: set[str] = set()
     for row in rows:
-        turns = index.turns([row.turn, *([row.other] if row.other else [])])
+        turns = index.turns(filter(None, [row.turn, row.other]))
         turn = turns.get(row.turn)
-        if turn is None or not _holds_here(index, row, turn, here, about):
+        if turn is None or not _holds_in(index, row, turn, project, about):
             continue
         text = _text(row, turns, mask, about)
+        # Planted instructions must not reach a model in this way either.
         if text and text not in seen_texts and not mask.is_suspicious(text):
             seen_texts.add(text)
             yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)
 
 
-def _holds_here(
-    index: TraceIndex, row: LessonRow, turn: TurnRow, here: str, about: ActionTerms
+def _holds_in(
+    index: TraceIndex, row: LessonRow, turn: TurnRow, project: str, about: ActionTerms
 ) -> bool:
-    """Whether a lesson of one project counts in this one, and still does."""
-    known = index.terms_of(row.id)
+    """Whether a lesson counts in a project, and still does."""
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
-        commands = [command_term(words) for words in about.commands]
-        matching = [term for term in commands if hashed(term) in known]
-        if any(index.last_success(hashed(term)) > row.time for term in matching):
+        lesson_terms = index.terms_of(row.id)
+        if _worked_since(index, row, lesson_terms, about):
             return False
-        is_missing_program = any(
-            term.startswith("t:") and hashed(term) in known for term in about.terms
-        )
-        if is_missing_program:
+        # A program that is missing on this machine is missing in every project.
+        programs = [hashed(term) for term in about.terms if term.startswith("t:")]
+        if lesson_terms.intersection(programs):
             return True
-    return not turn.folder or not here or project_of(turn.folder) == here
+    return not turn.folder or not project or project_of(turn.folder) == project
+
+
+def _worked_since(
+    index: TraceIndex, row: LessonRow, lesson_terms: set[int], about: ActionTerms
+) -> bool:
+    """Whether the command that failed in a lesson has worked after it."""
+    for words in about.commands:
+        term = hashed(command_term(words))
+        if term in lesson_terms and index.last_success(term) > row.time:
+            return True
+    return False
 
 
 def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
@@ -291,16 +312,19 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
     whole = raw_text(turn)
     if whole is None:
         return ""
+    where = f"{turn.agent} transcript"
     when = moment(row.time)
-    where = f"{turn.agent} transcript{f', {when:%Y-%m-%d}' if when else ''}"
+    if when:
+        where += f", {when:%Y-%m-%d}"
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
         failed = _flat(mask.clean(whole), _COMMAND)
-        other = turns.get(row.other) if row.other else None
-        worked = raw_text(other) if other is not None else None
+        working_turn = turns.get(row.other or 0)
+        worked = working_turn and raw_text(working_turn)
         if worked:
-            mended = _flat(mask.clean(worked), _COMMAND)
-            return f"({where}) `{failed}` failed here; then `{mended}` worked."
+            fix = _flat(mask.clean(worked), _COMMAND)
+            return f"({where}) `{failed}` failed here; then `{fix}` worked."
         return f"({where}) `{failed}` failed here the last time."
+    # The transcript may have changed since: the sentence is read again by the same rules.
     sentence = mask.clean(whole[row.start : row.stop])
     if kind_of(sentence) is None or not _speaks(sentence, about):
         return ""
@@ -312,5 +336,4 @@ def _speaks(sentence: str, about: ActionTerms) -> bool:
 
 
 def _flat(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(" ".join(text.split()), most)

@@ -6,24 +6,32 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.formats import FORMATS
-from memoranda.transcripts.index import TraceIndex, TurnRow
+from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
-from memoranda.transcripts.turn import Kind, NotUnderstood
+from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 _MOST_WORDS = 10
-_MOST_TURNS = 40_000
+_MOST_TURNS = 16_000
 """Turns that the words looked for may be in together, so that a look-up is quick."""
+_MOST_SCORED = 6_000
+"""Turns that may be scored because of one word. Scoring costs ten times as much as finding."""
+_MOST_COMMON_WORDS = 3
+"""Words that are looked for where each of them is in more than _MOST_TURNS turns."""
 _PASSAGE = 320
+_BEFORE = 40
+"""Characters that are shown before the first word."""
+_MOST_STARTS = 200
 _OTHER = 0.6
 """What further turns of an exchange add to its score, against the first."""
 _FURTHER = 3
@@ -77,7 +85,7 @@ class TraceHit:
             "agent": self.agent,
             "project": self.project,
             "folder": self.folder,
-            "time": self.time.strftime("%Y-%m-%dT%H:%M:%SZ") if self.time else None,
+            "time": self.time and self.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "who": self.who,
             "passage": self.passage,
             "answer": self.answer,
@@ -96,21 +104,24 @@ def find(
     index: TraceIndex, mask: Mask, text: str, where: TraceFilter, limit: int
 ) -> list[TraceHit]:
     """The exchanges that fit `text` best."""
-    expression, looked_for = _expression(index, text)
-    if not expression:
+    looked_for = words(text)
+    query = _trace_query(index, looked_for)
+    if query is None:
         return []
     filters, values = _conditions(where)
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
-    for turn, score in index.match(expression, filters, values):
+    for turn, score in index.match(query, filters, values):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
+
+    # An exchange is what is found: a question and its answer often share the words.
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     hits: list[TraceHit] = []
     for exchange in best:
         hit = _hit(index, mask, by_exchange[exchange], scores[exchange], looked_for)
-        # The same words in several places are one hit
-        if hit is not None and all(hit.passage != other.passage for other in hits):
+        # The same words in several places are one hit.
+        if hit is not None and hit.passage not in [earlier.passage for earlier in hits]:
             hits.append(hit)
         if len(hits) == limit:
             break
@@ -132,6 +143,7 @@ def _with_neighbours(
     order = sorted(scores)
     raised = dict(scores)
     for before, after in pairwise(order):
+        # Exchanges are numbered by their first turns.
         is_near = after - before <= _NEAR_TURNS
         if is_near and turns[before][0][0].session == turns[after][0][0].session:
             raised[before] += _NEAR * scores[after]
@@ -139,27 +151,47 @@ def _with_neighbours(
     return raised
 
 
-def _expression(index: TraceIndex, text: str) -> tuple[str, list[str]]:
-    """The words of `text` for FTS5, and those words: the rarest, so that they are in no more than
-    _MOST_TURNS turns together.
+def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | None:
+    """What to ask the index for these words; None where it has none of them.
+
+    The work is bounded, however large the index is: only the rarest words are looked for, which
+    are together in at most _MOST_TURNS turns, and of common words only turns with two are scored.
     """
-    looked_for = words(text)
-    parts = {word: [pair for pair in pairs(word) if pair] for word in looked_for}
-    counts = index.frequencies([part for pieces in parts.values() for part in pieces])
-    sizes = {
-        word: min((counts.get(piece, 0) for piece in pieces), default=0)
-        for word, pieces in parts.items()
-    }
-    rarest = sorted((word for word in sizes if sizes[word]), key=lambda word: sizes[word])
+    parts = {word: list(filter(None, pairs(word))) for word in looked_for}
+    counts = index.frequencies(list(chain.from_iterable(parts.values())))
+    # A phrase is in no more turns than the rarest of its parts.
+    sizes: dict[str, int] = {}
+    for word, pieces in parts.items():
+        size = min((counts.get(piece, 0) for piece in pieces), default=0)
+        if size:
+            sizes[word] = size
+    rarest = sorted(sizes, key=sizes.__getitem__)[:_MOST_WORDS]
+    if not rarest:
+        return None
+
+    chosen = _within(rarest, sizes, _MOST_TURNS)
+    newest = 1.0
+    if not chosen:
+        # All words are very common: look at the newest part of the turns.
+        chosen = rarest[:_MOST_COMMON_WORDS]
+        newest = _MOST_TURNS / sum(sizes[word] for word in chosen)
+    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
+    rare = 0
+    if newest == 1.0:
+        rare = len(_within(chosen, sizes, _MOST_SCORED))
+    return TraceQuery(tuple(phrases), rare, newest)
+
+
+def _within(words_by_size: Sequence[str], sizes: dict[str, int], most: int) -> list[str]:
+    """The first of these words, as long as they are together in at most `most` turns."""
     chosen: list[str] = []
-    room = _MOST_TURNS
-    for word in rarest[:_MOST_WORDS]:
-        room -= sizes[word]
-        if chosen and room < 0:
+    # The sizes are added up: most turns have one of the words only.
+    for word in words_by_size:
+        most -= sizes[word]
+        if most < 0:
             break
         chosen.append(word)
-    phrases = ['"' + " ".join(parts[word]).replace('"', "") + '"' for word in chosen]
-    return " OR ".join(phrases), looked_for
+    return chosen
 
 
 def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
@@ -179,7 +211,9 @@ def _conditions(where: TraceFilter) -> tuple[str, list[Any]]:
     if where.until is not None:
         parts.append("hit.time < ?")
         values.append(int(where.until.timestamp()))
-    return (f"where {' and '.join(parts)}" if parts else ""), values
+    if not parts:
+        return "", []
+    return f"where {' and '.join(parts)}", values
 
 
 def _hit(
@@ -193,16 +227,17 @@ def _hit(
     text = text_of(best, mask)
     if text is None:
         return None
+    # The answer is another turn that fits, not one with the same text.
     answer = ""
     further = [turn for turn, _ in turns[1:]]
+    # To what a person said, what the agent answered is the best addition.
     if best.kind is Kind.SAID:
         further += [turn for turn in index.exchange(best.exchange) if turn.kind is Kind.ANSWERED]
     for turn in further[:_FURTHER]:
-        other = text_of(turn, mask)
-        if other and other != text:
-            answer = passage(other, looked_for)
+        further_text = text_of(turn, mask)
+        if further_text and further_text != text:
+            answer = passage(further_text, looked_for)
             break
-    shown = passage(text, looked_for)
     return TraceHit(
         ref_of(best),
         best.agent,
@@ -210,7 +245,7 @@ def _hit(
         best.folder,
         moment(best.time),
         _KINDS[best.kind],
-        shown,
+        passage(text, looked_for),
         answer,
         score,
         mask.is_suspicious(text) or mask.is_suspicious(answer),
@@ -220,7 +255,9 @@ def _hit(
 
 def moment(time: int) -> datetime | None:
     """The time of a turn; None where nobody knows."""
-    return datetime.fromtimestamp(time, UTC) if time else None
+    if not time:
+        return None
+    return datetime.fromtimestamp(time, UTC)
 
 
 def raw_text(turn: TurnRow) -> str | None:
@@ -234,7 +271,9 @@ def raw_text(turn: TurnRow) -> str | None:
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
     """The text of a turn, read from its transcript, without secrets; None where it is gone."""
     text = raw_text(turn)
-    return mask.clean(text) if text is not None else None
+    if text is None:
+        return None
+    return mask.clean(text)
 
 
 def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
@@ -242,37 +281,61 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
     flat = " ".join(text.split())
     if len(flat) <= most:
         return flat
-    folded = fold(flat)
+    starts = _starts(fold(flat), looked_for)
+    if not starts:
+        return shortened(flat, most)
+    start = _densest(starts, most - 2 * _BEFORE)
+    # Folding may have moved it.
+    begin = max(0, min(start, len(flat) - most) - _BEFORE)
+    end = min(len(flat), begin + most - 2)
+    part = flat[begin:end]
+    if begin:
+        part = f"…{part}"
+    if end < len(flat):
+        part = f"{part}…"
+    return part
+
+
+def _starts(folded: str, looked_for: Iterable[str]) -> list[int]:
+    """Where the words are in a folded text, in order."""
     starts: list[int] = []
     for word in looked_for:
-        stem = word if is_cjk(word) or len(word) < 5 else word[: max(4, len(word) - 3)]
+        stem = _stem(word)
         at = folded.find(stem)
-        while at >= 0 and len(starts) < 200:
+        while at >= 0 and len(starts) < _MOST_STARTS:
             starts.append(at)
             at = folded.find(stem, at + 1)
-    if not starts:
-        return f"{flat[: most - 1]}…"
-    starts.sort()
-    span = most - 80
-    start = max(starts, key=lambda begin: sum(begin <= at < begin + span for at in starts))
-    # Folding may have moved it
-    begin = max(0, min(start, len(flat) - most) - 40)
-    end = min(len(flat), begin + most - 2)
-    return f"{'…' if begin else ''}{flat[begin:end]}{'…' if end < len(flat) else ''}"
+    return sorted(starts)
+
+
+def _stem(word: str) -> str:
+    """What all forms of a word begin with, roughly."""
+    if is_cjk(word) or len(word) < 5:
+        return word
+    return word[: max(4, len(word) - 3)]
+
+
+def _densest(starts: Sequence[int], span: int) -> int:
+    """The first of these places from which on most of them are within `span` characters."""
+    counts = [bisect_left(starts, start + span) - bisect_left(starts, start) for start in starts]
+    return starts[counts.index(max(counts))]
 
 
 def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[TraceHit]:
-    """The exchange in which the turn named `ref` is, turn by turn; [] where there is none."""
+    """The exchange in which the turn named `ref` is, turn by turn; [] if no turn has that name."""
     session, _, position = ref.rpartition("@")
-    result = index.find_turn(session, position) if session else []
-    if len({turn.session for turn in result}) != 1:
+    if not session:
+        return []
+    turns = index.find_turn(session, position)
+    # A part of a name may fit several sessions.
+    if len({turn.session for turn in turns}) != 1:
         return []
     hits = []
-    for turn in index.exchange(result[0].exchange):
+    for turn in index.exchange(turns[0].exchange):
         text = text_of(turn, mask)
         if text is None:
             continue
-        text = text if len(text) <= most else f"{text[: most - 1]}…"
+        text = shortened(text, most)
         hits.append(
             TraceHit(
                 ref_of(turn),

@@ -28,8 +28,9 @@ from memoranda.transcripts.terms import hashed
 from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, Turn
 
 _WASTE = 0.3
-"""From which part of words of turns that are gone the index is made anew."""
-_LEAST_TO_MAKE_ANEW = 20_000
+"""The index is rebuilt when more than this part of its words belongs to deleted turns."""
+_LEAST_TO_REBUILD = 20_000
+"""Turns below which rebuilding an index is not worth it."""
 _MUCH = 32 << 20
 """Bytes from which on files are read by processes of their own."""
 _MOST_WORKERS = 4
@@ -45,7 +46,7 @@ class TranscriptSync:
 
     files: int = 0
     turns: int = 0
-    gone: int = 0
+    removed: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     is_busy: bool = False
     """Another process was at it."""
@@ -69,19 +70,24 @@ def read_file(
     format = FORMATS[file.format]
     sessions: list[SessionRows] = []
     successes: dict[int, int] = {}
-    held = 0
+    waiting_turns = 0
     try:
         for outcome in format.read(file.path, state):
-            rows, worked = _rows(outcome, mask, state if format.grows else {})
+            # In a file that grows, a command may get its output in a later look.
+            miner_state: dict[str, Any] = {}
+            if format.grows:
+                miner_state = state
+            rows, worked = _rows(outcome, mask, miner_state)
             sessions.append(rows)
             for term, time in worked.items():
                 successes[term] = max(time, successes.get(term, 0))
-            held += len(rows.turns)
-            if held >= _BATCH and not format.grows:
+            waiting_turns += len(rows.turns)
+            # A batch that is not the last has no stamp, so that a crash reads the file again.
+            if waiting_turns >= _BATCH and not format.grows:
                 yield ReadFile(file, "", dict(state), sessions, successes)
                 sessions = []
                 successes = {}
-                held = 0
+                waiting_turns = 0
     except NotUnderstood as error:
         yield ReadFile(file, stamp, state, sessions, successes, f"not understood: {error}")
         return
@@ -97,8 +103,10 @@ def _rows(
     """What the index gets of a session, and when its commands worked. `state` is what was kept of
     its beginning, and is changed.
     """
-    earlier = state.get("miner", {})
-    miner = Miner.of(earlier if state.get("mined") == outcome.session.name else {})
+    earlier: dict[str, Any] = {}
+    if state.get("mined") == outcome.session.name:
+        earlier = state["miner"]
+    miner = Miner.of(earlier)
     miner.feed(outcome.turns)
     miner.end()
     state["miner"] = miner.state(mask.clean)
@@ -142,6 +150,7 @@ def sync(
 
     make_private(path.parent)
     lock = path.with_suffix(".lock")
+    # Several hooks and commands may want to look at once: the first does it for all.
     try:
         descriptor = lock_file(lock, _exclusive())
     except BlockingIOError:
@@ -166,43 +175,50 @@ def _synced(
     progress: Callable[[int, int], None] | None,
 ) -> TranscriptSync:
     with TraceIndex(path) as index:
-        is_wasteful = index.waste() > _WASTE
-        if is_wasteful and sum(count[2] for count in index.counts().values()) > _LEAST_TO_MAKE_ANEW:
-            is_wasteful = True
-        else:
-            is_wasteful = False
+        is_wasteful = _is_wasteful(index)
     if is_wasteful:
         remove(path)
     with TraceIndex(path) as index:
-        done = TranscriptSync()
-        known = index.sources()
+        report = TranscriptSync()
+        rows = index.sources()
         files = list(find(without=without, folders=[*folders, *index.folders()]))
-        _forget(index, known, files, done)
-        changed = [(file, stamp) for file, stamp in _stamped(files) if _is_new(known, file, stamp)]
-        jobs = [_job(index, known.get(str(file.path)), file, stamp) for file, stamp in changed]
+        _forget(index, rows, files, report)
+        jobs = []
+        for file, stamp in _stamped(files):
+            row = rows.get(str(file.path))
+            if row is None or row.stamp != stamp:
+                jobs.append(_job(index, row, file, stamp))
         for number, batches in enumerate(_read_ahead(jobs, mask), 1):
-            _write(index, batches, done)
+            _write(index, batches, report)
             if progress is not None:
-                progress(number, len(changed))
+                progress(number, len(jobs))
         for row in index.sources().values():
             if row.trouble:
-                done.skipped[row.path] = row.trouble
-        return done
+                report.skipped[row.path] = row.trouble
+        return report
+
+
+def _is_wasteful(index: TraceIndex) -> bool:
+    """Whether so much of the index is of deleted turns that it should be rebuilt."""
+    if index.waste() <= _WASTE:
+        return False
+    turns = sum(count[2] for count in index.counts().values())
+    return turns > _LEAST_TO_REBUILD
 
 
 def _forget(
     index: TraceIndex,
-    known: dict[str, SourceRow],
+    rows: dict[str, SourceRow],
     files: list[SourceFile],
-    done: TranscriptSync,
+    report: TranscriptSync,
 ) -> None:
     """Take out what is no longer there, or was of an agent that is left out now."""
-    here = {str(file.path) for file in files}
-    for path, row in known.items():
-        if path not in here:
+    paths = {str(file.path) for file in files}
+    for path, row in rows.items():
+        if path not in paths:
             with index.transaction():
                 index.remove_source(row.id)
-            done.gone += 1
+            report.removed += 1
 
 
 def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
@@ -210,7 +226,7 @@ def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
         try:
             status = file.path.stat()
             stamp = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
-            # Of a database what was written lies beside it for a while
+            # A database keeps its latest changes in a second file for a while.
             log = Path(f"{file.path}-wal")
             if file.path.suffix in (".db", ".vscdb") and log.exists():
                 status = log.stat()
@@ -218,11 +234,6 @@ def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
         except OSError:
             continue
         yield file, stamp
-
-
-def _is_new(known: dict[str, SourceRow], file: SourceFile, stamp: str) -> bool:
-    row = known.get(str(file.path))
-    return row is None or row.stamp != stamp
 
 
 class _Job(NamedTuple):
@@ -234,11 +245,11 @@ class _Job(NamedTuple):
 
 
 def _job(index: TraceIndex, row: SourceRow | None, file: SourceFile, stamp: str) -> _Job:
-    """What is to be read of a file: from where it ended, or all of it."""
+    """How to read a file: from where it ended, or all of it."""
     if row is None:
         return _Job(file, stamp, {})
     if FORMATS[file.format].grows and not _has_grown(row.stamp, stamp):
-        # Another file by the same name, or one that was cut
+        # Another file by the same name, or one that was cut.
         with index.transaction():
             index.remove_source(row.id)
         return _Job(file, stamp, {})
@@ -249,10 +260,18 @@ def _read_whole(job: _Job, mask: Mask) -> list[ReadFile]:
     return list(read_file(job.file, job.stamp, job.state, mask))
 
 
+def _cores() -> int:
+    """The cores this process may use; 1 where the system does not say."""
+    if not hasattr(os, "sched_getaffinity"):
+        return 1
+    return len(os.sched_getaffinity(0))
+
+
 def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     """What is new in each file, in order; of very much, read by processes of their own."""
     size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    cores = _cores()
+    # Another program that embeds Python would start itself, not a reader.
     is_python = "python" in os.path.basename(sys.executable or "")
     if size < _MUCH or cores < 2 or len(jobs) < 2 or not is_python:
         for job in jobs:
@@ -266,18 +285,19 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for job in jobs:
             waiting.append(pool.submit(_read_whole, job, mask))
-            # Not much more than can be written is held in memory
+            # Little more than can be written is held in memory.
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _write(index: TraceIndex, batches: Iterable[ReadFile], done: TranscriptSync) -> None:
+def _write(index: TraceIndex, batches: Iterable[ReadFile], report: TranscriptSync) -> None:
     """Write what was read of one file."""
-    done.files += 1
+    report.files += 1
     for read in batches:
         format = FORMATS[read.file.format]
+        # The turns and how far the file was read become visible together.
         with index.transaction():
             source = index.add_source(read.file)
             for session in read.sessions:
@@ -285,7 +305,7 @@ def _write(index: TraceIndex, batches: Iterable[ReadFile], done: TranscriptSync)
                     index.append(source, session)
                 else:
                     index.replace(source, session)
-                done.turns += len(session.turns)
+                report.turns += len(session.turns)
             index.note_successes(read.successes)
             index.set_source(source, read.stamp, read.state, read.trouble)
 
@@ -298,7 +318,7 @@ def _has_grown(old: str, new: str) -> bool:
 
 
 def is_damaged(error: sqlite3.Error) -> bool:
-    """Whether the index is no database any more, so that it has to be made anew."""
+    """Whether the index is no longer a database, and has to be rebuilt."""
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(
         error, sqlite3.OperationalError
     )

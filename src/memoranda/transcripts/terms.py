@@ -27,6 +27,7 @@ _MOST_COMMANDS = 12
 _LONGEST_BEGINNING = 6
 """Words of the longest beginning of a command that is looked for."""
 _MOST_NAMES = 60
+_LONGEST_ERROR = 300
 
 _INSTALL = {
     "npm": ("install", "i", "add"),
@@ -95,7 +96,7 @@ def simple_commands(command: str) -> list[list[str]]:
             continue
         redirect = _REDIRECT.match(token)
         if redirect:
-            # `> file` in two words
+            # `> file` in two words: the next word is the file.
             skips = redirect.end() == len(token)
             continue
         if skips:
@@ -115,7 +116,9 @@ def _unquoted(word: str) -> str:
 
 def program(words: list[str]) -> str:
     """The name of the program that a command runs."""
-    return words[0].rpartition("/")[2] if words else ""
+    if not words:
+        return ""
+    return words[0].rpartition("/")[2]
 
 
 def is_trivial(words: list[str]) -> bool:
@@ -131,24 +134,29 @@ def command_term(words: list[str]) -> str:
 def packages(words: list[str]) -> list[str]:
     """The packages that a command adds."""
     name = program(words)
-    rest = words[1:]
-    if name in ("python", "python3") and rest[:2] == ["-m", "pip"]:
+    arguments = words[1:]
+    if name in ("python", "python3") and arguments[:2] == ["-m", "pip"]:
         name = "pip"
-        rest = rest[2:]
-    if name == "uv" and rest[:1] == ["pip"]:
-        rest = rest[1:]
+        arguments = arguments[2:]
+    # `uv pip install` and `uv add`.
+    if name == "uv" and arguments[:1] == ["pip"]:
+        arguments = arguments[1:]
     verbs = _INSTALL.get(name)
     if verbs is None:
         return []
-    if verbs:
-        at = next((at for at, word in enumerate(rest[:3]) if word in verbs), None)
-        if at is None:
-            return []
-        rest = rest[at + 1 :]
-    names = [_VERSION.sub("", word) for word in rest if not word.startswith(("-", ".", "/"))]
     if not verbs:
-        names = names[:1]
-    return [package for package in names if package]
+        # `npx PACKAGE ARGUMENTS…`
+        return _package_names(arguments)[:1]
+    for position, word in enumerate(arguments[:3]):
+        if word in verbs:
+            return _package_names(arguments[position + 1 :])
+    return []
+
+
+def _package_names(words: list[str]) -> list[str]:
+    """The packages among these words, without versions, options and paths."""
+    names = [_VERSION.sub("", word) for word in words if not word.startswith(("-", ".", "/"))]
+    return [name for name in names if name]
 
 
 def imported(code: str) -> list[str]:
@@ -157,6 +165,7 @@ def imported(code: str) -> list[str]:
     for match in _IMPORTED.finditer(code):
         name = next(filter(None, match.groups()), "")
         result.append(name)
+        # `@scope/package/part` is part of a package with two names.
         root = re.split(r"[./]", name)[0]
         if name.startswith("@"):
             root = "/".join(name.split("/")[:2])
@@ -191,17 +200,21 @@ def error_line(output: str) -> str:
     """The line of an output that says what went wrong; the last one if none does."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not _EXIT_LINE.match(line)]
-    wrong = [line for line in lines if _ERROR.search(line)]
-    # A traceback ends with what happened
+    if not lines:
+        return ""
+    # A traceback ends with what happened.
     is_traceback = any(line.startswith("Traceback") for line in lines)
-    if is_traceback and lines:
-        return lines[-1][:300]
-    chosen = wrong or lines[-1:]
-    return chosen[0][:300] if chosen else ""
+    if is_traceback:
+        return lines[-1][:_LONGEST_ERROR]
+    for line in lines:
+        if _ERROR.search(line):
+            return line[:_LONGEST_ERROR]
+    return lines[-1][:_LONGEST_ERROR]
 
 
 def error_term(line: str) -> str:
     """An error without what differs each time: numbers, paths, what is quoted."""
+    # Quotes first: a path or number within them goes with them.
     text = _QUOTED.sub("'…'", line)
     text = _PLACE.sub("/…", text)
     text = _NUMBER.sub("0", text.lower())
@@ -215,6 +228,7 @@ def command_terms(command: str) -> list[str]:
     terms = []
     for words in simple_commands(command):
         terms.append(command_term(words))
+        # A lesson may be about `npm run`, whatever is run.
         longest = min(len(words), _LONGEST_BEGINNING + 1)
         terms += [command_term(words[:count]) for count in range(2, longest)]
         terms.append(f"t:{program(words)}")
@@ -241,7 +255,7 @@ def texts_in(value: Any, most: int = 40_000) -> Iterator[str]:
 
 
 def project_of(folder: str) -> str:
-    """The repository in which `folder` lies, else `folder` itself."""
+    """The repository that `folder` is in, else `folder` itself."""
     place = Path(folder)
     if not folder or not place.is_absolute():
         return folder

@@ -58,7 +58,7 @@ class Transcripts:
             except sqlite3.Error as error:
                 if not is_damaged(error):
                     raise
-                # It is derived: made anew from what it was made of
+                # It is derived, so that it can be rebuilt from the transcripts.
                 remove(self.path)
                 return sync(self.path, self.mask, without=without, progress=progress)
         except OSError as error:
@@ -72,6 +72,7 @@ class Transcripts:
         """
         if not self.is_indexed:
             return
+        # The lock is touched after each look.
         lock = self.path.with_suffix(".lock")
         with suppress(OSError):
             age = self._memory.clock().timestamp() - lock.stat().st_mtime
@@ -119,7 +120,7 @@ class Transcripts:
 
     def troubles(self) -> dict[str, str]:
         """Files that are not read, and why."""
-        result = {f"{agent}": why for agent, why in places.closed().items()}
+        result = dict(places.closed())
         if self.is_indexed:
             with self._reading() as index:
                 for row in index.sources().values():

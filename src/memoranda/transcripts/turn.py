@@ -84,6 +84,27 @@ class Format(Protocol):
         """The text of one turn, None where it is gone. Raises OSError, NotUnderstood."""
 
 
+def shortened(text: str, most: int) -> str:
+    """`text` with at most `most` characters, the last of which says that there are more."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1]}…"
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """`value` if it is a JSON object, else {}."""
+    if isinstance(value, dict):
+        return value
+    return {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """`value` if it is a JSON list, else []."""
+    if isinstance(value, list):
+        return value
+    return []
+
+
 def seconds(value: Any) -> float:
     """A time as programs write it, in seconds since 1970: ISO 8601, seconds, milliseconds; 0.0 for
     anything else.

@@ -65,8 +65,9 @@ _MAX_SORTED = 300
 # This many spellings of a mistyped word are looked for.
 _MAX_SPELLINGS = 3
 
-_HAN = re.compile(
-    "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
+_HAN = (
+    "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
 # What a token adds that occurs this many times in a memory; five or more times count as five.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
@@ -377,14 +378,22 @@ def _without(rows: Sequence[int], excluded: Iterable[int]) -> list[int]:
     return [row for row in rows if row not in excluded_rows]
 
 
+def _kind_of_character(char: str) -> str:
+    """Whether a character is "han", part of a "word", or "" for neither."""
+    # ASCII first: most text never needs the expression, which takes long to compile.
+    if not char.isascii() and re.match(_HAN, char):
+        return "han"
+    if char.isalpha() or char.isdecimal():
+        return "word"
+    return ""
+
+
 def smart_tokens(text: str) -> list[str]:
     """Each Han character and each run of other letters and digits of `text`, lower case, in order,
     each once.
     """
     unique_tokens: dict[str, None] = {}
-    for kind, run in groupby(
-        text, lambda char: "han" if _HAN.match(char) else char.isalpha() or char.isdecimal()
-    ):
+    for kind, run in groupby(text, _kind_of_character):
         if kind:
             characters = "".join(run)
             unique_tokens.update(

@@ -14,7 +14,7 @@ from pathlib import Path
 from memoranda.index.search.parse import Term, term
 from memoranda.text.folding import fold_places
 from memoranda.text.tokens import is_cjk, tokens
-from memoranda.text.words import IN_WORD, one_word
+from memoranda.text.words import IN_WORD, words_of
 
 MAX_HELD = 1_500
 """Of a word that more notes contain, the newest are looked at."""
@@ -341,7 +341,7 @@ class WordFinder:
     ) -> list[tuple[int, int, int]]:
         held_by_letter = self._known
         find = flat.find
-        rest = one_word().match
+        rest = words_of(flat).match
         places_found: list[tuple[int, int, int]] = []
         for head in self._heads:
             at = find(head)

@@ -518,9 +518,12 @@ class SharedFiles:
             return database
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connections."""
         with self._threads:
             self._database.close()
+            if self._access is not None:
+                self._access.database.close()
+                self._access = None
 
     def follow(self) -> None:
         """Bring the copies up to date, if the database can be asked."""

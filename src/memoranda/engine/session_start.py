@@ -1,0 +1,129 @@
+"""What a session hears first, whoever tells it: a hook, or the server an MCP client connects to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from memoranda.engine.overview import contents
+from memoranda.engine.profile import PINNED, ProfileEntry, profile
+from memoranda.engine.review import ReviewVerbs
+from memoranda.engine.telling import Telling, author, claimed
+from memoranda.index.rows import NoteInfo, day_of
+from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
+from memoranda.note.reminder import Reminder
+from memoranda.query import Query
+from memoranda.text.fence import CLOSE, MARKS, OPEN, PLAIN_MARK, cut, fenced
+from memoranda.text.tokens import tokens_in
+from memoranda.text.unicode import flat, visible
+
+INTRODUCTION_TOKENS = 400
+"""At most so many tokens for a client as it connects."""
+_DUE_TOKENS = 100
+_LINE = 220
+_MOST_OF_ONE = 4
+"""Notes of one agent about the user that a session is told unconfirmed."""
+_DAY = timedelta(hours=24)
+
+
+def introduction(memory: ReviewVerbs) -> str:
+    """The reminders due and the profile as `memory.agent` may see them, between our marks.
+
+    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell.
+    """
+    room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
+    reminders = list(due_reminders(memory, memory.clock()))
+    due = _section(memory, "Due", reminders, _texts(memory, reminders), min(room, _DUE_TOKENS))
+    told_ids = {info.id for info, _ in reminders}
+    entries = [
+        entry for entry in owner_first(memory, profile(memory)) if entry.info.id not in told_ids
+    ]
+    notes = [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries]
+    room -= sum(tokens_in(f"{line}\n") for line in due)
+    about = _section(memory, "About the user", notes, [entry.text for entry in entries], room)
+    lines = [*due, *about]
+    return fenced("\n".join(lines)) if lines else ""
+
+
+def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:
+    return contents(memory, [info for info, _ in notes])
+
+
+def _section(
+    memory: ReviewVerbs,
+    title: str,
+    notes: Iterable[tuple[NoteInfo, str]],
+    texts: Iterable[str],
+    most: int,
+) -> list[str]:
+    """The lines of a section within `most` tokens, the title first; [] if no note fits."""
+    lines = [f"{title}:"]
+    room = most - tokens_in(f"{title}:\n")
+    for (info, mark), text in zip(notes, texts, strict=True):
+        telling = memory.telling(info)
+        if telling is Telling.SILENT:
+            continue
+        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE)
+        room -= tokens_in(f"{line}\n")
+        if room < 0:
+            break
+        lines.append(line)
+    return lines if len(lines) > 1 else []
+
+
+def told_line(
+    memory: ReviewVerbs,
+    info: NoteInfo,
+    body: str,
+    telling: Telling,
+    *,
+    mark: str = "",
+    longest: int,
+) -> str:
+    """A note as one line: its day, address and `mark`, then at most `longest` characters of it.
+
+    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it.
+    """
+    day = day_of(info, memory.settings.zone)
+    about = f"{day}, {flat(info.permalink)}"
+    if mark:
+        about += f", {flat(mark)}"
+    text = " ".join(
+        flat(line.strip()) for line in visible(body[: 3 * longest]).splitlines() if line.strip()
+    )
+    name = " ".join(flat(info.title).split())
+    if info.project != CATEGORY_PROJECT and not text.lstrip("# ").startswith(name):
+        text = f"{name}: {text}"
+    if telling is Telling.CLAIM and not mark.startswith("by "):
+        text = claimed(info.provenance, text)
+        about += ", unconfirmed"
+    return MARKS.sub(PLAIN_MARK, f"- ({about}) {cut(text, longest)}")
+
+
+def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
+    """What the owner says, then some of what each author noted, so that none fills the session."""
+    facts: list[ProfileEntry] = []
+    claims: list[ProfileEntry] = []
+    ids_by_author: dict[str, set[str]] = {}
+    for entry in entries:
+        info = entry.info
+        if memory.telling(info) is not Telling.CLAIM:
+            facts.append(entry)
+            continue
+        ids = ids_by_author.setdefault(author(info.provenance), set())
+        if len(ids) < _MOST_OF_ONE or info.id in ids:
+            ids.add(info.id)
+            claims.append(entry)
+    return facts + claims
+
+
+def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+    """Reminders that fired and nobody acknowledged, or will fire within a day."""
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0)
+    reminders = [(info, Reminder.of(info.header)) for info in infos]
+    dated = [
+        (each.due, info) for info, each in reminders if each.due is not None and not each.is_done
+    ]
+    for due, info in sorted(dated, key=lambda each: (each[0], each[1].id)):
+        if now - 7 * _DAY <= due <= now + _DAY:
+            yield info, f"due {due.astimezone(memory.settings.reading_zone):%Y-%m-%d %H:%M}"

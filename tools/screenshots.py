@@ -16,15 +16,18 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browser.chromium import missing, open_browser  # noqa: E402
 from browser.house import Served, furnish  # noqa: E402
+from memoranda import Draft  # noqa: E402
+from memoranda.engine import open_session  # noqa: E402
+from memoranda.note.edit import FindReplace  # noqa: E402
 
 WIDE = (1100, 760)
 PHONE = (390, 760)
 SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "today": ("/page", WIDE, "light", "en"),
     "search": ("/page/search?q=lost+rename", WIDE, "light", "en"),
-    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1500), "light", "en"),
+    "note": ("/page/note/vault/people/Mara%20Lindqvist.md", (1100, 1140), "light", "en"),
     "review": ("/page/review", WIDE, "light", "en"),
-    "graph": ("/page/graph?note=vault/projects/Heron.md", WIDE, "dark", "en"),
+    "graph": ("/page/graph?note=vault/projects/Heron.md", (1000, 660), "dark", "en"),
     "calendar": ("/page/calendar", WIDE, "light", "en"),
     "agents": ("/page/agents", WIDE, "light", "en"),
     "people": ("/page/people", WIDE, "light", "en"),
@@ -32,16 +35,42 @@ SHOTS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "phone": ("/page/search?q=全文检索", PHONE, "dark", "zh-CN"),
 }
 """By name: the address, the window, the colours and the language."""
-_OPENED = {"search": "details.why"}
-"""What is opened before the picture is taken: the first of these."""
+_CLICKED = {
+    "search": "main details.why > summary",
+    "review": ".questions a:has-text('staging database')",
+}
+"""What is clicked before the picture is taken: the first of these."""
 
 _AWAITED = {
     "today": "[data-part='/page/needs'] li",
     "dark": "[data-part='/page/needs'] li",
-    "review": ".question",
-    "note": "#history + div li",
+    "review": ".pane ins, .pane del",
+    "note": "#history + div[data-filled]",
 }
 """What comes after the page itself."""
+
+
+def work_today(home: Path) -> None:
+    """Let two agents learn something and change a note, so that Today shows what they did."""
+    with open_session(home) as memory:
+        claude = memory.as_caller("claude", "mcp", client="claude-code 2.1", session="91c3d07e")
+        cursor = memory.as_caller("cursor", "mcp", client="cursor 3.0", session="5e0b72aa")
+        cursor.write(
+            Draft(
+                "Heron's tests need its fixtures to be made first.",
+                project="categories",
+                category="lessons",
+                tags=["heron"],
+            )
+        )
+        claude.write(
+            Draft(
+                "Mara reviews pull requests before lunch, never on Fridays.",
+                project="categories",
+                category="habits",
+            )
+        )
+        claude.edit("Reading group", FindReplace("room 4", "room 12"))
 
 
 def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
@@ -57,9 +86,11 @@ def shoot(browser: Any, served: Served, name: str, folder: Path) -> int:
     page = context.new_page()
     page.goto(served.way_in())
     page.wait_for_url("**/page")
+    # The questions are counted after the first page was sent
+    page.locator("#rail .count.hot").wait_for()
     page.goto(path)
-    if name in _OPENED:
-        page.locator(f"main {_OPENED[name]} > summary").first.click()
+    if name in _CLICKED:
+        page.locator(_CLICKED[name]).first.click()
     if page.locator("canvas").count():
         page.locator("canvas[data-drawn]").wait_for()
     if name in _AWAITED:
@@ -80,6 +111,7 @@ def main(folder: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="memoranda-page-") as scratch:
         home = Path(scratch) / "home"
         furnish(home)
+        work_today(home)
         served = Served(home)
         try:
             with open_browser() as browser:

@@ -93,7 +93,7 @@ def visit(browser: Any, house: Served, cookies: list[Any]) -> Callable[..., Any]
         context = browser.new_context(
             base_url=house.url, **{"reduced_motion": "reduce", "locale": "en-GB"} | more
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         context.add_cookies(cookies)
         faults = Faults(house.url, allowed=allowed)
         page = context.new_page()

@@ -18,6 +18,8 @@ if why:
 
 from playwright.sync_api import expect  # noqa: E402
 
+# A condition is awaited this long (ms), also where other tests use the processors
+expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.slow
 HERON = "/page/note/vault/projects/Heron.md"
 PAGES = (

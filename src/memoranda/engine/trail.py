@@ -21,6 +21,7 @@ from memoranda.ledger.change import ERASE, LINES, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
+from memoranda.store import beside_sqlite
 from memoranda.store.inplace.graph_lines import said_by
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX
 from memoranda.store.walking import walk
@@ -368,6 +369,10 @@ class Needles:
         step = len(lines) // _MOST_LINES + 1
         return cls(words, list(lines)[::step])
 
+    def longest(self) -> int:
+        """The length of the longest, in bytes."""
+        return max(map(len, (*self.words, *self.lines)), default=0)
+
     def found_in(self, data: bytes | mmap.mmap) -> set[bytes]:
         """Those that are in `data`."""
         words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
@@ -398,24 +403,17 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            size, words_found = _look_into(path, needles)
         except OSError:
             # Gone meanwhile
             continue
-        try:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                continue
-            remains_found.files = remains_found.files + 1
-            remains_found.bytes = remains_found.bytes + status.st_size
-            if not status.st_size:
-                continue
-            with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as data:
-                words_held = needles.found_in(data) - known_words
-                if words_held:
-                    (ours if is_ours else theirs)[name] = words_held
-        finally:
-            os.close(fd)
+        if size is None:
+            continue
+        remains_found.files = remains_found.files + 1
+        remains_found.bytes = remains_found.bytes + size
+        words_held = words_found - known_words
+        if words_held:
+            (ours if is_ours else theirs)[name] = words_held
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
     for digest in engine.home.history.texts():
@@ -427,6 +425,32 @@ def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Fou
     remains_found.remains = [name for name, words_held in ours.items() if words_held - common]
     remains_found.mentions = list(theirs)[:_MOST_MENTIONS]
     return remains_found
+
+
+def _look_into(path: str, needles: Needles) -> tuple[int | None, set[bytes]]:
+    """The size of a file in bytes, None where it is no file, and the needles in it.
+
+    Raises OSError.
+    """
+    status = os.stat(path, follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
+        return None, set()
+    if not status.st_size:
+        return 0, set()
+    if beside_sqlite.is_of_sqlite(path):
+        words_found = set[bytes]()
+        for piece in beside_sqlite.pieces(path, needles.longest()):
+            words_found |= needles.found_in(piece)
+        return status.st_size, words_found
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+            return status.st_size, needles.found_in(data)
+    except ValueError:
+        # Emptied meanwhile
+        return 0, set()
+    finally:
+        os.close(descriptor)
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, bool]]:

@@ -51,7 +51,7 @@
   function middle(axis) {
     const linked = nodes.filter((node) => near.get(node).size || node.start);
     const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
-    const spare = counted.length > 40 ? Math.floor(counted.length * 0.03) : 0;
+    const spare = counted.length > 100 ? Math.floor(counted.length * 0.03) : 0;
     return [counted[spare], counted[counted.length - 1 - spare]];
   }
 

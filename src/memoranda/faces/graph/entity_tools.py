@@ -377,7 +377,10 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         created = created[: form.most // max(map(form.size, created))]
     hint = ""
     if existing_names and form.teaches:
-        hint = f"Already there, nothing was changed: {_listed(existing_names)}. Use memory_add_observations to add to an entity."
+        hint = (
+            f"Already there, nothing was changed: {_listed(existing_names)}. "
+            "Use memory_add_observations to add to an entity."
+        )
     return Reply(form.text(created), {"entities": created}, hint=hint)
 
 

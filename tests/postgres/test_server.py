@@ -170,7 +170,7 @@ def test_doctor_names_a_role_that_row_level_security_does_not_hold_and_the_remed
 def test_a_statement_that_takes_too_long_changes_nothing_and_says_what_to_look_at(
     replica: Replica, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(Connection, "settings", SETTINGS | {"statement_timeout": "50ms"})
+    monkeypatch.setattr(Connection, "settings", SETTINGS | {"statement_timeout": "500ms"})
     a = replica("a")
     write = SpaceDatabase._write
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,16 +40,19 @@ def home(tmp_path: Path) -> Path:
     return place
 
 
-def ledger(home: Path) -> sqlite3.Connection:
-    return sqlite3.connect(home / ".memoranda/ledger.db", isolation_level=None)
+def run(home: Path, sql: str) -> None:
+    """Change the ledger behind the memory's back."""
+    path = home / ".memoranda/ledger.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(sql)
 
 
 def change_text(home: Path) -> None:
-    ledger(home).execute("update text set data = data || 'x' where rowid = 1")
+    run(home, "update text set data = data || 'x' where rowid = 1")
 
 
 def remove_text(home: Path) -> None:
-    ledger(home).execute("delete from text where rowid = 1")
+    run(home, "delete from text where rowid = 1")
 
 
 def change_large_text(home: Path) -> None:
@@ -63,19 +67,19 @@ def remove_large_text(home: Path) -> None:
 
 
 def damage_details(home: Path) -> None:
-    ledger(home).execute("update change set details = '{torn' where number = 2")
+    run(home, "update change set details = '{torn' where number = 2")
 
 
 def damage_writer(home: Path) -> None:
-    ledger(home).execute("update step set made_by = 'torn}' where change = 2")
+    run(home, "update step set made_by = 'torn}' where change = 2")
 
 
 def remove_change(home: Path) -> None:
-    ledger(home).execute("delete from change where number = 2")
+    run(home, "delete from change where number = 2")
 
 
 def remove_steps(home: Path) -> None:
-    ledger(home).execute("delete from step where change = 2")
+    run(home, "delete from step where change = 2")
 
 
 DAMAGES: dict[Callable[[Path], None], str] = {

@@ -63,6 +63,7 @@ def test_a_read_is_not_held_up_by_a_writer_and_counts_once_it_is_done(
     assert reads.counts() == {ONE: 1}
     assert opened(place).counts() == {}
     writer.execute("rollback")
+    writer.close()
     reads.count_read(ONE)
     assert opened(place).counts() == {ONE: 2}
 
@@ -73,6 +74,7 @@ def test_what_waits_is_written_at_the_end(place: Path) -> None:
     writer.execute("begin immediate")
     reads.count_read(ONE)
     writer.execute("rollback")
+    writer.close()
     reads.close()
     assert opened(place).counts() == {ONE: 1}
 
@@ -146,4 +148,5 @@ def test_a_read_that_waits_is_not_folded_before_it_is_written(place: Path, reads
     reads._database._connection.execute("pragma busy_timeout = 1")
     assert reads.whole() == {ONE: ReadRow(1, SECOND)}
     writer.execute("rollback")
+    writer.close()
     assert reads.whole() == {ONE: ReadRow(2, SECOND)}

@@ -109,6 +109,7 @@ def test_secrets_are_masked_in_the_index_and_in_what_is_shown(memory, claude):
     database = sqlite3.connect(tier.path)
     dump = "\n".join(str(row) for row in database.execute("select * from source"))
     words = [row[0] for row in database.execute("select term from turn_words")]
+    database.close()
     assert SECRET not in dump
     assert not [word for word in words if word in SECRET.lower() and len(word) > 8]
     data = tier.path.read_bytes()

@@ -129,7 +129,8 @@ def test_an_agent_is_not_told_whose_texts_are_damaged(home: Path) -> None:
 
 @pytest.mark.parametrize("at", [0.3, 0.6, 0.9])
 def test_torn_pages_are_found_and_the_history_begins_again(home: Path, at: float) -> None:
-    with ledger(home) as connection:
+    path = home / ".memoranda/ledger.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
         for number in range(200):
             connection.execute(

@@ -307,7 +307,7 @@ def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally
 
 @contextmanager
 def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far an import is; when it fails, say how many were `count` before that."""
+    """Show how far an import is; when it fails, say how many `count` says were done before."""
     try:
         with output.progress("importing") as progress:
             yield progress

@@ -60,7 +60,7 @@ class Client:
     def place(
         self, environ: Mapping[str, str], project: Path | None = None, system: str = _SYSTEM
     ) -> Path | None:
-        """The configuration file, in `project` if given; or None if it is not one."""
+        """The configuration file, in `project` if given; or None if the client has none."""
         if project is None:
             return _first(self.file, environ, system)
         if self.project is None:

@@ -318,7 +318,7 @@ class HistoryVerbs(NoteVerbs):
         since: only changes made since then.
         project: only changes of this project.
         Returns the new change, and those it took back, the latest first. Raises CannotUndo where
-        it does not exist, or somebody else changed the same notes after it.
+        there is nothing to take back, or somebody else changed the same notes after it.
         """
         with self.engine.writing():
             past = self._past()

@@ -92,7 +92,7 @@ class PastPrivacy:
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it, or its place now where it is not one. Adds to
+        """Whether the next step on the note hides it, or, after the last step, its place now. Adds to
         `waiting` where the note goes on.
         """
         step = self._following(cursor)

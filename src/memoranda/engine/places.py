@@ -333,8 +333,8 @@ class PlaceVerbs(ReadVerbs):
         change.remove(project, path, file, **more)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """The permalink of a note that should be at `path`, with a number where it is `taken_permalinks` or
-        another note the caller sees has it."""
+        """The permalink of a note that should be at `path`, with a number where it
+        is among `taken_permalinks` or another note that the caller sees has it."""
         plain = links.permalink_for(project, path)
         numbered = (f"{plain}-{number}" for number in count(1))
         return next(

@@ -139,7 +139,7 @@ class Comparison:
                 (self._added if old is None else self._changed).append(new)
 
     def end(self, removed: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
-        """All that differs, when the index knows files that are `removed`. Nothing below a folder that
+        """All that differs, when the index knows files that were `removed`. Nothing below a folder that
         could not be read counts as removed. A file that is gone and a new one whose stamp differs
         at most by what a rename changes are one that moved."""
         if unreadable and removed:

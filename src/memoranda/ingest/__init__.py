@@ -125,8 +125,8 @@ def run(
 def plan(
     reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
 ) -> list[IngestPlan]:
-    """What the files of these sources ask for, given what is `texts_known`, which takes the plan up. A
-    text some memory has is skipped; a known file with a new text changes its memory; what was
+    """What the files of these sources ask for. `texts_known` are the texts stored already; the plan
+    is added to them. A text some memory has is skipped; a known file with a new text changes its memory; what was
     removed stays so, unless `again`. Nothing is written."""
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []

@@ -330,8 +330,8 @@ def _checked_links(
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """What `read` makes of the model's answer about these memories; or None if it is not one that
-    can be used.
+    """What `read` makes of the model's answer about these memories; or None if the answer
+    cannot be used.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [

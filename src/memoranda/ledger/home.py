@@ -193,7 +193,7 @@ class Home:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """A change that should be made of these steps; it gets its number when it is.
+        """A change to make of these steps; it gets its number when it is made.
 
         `about` is (project, path) the change is listed under, `run` that of Change (0 begins one).
         `folded` are reads that its texts tell of from then on.

@@ -1,4 +1,4 @@
-"""Changes that should be made, and the queue in which callers wait for the disk together.
+"""Changes to make, and the queue in which callers wait for the disk together.
 
 A caller plans a change while nobody else of the process does. If others wait to come in, it puts
 the plan into the queue and lets them in. The last of them makes all that wait: one transaction of

@@ -141,7 +141,7 @@ def without_lines(text: str, hashes: set[str]) -> str:
 
 
 def session_hash(session: str) -> str:
-    """What means the name a client has for a session."""
+    """The hash by which the ledger knows a client's name of a session."""
     return sha256(session.encode("utf-8", "replace")).hexdigest()[:20]
 
 

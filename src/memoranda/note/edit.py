@@ -356,7 +356,7 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`; or, if it is not one, with any line breaks.
+    """Start and end of each occurrence of `part`; without one, of `part` with any line breaks.
 
     Occurrences do not overlap.
     """

@@ -285,7 +285,7 @@ _REPR_LENGTH = 36
 
 
 def one_line_repr(name: str, place: str, text: str) -> str:
-    """How a value that means a note is shown: on one line, whatever its text is."""
+    """How a value that represents a note is shown: on one line, whatever its text is."""
     return f"<{name} {_cut(place)!r}: {_cut(text)!r}>"
 
 

@@ -66,7 +66,7 @@ def program() -> str:
 
 
 def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
-    """If a daemon serves the home with these settings, and grants what is `arguments` (sessions.py),
+    """If a daemon serves the home with these settings, and grants a session with these `arguments` (sessions.py),
     pass on between it and the client from here on, and do not return. Else nothing of the client
     has been read."""
     import os

@@ -170,8 +170,8 @@ class CallQueue:
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
-        """The result of work on the open memory, or None, or for an error, which is
-        logged.
+        """The result of work on the open memory; None without an open memory, or after an error, which
+        is logged.
         """
         try:
             with waits_until(self._ended):

@@ -69,7 +69,7 @@ class ParsedRecord:
     values: dict[str, Any]
 
     def over(self, existing: Record, now: datetime) -> Record:
-        """The record with what the line lacks as it is `existing`. A line with its time is a whole
+        """The record with what the line lacks taken from `existing`. A line with its time is a whole
         record; without one, further keys add to those there, and a change of the content is of
         now."""
         lacking = {

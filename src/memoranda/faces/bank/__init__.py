@@ -128,7 +128,7 @@ class ServerState:
     def add_failure(
         self, bank: str, description: str, severity: str, moment: datetime, is_told: bool = True
     ) -> None:
-        """Remember a failure; `severity` is error, warning or info. What is not `is_told` is in
+        """Remember a failure; `severity` is error, warning or info. A failure that is not told is in
         the dump only.
         """
         when = stamp(moment.replace(microsecond=0))

@@ -240,7 +240,7 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says are in scripts that are not `known_scripts` (None
+    """Whether at most three tenths of what `text` says are in scripts not among `known_scripts` (None
     = all are).
 
     A text without letters says nothing.

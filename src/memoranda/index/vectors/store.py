@@ -124,7 +124,7 @@ class VectorFile:
             raise StorageError(self.path.name, reason(error)) from None
 
     def keep(self, wanted_keys: np.ndarray) -> int:
-        """Drop the vectors whose keys are not `wanted_keys`, and doubles. Returns how many were dropped.
+        """Drop the vectors whose keys are not among `wanted_keys`, and doubles. Returns how many were dropped.
 
         Expects `locked` around the look at what is wanted and this call. Raises StorageError.
         """

@@ -188,7 +188,7 @@ class ReplicaFolder:
                 os.unlink(place)
 
     def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
-        """What a step took away and is not `places_there` again, the innermost first."""
+        """What a step took away and is not among `places_there` again, the innermost first."""
         if touched.do in ("remove", "unlink", "rmdir", "move", SET):
             if touched.do == "move" and touched.old is None:
                 for key in reversed(list(self._below(touched.project, touched.path))):

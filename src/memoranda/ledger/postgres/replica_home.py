@@ -335,7 +335,7 @@ class PostgresHome(Home):
         rows: Iterable[FileRow],
     ) -> bool:
         """Bring the changes after the last one here, with whose line `numbered` begins; what they
-        touched and is `places_there` now are the `rows`. Returns False when the journal here is not the
+        touched and is among `places_there` now are the `rows`. Returns False when the journal here is not the
         beginning of theirs."""
         if self.history.last:
             last_change = next(self.history.changes(), None)

@@ -100,7 +100,7 @@ class SpaceDatabase(Connection):
     # --- spaces and migrations
 
     def prepare(self) -> SpaceState:
-        """Bring the schema up to date, make the space if it is not one: a partition of each table,
+        """Bring the schema up to date, make the space if it is missing: a partition of each table,
         and the row that says that there is the space. Raises DatabaseRefused, DatabaseAway."""
         from psycopg import sql
 

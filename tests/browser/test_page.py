@@ -403,6 +403,38 @@ def test_a_note_is_edited_tagged_pinned_deleted_and_restored(visit, memory):
     assert memory.read(note.id).content.strip() == "green tea in the morning"
 
 
+def test_a_late_answer_does_not_reset_what_somebody_chose(visit, memory):
+    with visit("/page/review") as page:
+        questions = page.locator(".questions li")
+        expect(questions).not_to_have_count(0)
+        count = questions.count()
+        late = []
+
+        def hold_the_first_part(route):
+            if not late and route.request.headers.get("x-part"):
+                late.append(route)
+                return
+            route.continue_()
+
+        page.locator(".questions a", has_text="staging database").click()
+        page.route("**/page/review*", hold_the_first_part)
+        page.get_by_role("button", name="Keep the first").click()
+        expect(page.locator("#toast")).to_contain_text("Merged")
+        expect(page.locator(".pane")).to_have_count(2)
+        page.locator(".questions a", has_text="grey and round").click()
+        page.get_by_label("Another category").select_option("lessons")
+        assert late
+        with page.expect_response(late[0].request.url):
+            late[0].continue_()
+        page.wait_for_timeout(200)
+        expect(page.get_by_label("Another category")).to_have_value("lessons")
+        page.get_by_role("button", name="Set").click()
+        expect(questions).to_have_count(count - 2)
+        assert memory.search("grey and round")[0].note.category == "lessons"
+    for change in memory.log(limit=2):
+        memory.undo(change.number)
+
+
 def test_review_is_answered_by_keys_and_clicks_in_place_and_taken_back(visit, memory):
     with visit("/page/review") as page:
         questions = page.locator(".questions li")

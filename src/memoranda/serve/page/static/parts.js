@@ -45,10 +45,28 @@ const page = (() => {
 
   async function fill(root) {
     for (const place of root.querySelectorAll("[data-part]:not([data-filled])")) {
-      const answer = await get(place.dataset.part, PART);
+      const address = place.dataset.part;
+      const answer = await get(address, PART);
       if (!answer?.ok) continue;
-      put(place, await answer.text());
+      const html = await answer.text();
+      // What was opened or begun meanwhile counts more than a late answer
+      if (place.dataset.part !== address || isBegun(place)) continue;
+      put(place, html);
     }
+  }
+
+  function isChanged(field) {
+    if (field.matches("select")) {
+      const chosen = [...field.options].findIndex((option) => option.defaultSelected);
+      return field.selectedIndex !== Math.max(chosen, 0);
+    }
+    return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  }
+
+  // Has somebody changed a field of a form that is not sent yet?
+  function isBegun(root) {
+    const fields = root.querySelectorAll("form[method=post] :is(input, textarea, select)");
+    return [...fields].some(isChanged);
   }
 
   function put(place, html) {
@@ -110,7 +128,9 @@ const page = (() => {
     // What a part showed stays until its new state has come
     for (const place of main.querySelectorAll("[data-part]")) {
       const before = old.get(place.dataset.part.split("?")[0]);
-      if (before) place.replaceChildren(...before.childNodes);
+      if (!before) continue;
+      for (const form of before.querySelectorAll("form")) form.reset();
+      place.replaceChildren(...before.childNodes);
     }
     document.title = fresh.title;
     const said = fresh.getElementById("toast");
@@ -131,7 +151,8 @@ const page = (() => {
 
   async function renew() {
     const answer = await get(location.href);
-    if (answer?.ok) swap(await answer.text());
+    const html = answer?.ok ? await answer.text() : "";
+    if (html && !isBegun(main)) swap(html);
     renewRail();
   }
 
@@ -242,7 +263,7 @@ const page = (() => {
     let late = 0;
     events.addEventListener("change", () => {
       clearTimeout(soon);
-      soon = setTimeout(() => { if (!document.activeElement?.matches("input, textarea, select")) renew(); }, 150);
+      soon = setTimeout(() => { if (!document.activeElement?.matches("input, textarea, select") && !isBegun(main)) renew(); }, 150);
     });
     events.onopen = () => clearTimeout(late);
     events.onerror = () => { clearTimeout(late); late = setTimeout(() => { if (events.readyState !== EventSource.OPEN) lost(); }, 1500); };

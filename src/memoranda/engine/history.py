@@ -311,12 +311,18 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo_changes_of(
-        self, agent: str, since: datetime | None = None, project: str | None = None
+        self,
+        agent: str,
+        since: datetime | None = None,
+        project: str | None = None,
+        *,
+        session: str | None = None,
     ) -> tuple[Change, list[Change]]:
         """Take all changes of an agent back that still stand, as one change or none.
 
         since: only changes made since then.
         project: only changes of this project.
+        session: only changes of this session of its client.
         Returns the new change, and those it took back, the latest first. Raises CannotUndo where
         there is nothing to take back, or somebody else changed the same notes after it.
         """
@@ -333,7 +339,8 @@ class HistoryVerbs(NoteVerbs):
                     break
                 is_theirs = change.agent == agent.lower() and change.undoes is None
                 is_there = place in (None, change.project)
-                if not (is_theirs and is_there and undone_by is None):
+                is_of_session = session in (None, (change.by or {}).get("session"))
+                if not (is_theirs and is_there and is_of_session and undone_by is None):
                     continue
                 if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
                     continue

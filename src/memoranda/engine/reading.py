@@ -506,6 +506,21 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(infos)
         return infos, total
 
+    @verb
+    def rows_passing(self, query: Query, *, order: str = "changed") -> builtins.list[int]:
+        """The rows of all notes that pass a query's filters, in order: where of most of them no more
+        is asked. Raises as `list`.
+        """
+        self.engine.fresh()
+        return self.index.notes.rows_passing(self._query(query), viewer=self.agent, order=order)
+
+    @verb
+    def places(self, query: Query) -> builtins.list[tuple[int, str, str, str | None, str | None]]:
+        """(row, project, path, category, phase) of all notes that pass a query's filters, in any
+        order. Raises as `list`.
+        """
+        return self.index.notes.places(self.rows_passing(query))
+
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)

@@ -21,10 +21,19 @@ from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import filters
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
-from memoranda.index.listing import listing, matching
+from memoranda.index.listing import listing, matching, rows_passing
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
-from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.rows import (
+    PACKED,
+    NoteInfo,
+    get,
+    in_order,
+    infos,
+    iso,
+    observations,
+    text_of,
+)
 from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -91,6 +100,7 @@ class NoteQueries(Queries):
     text_of = reads(text_of)
     observations = reads(observations)
     listing = reads(listing)
+    rows_passing = reads(rows_passing)
     matching = reads(matching)
     find = reads(find)
     find_id = reads(find_id)
@@ -482,6 +492,26 @@ class NoteQueries(Queries):
             {"viewer": viewer, "category": category, "scope": scope},
         )
         return array("q", (row for (row,) in rows))
+
+    def places(self, rows: Sequence[int]) -> list[tuple[int, str, str, str | None, str | None]]:
+        """(row, project, path, category, phase) of these rows, in any order."""
+        sql = (
+            "select n.row, p.name, n.path, n.category, n.phase from note n"
+            " join project p on p.id = n.project where n.row in (select value from json_each(?))"
+        )
+        return self._db.execute(sql, (json.dumps(list(rows)),)).fetchall()
+
+    def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
+        """(row, who, created in ISO 8601) of those of these rows that agents wrote, the oldest
+        first.
+        """
+        sql = (
+            "select row, created, provenance ->> 'who' from note"
+            " where row in (select value from json_each(?)) and provenance like '%\"agent:%'"
+            " and provenance ->> 'who' like 'agent:%' order by created, row"
+        )
+        found = self._db.execute(sql, (json.dumps(list(rows)),))
+        return [(row, who, iso(created)) for row, created, who in found]
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """The texts after the frontmatter of these rows."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -303,6 +303,9 @@ KIND = "contradiction"
 _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
 # With more values a key is a list
 _MOST_VALUES = 3
+_LIST_MARKS = ("- ", "* ", "+ ")
+# Characters of the longest sentence that is understood.
+_SENTENCE = 200
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 _END = re.compile(r"\)\s*$")
 
@@ -342,15 +345,32 @@ def _rules() -> dict[str, Any]:
     }
 
 
+def _promising(memory: MemorySession, rules: Mapping[str, Any]) -> list[NoteInfo]:
+    """The notes that may state something, which few of many do, by path."""
+    rows = memory.rows_passing(Query(valid_at=memory.clock()), order="path")
+    texts = memory.index.notes.bodies(rows)
+    return memory.of_rows([row for row in rows if _may_state(texts.get(row, ""), rules)])
+
+
+def _may_state(text: str, rules: Mapping[str, Any]) -> bool:
+    """Whether a text is a sentence of a kind that can contradict another, or has two such lines."""
+    line = text.strip()
+    if "\n" not in line:
+        return len(line) <= _SENTENCE and any(rule.fullmatch(line) for rule in rules["sentences"])
+    items = (item for item in text.split("\n") if item.lstrip(" \t")[:2] in _LIST_MARKS)
+    return len([*islice(filter(rules["promising"].match, items), 2)]) == 2
+
+
 def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
     """Each question with the two statements it is about, the earlier first."""
-    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
     rules = _rules()
+    infos = [info for info in _promising(memory, rules) if info.project != KV_PROJECT]
+    statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
     for info, text in zip(infos, contents(memory, infos), strict=True):
         line = text.strip()
-        is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
+        is_sentence = (
+            info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= _SENTENCE
+        )
         matches = (item.fullmatch(line) for item in rules["sentences"] if is_sentence)
         found_match = next(filter(None, matches), None)
         if found_match:

@@ -22,8 +22,8 @@ SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
 SOON = timedelta(days=14)
 LISTED = 200
+# The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
-"""The parts of the agenda, in their order."""
 _FIRST = date(1970, 1, 1)
 _LAST = date(2999, 12, 1)
 
@@ -106,6 +106,7 @@ def show(visit: Visit) -> Response:
         reminders=_by_day(rows),
         today=today,
         chosen=key,
+        shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=memory.of_rows(of_day[::-1][:LISTED]),
         count=len(of_day),

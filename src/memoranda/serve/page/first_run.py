@@ -8,7 +8,7 @@ from memoranda.serve.page.visit import Visit
 
 
 def show(visit: Visit, since: str) -> Response:
-    """The three steps; the page follows by itself when the first note comes."""
+    """The three steps; the page changes when the first note comes."""
     state = visit.request.app.state
     programs = getattr(state, "programs", None)
     connected = [session.client for session in state.sessions.connected()] if state.sessions else []

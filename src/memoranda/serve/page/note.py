@@ -128,20 +128,20 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
-    """When a note was last shown to an agent, as far as it is known."""
+    """When a note was last shown to an agent, where that is known."""
     return Upkeep(memory).uses().get(info.id)
 
 
 def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
     """Where the wikilinks of a note lead, and which of them are names of several notes."""
-    known = {}
+    targets = {}
     ambiguous = {}
     for edge in outgoing:
         if edge.note is not None:
-            known[edge.target] = note_url(edge.note.project, edge.note.path)
+            targets[edge.target] = note_url(edge.note.project, edge.note.path)
         elif edge.state == _AMBIGUOUS:
             ambiguous[edge.target] = _namesakes(memory, edge.target)
-    return LinkTargets(known, ambiguous)
+    return LinkTargets(targets, ambiguous)
 
 
 def _namesakes(memory: MemorySession, name: str) -> int:
@@ -182,12 +182,8 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
     if is_gone and not changes:
         raise NotFound(path, project)
     place = (project, path)
-    shown = {
-        number: [
-            differences.of_revision(revision)
-            for revision in revisions
-            if _is_about(revision, place)
-        ]
+    changes_shown = {
+        number: _differences(revisions, place)
         for number, revisions in memory.revisions_of(changes).items()
     }
     return visit.html(
@@ -196,12 +192,21 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
         changes=changes,
         undone=undone_in(changes),
         refusals=refused_undos(memory, [change.number for change in changes]),
-        differences=shown,
+        differences=changes_shown,
         restorable={change.number for change in changes if _has_text_before(change, place)},
         project=project,
         path=path,
         is_gone=is_gone,
     )
+
+
+def _differences(
+    revisions: Sequence[Revision], place: tuple[str, str]
+) -> list[differences.Difference]:
+    """What a change did to the note at this place."""
+    return [
+        differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
+    ]
 
 
 def _is_about(revision: Revision, place: tuple[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""A note's text as safe HTML: none of its own HTML, no foreign images, links to notes and the web."""
+"""A note's text as safe HTML: its HTML is escaped, images are named, links to notes and the web."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
 _RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
+# The time a paragraph takes grows with the square of its marks: longer ones are shown as they
+# are.
 _MOST_MARKS = 2000
-"""The time a paragraph takes grows with the square of its marks: one of so many is shown as it is."""
+# What a box of a task list may hold: not the category of a fact.
 _TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
-"""What a box of a task list may hold: not the category of a fact."""
 
 
 @dataclass

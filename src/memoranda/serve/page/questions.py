@@ -15,8 +15,8 @@ from memoranda.engine.review import ReviewItem
 from memoranda.serve.page.visit import Visit
 
 MOST = 200
+# How long questions count that depend on the time, such as those about reminders.
 _LASTS = timedelta(minutes=5)
-"""How long questions count that depend on the time, such as those about reminders."""
 _LOOKING = Lock()
 
 

@@ -169,7 +169,11 @@ def _by_lines(parts: Line) -> list[Line]:
         pieces = part.text.split("\n")
         lines[-1].append(Part(part.kind, pieces[0]))
         lines += [[Part(part.kind, piece)] for piece in pieces[1:]]
-    return [[part for part in line if part.text] for line in lines]
+    return [_without_empty(line) for line in lines]
+
+
+def _without_empty(line: Line) -> Line:
+    return [part for part in line if part.text]
 
 
 def _choices(item: ReviewItem) -> list[Choice]:

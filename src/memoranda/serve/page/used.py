@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.served import Served, log_of
+from memoranda.engine.served import log_of
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.served_rows import Served
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit
 
@@ -45,14 +47,16 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 
 def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
     """The rows with the notes that are still there."""
-    ids = {identity for row in rows for identity in row.notes}
+    ids = set(chain.from_iterable(row.notes for row in rows))
     infos = {info.id: info for info in memory.with_ids(ids)}
-    shown = []
+    rows_shown = []
     for row in rows:
         notes = [infos[identity] for identity in row.notes if identity in infos]
         more = len(notes) - _NOTES
-        shown.append(UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more)))
-    return shown
+        rows_shown.append(
+            UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more))
+        )
+    return rows_shown
 
 
 def ask(visit: Visit) -> Response:

@@ -31,7 +31,7 @@ from memoranda.serve.page.wording import language_of
 
 HOME = "/page"
 BODY = 8 << 20
-"""The largest form: a note of 1 MiB as it was and as it is to be, of which each byte may be sent as
+"""The largest form: a note of 1 MiB before and after the edit, of which each byte may be sent as
 three.
 """
 PART_HEADER = "x-part"
@@ -76,7 +76,7 @@ class Visit:
 
     @property
     def is_post(self) -> bool:
-        """Whether something is to be changed."""
+        """Whether the request changes something."""
         return self.request.method == "POST"
 
     @property
@@ -109,7 +109,7 @@ class Visit:
         return self.fields.get(name, "").strip()
 
     def number(self, name: str, default: int) -> int:
-        """A whole number that was sent, or stands in the address. Raises InvalidInput."""
+        """A whole number of the form or of the address. Raises InvalidInput."""
         text = self.request.path_params.get(name) or self.fields.get(name) or str(default)
         if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
@@ -148,12 +148,12 @@ class Visit:
 
     def _toast(self) -> Change | None:
         """The change the address says was just made; None unless this page said so."""
-        said = self.fields.get(DONE, "")
-        number, _, _ = said.partition(".")
+        signed = self.fields.get(DONE, "")
+        number, _, _ = signed.partition(".")
         if self.is_post or not self.csrf or not number.isdecimal():
             return None
         if len(number) > _LONGEST_NUMBER or not hmac.compare_digest(
-            said.encode("utf-8", "replace"), self._signed(int(number)).encode()
+            signed.encode("utf-8", "replace"), self._signed(int(number)).encode()
         ):
             return None
         change = self.memory.change_numbered(int(number))
@@ -241,12 +241,23 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        answer = view(Visit(request, memory, fields, csrf))
-        if isinstance(answer, Response):
-            return answer
-        return JSONResponse(answer)
+        return _answered(view, Visit(request, memory, fields, csrf))
 
     return await server.run(call, work)
+
+
+def _answered(view: View, visit: Visit) -> Response:
+    """What a view answers; for a person an error is a page like the others."""
+    try:
+        answer = view(visit)
+    except MemorandaError as error:
+        if visit.is_api or visit.is_part:
+            raise
+        status, message = _status_and_message(error)
+        return visit.html("error.html", status, message=message, status_shown=status)
+    if isinstance(answer, Response):
+        return answer
+    return JSONResponse(answer)
 
 
 async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
@@ -334,14 +345,18 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
+    status, message = _status_and_message(error)
+    return _failed(request, status, error.code, message)
+
+
+def _status_and_message(error: MemorandaError) -> tuple[int, str]:
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
     sentence = str(error)
     if isinstance(error, NotFound):
         sentence = f"There is nothing here: {error.identifier}"
-    message = " ".join(filter(None, (sentence, error.hint)))
-    return _failed(request, status, error.code, message)
+    return status, " ".join(filter(None, (sentence, error.hint)))
 
 
 def _failed(
@@ -353,8 +368,7 @@ def _failed(
         "error.html",
         language_of(request),
         message=message,
-        status=status,
-        code=code,
+        status_shown=status,
         csrf="",
         visit=None,
         zone=None,

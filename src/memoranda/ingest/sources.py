@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,43 +46,50 @@ class Tree:
         if not self.root:
             return []
         paths: list[str] = []
-        folders = [folder]
-        # Read after all others: a file that is reached both ways is known by its own path.
-        linked_folders: list[str] = []
         followed: set[str] = set()
-        while folders or linked_folders:
-            current_folder = folders.pop() if folders else linked_folders.pop(0)
-            for entry in self._entries(current_folder):
-                path = os.path.join(current_folder, entry.name)
-                if entry.name.startswith(".") and not hidden:
-                    continue
-                if entry.is_symlink():
-                    target = self._target(entry, path, hidden=hidden)
-                    if target is None:
-                        continue
-                    if target not in followed and _leads_to_other_folder(entry, target):
-                        followed.add(target)
-                        linked_folders.append(path)
-                elif entry.is_dir(follow_symlinks=False):
+        # Folders reached by links are at the left, read after all others: a file that is reached
+        # both ways is known by its own path.
+        folders = deque([folder])
+        while folders:
+            for path, entry, target in self._followed_entries(folders.pop(), hidden=hidden):
+                if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
+                elif target not in followed and _leads_to_other_folder(entry, target):
+                    followed.add(target)
+                    folders.appendleft(path)
                 if entry.name.endswith(".md") and entry.is_file():
                     paths.append(path)
             if not deep:
                 break
         return sorted(paths)
 
-    def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str | None:
-        """Where a link leads; None for one that is left out. Warns of one out of the root."""
+    def _followed_entries(
+        self, folder: str, *, hidden: bool
+    ) -> Iterator[tuple[str, os.DirEntry[str], str]]:
+        """(path, entry, where it leads, "" if it is no link) of what may be read in a folder."""
+        for entry in self._entries(folder):
+            path = os.path.join(folder, entry.name)
+            if entry.name.startswith(".") and not hidden:
+                continue
+            target = ""
+            if entry.is_symlink():
+                target = self._target(entry, path, hidden=hidden)
+                if not target:
+                    continue
+            yield path, entry, target
+
+    def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
+        """Where a link leads; "" for one that is left out. Warns of one out of the root."""
         # It leads nowhere, or to itself.
         if not os.path.exists(entry.path):
-            return None
+            return ""
         target = os.path.realpath(entry.path)
         if not self._is_inside(target):
             if entry.is_dir() or entry.name.endswith(".md"):
                 self.warn(path, "a link out of the folder is not followed")
-            return None
+            return ""
         if not hidden and "/." in target[len(self._real.rstrip("/")) :]:
-            return None
+            return ""
         return target
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
@@ -138,7 +145,7 @@ class Tree:
 
 def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
     """Whether a link leads to a folder that it is not in itself."""
-    if not entry.is_dir():
+    if not target or not entry.is_dir():
         return False
     own_folder = os.path.realpath(os.path.dirname(entry.path))
     return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")

@@ -343,9 +343,8 @@ def _unquoted(text: str) -> str:
 def file_name(title: str) -> str:
     """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
     name = _FILE_REPLACED.sub("-", title).strip()
-    if name.strip(". ").strip():
-        if name.startswith("."):
-            name = "-" + name[1:]
+    if name.strip(". ").strip() and name.startswith("."):
+        name = "-" + name[1:]
     name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
     return f"{name or UNTITLED}.md"
 

@@ -93,7 +93,7 @@ def parse_note(
     warnings: list[str] = []
     header = _read_header(text, project, warnings)
     observations, relations, headings = scan(text, header.end, graph=is_entity)
-    if header.yaml and not is_entity and "[[" in header.yaml:
+    if not is_entity:
         relations = _with_header_links(relations, header.yaml)
     keys = header.keys
     identity = _text(keys.get("id"))
@@ -119,19 +119,14 @@ def parse_note(
     )
     if not is_entity and is_cut(note):
         warnings.append(_PARTLY_READ_WARNING)
-
     _set_fields(note, header)
-    written = _written_date(note, keys)
     # The birth time of an entity's file says nothing of the entity.
-    if written is None and born is not None and born < changed and not is_entity:
-        written = born
-    if written is not None:
-        note.created = written
+    _set_created(note, keys, None if is_entity else born)
     if project in model.MEMORY_PROJECTS:
         _read_memory(note, keys, header.yaml is None)
     # After the above, because a memory without a title is called by its first line.
     note.title = _title(note, keys, is_entity)
-    if not is_entity and project not in _WITHOUT_PAGES and ":: " in text:
+    if not is_entity:
         _read_page_fields(note)
     return note
 
@@ -179,23 +174,30 @@ def _set_field(note: Note, key: str, value: Any) -> None:
     setattr(note, attribute, read(note, value))
 
 
-def _written_date(note: Note, keys: Mapping[str, Any]) -> datetime | None:
-    """When a note was created, as its header says; None when that is not said or no time."""
+def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> None:
+    """Set when a note was created: as its header says, else when its file was born."""
     for key in ("created_at", "created"):
         value = keys.get(key)
         if value is None:
             continue
         moment = _moment(note, value)
         if moment is not None:
-            return moment
-    return None
+            note.created = moment
+            return
+    # A copied file is born after its last change.
+    if born is not None and born < note.changed:
+        note.created = born
 
 
 def _read_page_fields(note: Note) -> None:
     """Take title and aliases from the `key:: value` lines a page of Logseq begins with."""
+    if note.project in _WITHOUT_PAGES or ":: " not in note.text:
+        return
     fields = page_fields(note.text[note.body_at :])
-    names = [name for key in _ALIAS_KEYS for name in listed_names(fields.get(key, ""))]
-    note.aliases = tuple(dict.fromkeys((*note.aliases, *names)))
+    aliases = list(note.aliases)
+    for key in _ALIAS_KEYS:
+        aliases += listed_names(fields.get(key, ""))
+    note.aliases = tuple(dict.fromkeys(aliases))
     if fields.get("title") and not note.header.get("title"):
         note.title = fields["title"][:TITLE_LENGTH]
 
@@ -216,23 +218,26 @@ def _readable_keys(yaml_text: str) -> dict[str, Any]:
     return keys
 
 
-def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
+def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list[Relation]:
+    """The relations of a note, those of links in its header first, each once."""
+    if not yaml_text or "[[" not in yaml_text:
+        return relations
+
     from memoranda.note.header_links import header_links, relation_type
 
-    relations_by_key = {
-        relation_key(
-            this_relation.type, this_relation.target, this_relation.project, this_relation.rest
-        ): this_relation
-        for this_relation in relations
+    present = {
+        relation_key(relation.type, relation.target, relation.project, relation.rest)
+        for relation in relations
     }
     header_relations: list[Relation] = []
     for key, line, link in header_links(yaml_text):
         kind = relation_type(key, LINKS_TO)
         same = relation_key(kind, link.target, link.project, link.rest)
-        if same not in relations_by_key:
-            relation = Relation(kind, link.target, None, link.project, line, rest=link.rest)
-            relations_by_key[same] = relation
-            header_relations.append(relation)
+        if same not in present:
+            present.add(same)
+            header_relations.append(
+                Relation(kind, link.target, None, link.project, line, rest=link.rest)
+            )
     return [*header_relations, *relations]
 
 
@@ -496,7 +501,6 @@ def _memory_relations(note: Note) -> list[Relation]:
 
 
 _FIRST_KEYS = ("id", "title", "type", "permalink", "tags", "created_at")
-# Of these a note's own lines never stay as written: `compose_note` decides them.
 _DECIDED_KEYS = ("title", "type", "tags")
 
 
@@ -539,34 +543,24 @@ def compose_note(
     """
     own, body = _own_header(content)
     replaced = _header_of_replaced(old)
-    extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
+    values = replaced.values | own.values
+    rows = [*own.rows, *_rows_that_stay(replaced, own, bool(keep))]
+    extra = dict(metadata or {})
+    # These two are arguments of their own.
+    extra.pop("title", None)
+    extra.pop("type", None)
     tags_named = [
         *_listed_texts(own.values.get("tags")),
         *_listed_texts(extra.pop("tags", None)),
         *tags,
     ]
-    values = replaced.values | own.values
-    rows = [*own.rows, *_rows_that_stay(replaced, own, bool(keep))]
-    decided = {
-        "title": title if _is_habit("title", habits) else None,
-        "type": type or values.get("type") or ("note" if _is_habit("type", habits) else None),
-        "tags": united(tags_named or _listed_texts(values.get("tags"))) or None,
-    }
 
     # The stronger, the later.
-    chosen = {key: value for key, value in extra.items() if key in _FIRST_KEYS}
-    chosen |= {key: value for key, value in decided.items() if value is not None}
-    chosen |= {key: value for key, value in (keep or {}).items() if value is not None}
-    written = {
-        key: lines
-        for key, lines in rows
-        if key not in _DECIDED_KEYS and values.get(key) is not None
-    }
-    defaults: dict[str, Any] = {}
-    if _is_habit("permalink", habits):
-        defaults["permalink"] = permalink
-    if created is not None and not values.get("created") and _is_habit("created_at", habits):
-        defaults["created_at"] = created
+    chosen = dict(extra)
+    chosen |= _decided(title, type, tags_named, values, habits)
+    chosen |= _without_none(keep or {})
+    written = {key: lines for key, lines in rows if values.get(key) is not None}
+    defaults = _defaults(permalink, created, values, habits)
 
     lines = _first_lines(chosen, written, defaults)
     lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
@@ -580,6 +574,47 @@ def compose_note(
     return f"---\n{header}---\n".replace("\n", newline) + body
 
 
+def _decided(
+    title: str,
+    type: str | None,
+    tags: Sequence[str],
+    values: Mapping[str, Any],
+    habits: Collection[str] | None,
+) -> dict[str, Any]:
+    """Title, type and tags of a note that is composed. `values` are those of its own header."""
+    decided: dict[str, Any] = {}
+    if _is_habit("title", habits):
+        decided["title"] = title
+    kind = type or values.get("type")
+    if not kind and _is_habit("type", habits):
+        kind = "note"
+    if kind:
+        decided["type"] = kind
+    all_tags = united(tags or _listed_texts(values.get("tags")))
+    if all_tags:
+        decided["tags"] = all_tags
+    return decided
+
+
+def _defaults(
+    permalink: str,
+    created: datetime | None,
+    values: Mapping[str, Any],
+    habits: Collection[str] | None,
+) -> dict[str, Any]:
+    """What is written for keys that nobody set. `values` are those of the note's own header."""
+    defaults: dict[str, Any] = {}
+    if _is_habit("permalink", habits):
+        defaults["permalink"] = permalink
+    if created is not None and not values.get("created") and _is_habit("created_at", habits):
+        defaults["created_at"] = created
+    return defaults
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def _is_habit(key: str, habits: Collection[str] | None) -> bool:
     """Whether a key that nobody asked for is written."""
     return habits is None or key in habits
@@ -588,12 +623,13 @@ def _is_habit(key: str, habits: Collection[str] | None) -> bool:
 def _first_lines(
     chosen: Mapping[str, Any], written: Mapping[str, str], defaults: Mapping[str, Any]
 ) -> list[str]:
-    """The lines of `_FIRST_KEYS`: each from the first of the three mappings that has the key."""
+    """The lines of `_FIRST_KEYS`: each from the first of the three mappings that has the key. Lines
+    of title, type and tags never stay as written."""
     lines: list[str] = []
     for key in _FIRST_KEYS:
         if key in chosen:
             lines.append(dump({key: chosen[key]}))
-        elif key in written:
+        elif key in written and key not in _DECIDED_KEYS:
             lines.append(written[key])
         elif key in defaults:
             lines.append(dump({key: defaults[key]}))

@@ -425,24 +425,30 @@ class ProjectGraph(NoteGraph):
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
-        index = self._index
-        viewer = self.session.agent
-        if names is None:
-            rows = [key.handle for key in self.keys()]
-        else:
-            rows = [row.note for row in self.notes(names)]
+        notes = self._index.notes
         relations_found: set[GraphRelation] = set()
-        for info in index.notes.in_order(rows):
-            relations_found.update(self._leaving(info))
-            if names is not None:
-                for edge in index.links.incoming(info, viewer):
-                    if edge.note is not None and edge.note.project == self.project:
-                        relations_found.add(_relation(edge.note, edge, info.title))
-        for info in index.notes.in_order(index.entities.linking(self.project, names or (), viewer)):
-            relations_found.update(
-                relation for relation in self._leaving(info) if names and relation.target in names
-            )
+        if names is None:
+            for info in notes.in_order([key.handle for key in self.keys()]):
+                relations_found.update(self._leaving(info))
+        else:
+            for info in notes.in_order([row.note for row in self.notes(names)]):
+                relations_found.update(self._leaving(info))
+                relations_found.update(self._arriving(info))
+            # Notes that link to one of the names, whether a note has it or not.
+            rows = self._index.entities.linking(self.project, names, self.session.agent)
+            for info in notes.in_order(rows):
+                relations_found.update(
+                    relation for relation in self._leaving(info) if relation.target in names
+                )
         return sorted(relations_found, key=lambda relation: (relation.order, relation.triple))
+
+    def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
+        edges = self._index.links.incoming(info, self.session.agent)
+        return [
+            _relation(edge.note, edge, info.title)
+            for edge in edges
+            if edge.note is not None and edge.note.project == self.project
+        ]
 
     def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
         edges = self._index.links.outgoing(info, self.session.agent)

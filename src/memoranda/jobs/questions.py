@@ -1,7 +1,7 @@
 """What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
 archive? reminder? which of two?
 
-The daemon does nothing of what stands here unasked.
+The daemon does none of this unasked.
 """
 
 from __future__ import annotations
@@ -303,15 +303,19 @@ KIND = "contradiction"
 _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
 # With more values a key is a list
 _MOST_VALUES = 3
+_LONGEST_SENTENCE = 200
+_Subject = tuple[str, ...]
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
 _END = re.compile(r"\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """What `info` says of a subject, whose `name` is for people; `line` its line in the file, 0 for
-    the whole memory.
-    `ref`: both as one."""
+    """One value of a subject, as a note gives it.
+
+    name: the subject, for people.
+    line: the line in the file, from 1; 0 for a memory that is the statement as a whole.
+    """
 
     info: NoteInfo
     name: str
@@ -320,6 +324,7 @@ class _Statement:
 
     @property
     def ref(self) -> str:
+        """The memory and the line as one text."""
         if self.line:
             return f"{self.info.id}:{self.line}"
         return self.info.id
@@ -344,62 +349,96 @@ def _rules() -> dict[str, Any]:
 
 def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
     """Each question with the two statements it is about, the earlier first."""
-    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
-    rules = _rules()
-    for info, text in zip(infos, contents(memory, infos), strict=True):
-        line = text.strip()
-        is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
-        matches = (item.fullmatch(line) for item in rules["sentences"] if is_sentence)
-        found_match = next(filter(None, matches), None)
-        if found_match:
-            about = info.scope, _folded(found_match[1]), found_match[2].lower()
-            statements_by_subject.setdefault(about, []).append(
-                _Statement(info, f"{found_match[1]} {found_match[2]}", found_match[3])
-            )
-        if len(rules["promising"].findall(text)) < 2:
-            continue
-        # The observations and relations of which one value can hold, and that are not said to be
-        # over.
-        for edge in memory.outgoing(info):
-            kind = re.sub("[ -]", "_", edge.type.lower())
-            if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
-                statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
-                statements_by_subject.setdefault((info.project, info.path, kind), []).append(
-                    statement
-                )
-        for item in memory.observations(info):
-            match = _KEY_VALUE.fullmatch(item.content)
-            if (
-                match
-                and match[1].lower() not in rules["no_keys"]
-                and not rules["over"].search(item.context or "")
-            ):
-                statement = _Statement(info, f"{info.title}: {match[1]}", match[2], item.line)
-                statements_by_subject.setdefault(
-                    (info.project, info.path, f"{match[1].lower()}:"), []
-                ).append(statement)
-    for subject, statements in statements_by_subject.items():
+    for subject, statements in _statements_by_subject(memory).items():
         statements.sort(key=lambda item: (item.info.date or item.info.created, item.line))
         values = {_folded(item.value): item for item in statements}
-        for (first_name, first), (second_name, second) in (
-            pairwise(values.items()) if len(values) <= _MOST_VALUES else ()
-        ):
-            # The longer value only says more
-            if first_name in second_name or second_name in first_name:
+        # With more values a key is a list.
+        if len(values) > _MOST_VALUES:
+            continue
+        for (first_value, first), (second_value, second) in pairwise(values.items()):
+            # The longer value only says more.
+            if first_value in second_value or second_value in first_value:
                 continue
-            refs = (first.ref, second.ref)
-            whole = "\0".join([*subject, *refs, first.value, second.value])
-            key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [day_of(item.info, memory.settings.zone) for item in (first, second)]
-            text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
-            text += _weights(statements, first_name, second_name)
-            yield (
-                ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),
-                first,
-                second,
-            )
+            question = _question_of(memory, subject, first, second)
+            text = question.text + _weights(statements, first_value, second_value)
+            yield replace(question, text=" ".join(text.split())), first, second
+
+
+def _question_of(
+    memory: MemorySession, subject: _Subject, first: _Statement, second: _Statement
+) -> ReviewItem:
+    """The question which of two statements about a subject holds."""
+    refs = (first.ref, second.ref)
+    whole = "\0".join([*subject, *refs, first.value, second.value])
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    first_day = day_of(first.info, memory.settings.zone)
+    second_day = day_of(second.info, memory.settings.zone)
+    text = f'{first.name} "{first.value}" ({first_day}) or "{second.value}" ({second_day})?'
+    return ReviewItem(f"{KIND}:{digest[:16]}", KIND, text, refs, _CHOICES)
+
+
+def _statements_by_subject(memory: MemorySession) -> dict[_Subject, list[_Statement]]:
+    """What the notes that hold now say of each subject of which one value can be true."""
+    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
+    infos = [info for info in infos if info.project != KV_PROJECT]
+    statements: dict[_Subject, list[_Statement]] = {}
+    for info, text in zip(infos, contents(memory, infos), strict=True):
+        for subject, statement in _statements_of(memory, info, text):
+            statements.setdefault(subject, []).append(statement)
+    return statements
+
+
+def _statements_of(
+    memory: MemorySession, info: NoteInfo, text: str
+) -> Iterator[tuple[_Subject, _Statement]]:
+    """The statements of one note, each with its subject."""
+    line = text.strip()
+    if info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= _LONGEST_SENTENCE:
+        match = _sentence_match(line)
+        if match:
+            name = f"{match[1]} {match[2]}"
+            subject = (info.scope, _folded(match[1]), match[2].lower())
+            yield subject, _Statement(info, name, match[3])
+    # Lines contradict lines of the same note only, so one alone contradicts nothing.
+    if len(_rules()["promising"].findall(text)) >= 2:
+        yield from _relation_statements(memory, info)
+        yield from _observation_statements(memory, info)
+
+
+def _sentence_match(line: str) -> re.Match[str] | None:
+    """`X lives in Y` and the like: its subject, its verb, its value."""
+    for sentence in _rules()["sentences"]:
+        match: re.Match[str] | None = sentence.fullmatch(line)
+        if match:
+            return match
+    return None
+
+
+def _relation_statements(
+    memory: MemorySession, info: NoteInfo
+) -> Iterator[tuple[_Subject, _Statement]]:
+    """The relations of which one can be true, and that are not said to be over."""
+    rules = _rules()
+    for edge in memory.outgoing(info):
+        kind = re.sub("[ -]", "_", edge.type.lower())
+        if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
+            statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
+            yield (info.project, info.path, kind), statement
+
+
+def _observation_statements(
+    memory: MemorySession, info: NoteInfo
+) -> Iterator[tuple[_Subject, _Statement]]:
+    """The observations `key: value` of which one can be true, and that are not said to be over."""
+    rules = _rules()
+    for item in memory.observations(info):
+        match = _KEY_VALUE.fullmatch(item.content)
+        if not match or rules["over"].search(item.context or ""):
+            continue
+        key = match[1].lower()
+        if key not in rules["no_keys"]:
+            statement = _Statement(info, f"{info.title}: {match[1]}", match[2], item.line)
+            yield (info.project, info.path, f"{key}:"), statement
 
 
 def _weights(statements: Sequence[_Statement], first_claim: str, second_claim: str) -> str:
@@ -430,18 +469,23 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if choice == "b":
         return False
     first, second = next(pair for item_found, *pair in _pairs(memory) if item_found.key == item.key)
-    old, new = (first, second) if choice == "n" else (second, first)
+    if choice == "n":
+        old = first
+        new = second
+    else:
+        old = second
+        new = first
     if not old.line:
         memory.supersede(old.info, new.info)
         return True
     line = memory.text_of(old.info).split("\n")[old.line - 1].rstrip("\r")
     until = f"until {memory.clock():%Y-%m-%d})"
-    memory.edit(
-        old.info,
-        FindReplace(
-            line, _END.sub(f", {until}", line) if _END.search(line) else f"{line} ({until}"
-        ),
-    )
+    if _END.search(line):
+        # It has a context already, which gets one more part.
+        ended_line = _END.sub(f", {until}", line)
+    else:
+        ended_line = f"{line} ({until}"
+    memory.edit(old.info, FindReplace(line, ended_line))
     return True
 
 

@@ -373,9 +373,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
     """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
     blocks.
     """
-    return "".join(
-        f"{line}\n" for key, value in mapping.items() for line in _lines(_key(key), value, "")
-    )
+    return _joined({key: _lines(_key(key), value, "") for key, value in mapping.items()})
 
 
 def _key(key: Any) -> str:
@@ -444,29 +442,41 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
-    written = "".join(f"{line}\n" for key_lines in lines.values() for line in key_lines)
+    written = _joined(lines)
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
+    # Compared as they are read back: `1.10` is a text in a header, whatever the caller gave.
     read_back = parse(written)
-    values = {key: read_back.get(str(key), REMOVE) for key in changes}
+    after = dict(before)
+    for key in changes:
+        after.pop(key, None)
+        if str(key) in read_back:
+            after[key] = read_back[str(key)]
     differing = {
-        key: key_lines for key, key_lines in lines.items() if before.get(key, REMOVE) != values[key]
+        key: key_lines
+        for key, key_lines in lines.items()
+        if before.get(key, REMOVE) != after.get(key, REMOVE)
     }
     if not differing:
         return text
-    expected = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
-    if text[start - 2] == "\r":
-        newline = "\r\n"
-    else:
-        newline = "\n"
+    newline = "\r\n" if text[start - 2] == "\r" else "\n"
     for way in (partial(_by_lines, order=order), _by_round_trip):
         header = way(yaml_text, differing, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]
-        if _reads_as(changed, expected):
+        if _reads_as(changed, after):
             return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def _joined(lines_by_key: Mapping[str, list[str]]) -> str:
+    """The lines of all keys as one text."""
+    text = ""
+    for lines in lines_by_key.values():
+        for line in lines:
+            text += f"{line}\n"
+    return text
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:

@@ -58,7 +58,8 @@ def inline(body: str) -> Inline:
     for line in mask_code(_without_code_blocks(text)).split("\n"):
         for key, value in _fields_of(line) if has_fields else ():
             if key.casefold() in _TAG_KEYS:
-                tags.update({tag.casefold(): tag for tag in listed_tags(value)})
+                for tag in listed_tags(value):
+                    tags[tag.casefold()] = tag
             elif len(fields) < MOST:
                 fields.setdefault(key, []).append(value)
         for tag in _tags_of(line):
@@ -150,7 +151,7 @@ def _without_code_lines(text: str) -> str:
     for line in text.split("\n"):
         marker = _FENCE.match(line)
         if fence:
-            if marker and marker[1].startswith(fence) and not line.strip(" \t>\r").strip(fence[0]):
+            if marker and _closes_fence(line, marker[1], fence):
                 fence = ""
             continue
         if marker:
@@ -164,3 +165,8 @@ def _without_code_lines(text: str) -> str:
         is_after_blank = is_blank
         lines.append(line)
     return "\n".join(lines)
+
+
+def _closes_fence(line: str, mark: str, fence: str) -> bool:
+    """Whether a line with `mark` closes `fence`: at least as long, with nothing behind it."""
+    return mark.startswith(fence) and not line.strip(" \t>\r").strip(fence[0])

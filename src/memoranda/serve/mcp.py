@@ -256,37 +256,45 @@ def message_of(line: bytes) -> JSONRPCMessage:
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
             return message
     except ValidationError:
-        # Looked at again below, to say what is wrong
+        # Looked at again below, to say what is wrong.
         pass
-    # Less strictly than pydantic reads it; a number far beyond all we count is not one of Python's
+    value = _json_of(line)
+    if not isinstance(value, dict):
+        raise NoMessage(
+            INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
+        )
+    id = value.get("id")
+    if "id" in value and (isinstance(id, bool) or not isinstance(id, str | int)):
+        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
     try:
-        number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
-        given_message = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+        return jsonrpc_message_adapter.validate_python(value)
+    except ValidationError:
+        raise _refusal_of(value, id) from None
+
+
+def _json_of(line: bytes) -> Any:
+    """The value of a line, read less strictly than pydantic reads it. Raises NoMessage."""
+    # A number far beyond all we count is not one of Python's.
+    number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
+    try:
+        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
         raise NoMessage(
             PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line."
         ) from None
-    if not isinstance(given_message, dict):
-        raise NoMessage(
-            INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
-        )
-    id = given_message.get("id")
-    if "id" in given_message and (isinstance(id, bool) or not isinstance(id, str | int)):
-        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
-    try:
-        return jsonrpc_message_adapter.validate_python(given_message)
-    except ValidationError:
-        pass
-    if "method" not in given_message:
-        # An answer, so the id is one of ours
+
+
+def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
+    """What is wrong with an object that is no JSON-RPC message."""
+    if "method" not in value:
+        # An answer, so the id is one of ours.
         id = None
-    if given_message.get("jsonrpc") == "2.0" and isinstance(given_message.get("method"), str):
-        raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
-    raise NoMessage(
-        INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id
-    )
+    if value.get("jsonrpc") == "2.0" and isinstance(value.get("method"), str):
+        return NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
+    text = 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.'
+    return NoMessage(INVALID_REQUEST, text, id)
 
 
 def line_of(message: JSONRPCMessage) -> bytes:

@@ -318,9 +318,9 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
     engine = memory.engine
     zone = memory.settings.reading_zone
     now = memory.clock()
-    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
     reminders = [info for info in infos if info.category == REMINDERS]
-    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True), limit=0, order="path")[
+    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True, order="path"), limit=0)[
         0
     ]
     known_ids = {info.id for info in infos}

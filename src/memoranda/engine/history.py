@@ -247,7 +247,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find_as_listed(ref, looseness)
+            info = self._find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:

@@ -344,7 +344,7 @@ def _rules() -> dict[str, Any]:
 
 def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
     """Each question with the two statements it is about, the earlier first."""
-    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
+    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
     infos = [info for info in infos if info.project != KV_PROJECT]
     statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
     rules = _rules()

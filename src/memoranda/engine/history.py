@@ -245,7 +245,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find_as_listed(ref, looseness)
+            info = self._find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:

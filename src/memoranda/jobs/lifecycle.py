@@ -243,7 +243,7 @@ def upgrade_named(
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
         infos = [
-            memory.find_ref(memory.bring_back(info, category)) if info.id in back else info
+            memory.find(memory.bring_back(info, category)) if info.id in back else info
             for info in infos
         ]
         actions = [
@@ -437,7 +437,7 @@ class Scheduler:
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
         # Another machine does them, for all
-        if not self.memory.runs_jobs():
+        if not Upkeep(self.memory).runs_jobs():
             return [("sync", sync), *own_steps]
         return [
             ("sync", sync),

@@ -433,20 +433,6 @@ class HistoryVerbs(NoteVerbs):
 
         return undo_lines(self, change, blocked)
 
-    @verb
-    def restore(
-        self,
-        ref: str,
-        *,
-        at: datetime | None = None,
-        change: int | None = None,
-        to: str | None = None,
-    ) -> tuple[str, int]:
-        """See `Memory.restore`."""
-        from memoranda.engine.restoring import Restoring
-
-        return Restoring(self, ref, at, change, to).restore()
-
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """See `Memory.revisions`. Only notes the caller may see are shown."""
         with self.engine.guard:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
@@ -132,7 +132,7 @@ def suspicion(memory: HomeSession, info: NoteInfo) -> str:
     return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
 
 
-class ReviewVerbs(HistoryVerbs):
+class ReviewVerbs(RestoreVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(

@@ -300,11 +300,8 @@ class Erasure:
             name = self.engine.store(project).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # Every place the journal names a file at
-            for change in self.engine.home.history.changes():
-                for text in change.texts():
-                    for path in (text.path, text.to) if text.project == name else ():
-                        if path:
-                            self._add_file(plan, (name, path, text.root))
+            for path, root in self.engine.home.history.places_of(name):
+                self._add_file(plan, (name, path, root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
@@ -475,14 +472,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    touched_files = (
-        file for done_change in memory.engine.home.history.changes() for file in done_change.files
-    )
-    made_folders = {
-        (touched.project, touched.to or touched.path)
-        for touched in touched_files
-        if touched.do in ("mkdir", "move")
-    }
+    history = memory.engine.home.history
     stores = memory.engine.stores
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {
@@ -494,8 +484,9 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
-        is_ours = project in memory.engine.layout.built_in or (project, path) in made_folders
-        if is_here and is_ours and inside <= removed_steps.keys():
+        if not is_here or not inside <= removed_steps.keys():
+            continue
+        if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
             removed_steps[root, path] = change.add("rmdir", project, path)
 
 

@@ -379,6 +379,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             old=old,
             habits=keys,
         )
+        if old:
+            text = markdown.with_counted_time(old, text, self.clock())
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
             # Else it is a free one

@@ -209,7 +209,7 @@ class Upkeep:
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
             new_keys = writing.pinned_down(info) | new_keys
         new_keys |= {"updated_at": stamp(self.memory.clock())} if touch else {}
-        data = writing.with_keys(info, text, new_keys)
+        data = writing.with_keys(info, text, new_keys, self.memory.clock())
         if category:
             writing.place_memory(
                 self.memory, change, info, file, data, project, category, info.scope, taken_paths

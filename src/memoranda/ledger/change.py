@@ -28,6 +28,8 @@ ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
 NEW_MODE = 0o600
+TAKEN_BACK = "taken_back"
+"""In the details of an undo: the numbers of the changes it took back, where they are several."""
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
@@ -147,6 +149,17 @@ class Change:
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
+
+
+def undone_numbers(undoes: int | None, details: Any) -> list[int]:
+    """The numbers of the changes an undo says it took back, by its fields of a `Change`; of a run
+    the first one.
+    """
+    if undoes is None:
+        return []
+    if isinstance(details, dict) and isinstance(details.get(TAKEN_BACK), list):
+        return [number for number in details[TAKEN_BACK] if isinstance(number, int)]
+    return [undoes]
 
 
 _FIELDS = [(each.name, each.default) for each in fields(Touched)]

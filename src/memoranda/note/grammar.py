@@ -144,7 +144,8 @@ class _Lines:
         self.graph = graph
         self.quoted = quoted is not None
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
-        self.has_links = "[[" in body or ("](" in body and ".m" in body.lower())
+        has_destination = "](" in body and ".m" in body.lower()
+        self.has_links = "[[" in body or has_destination or "notion." in body
         # One character is found much faster than two
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)

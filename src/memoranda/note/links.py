@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput, OutsideError
+from memoranda.note import notion
 from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
 from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
 
@@ -214,7 +215,7 @@ class WrittenLink(NamedTuple):
 
 def holds_link(text: str) -> bool:
     """Whether a line may hold a link to a note."""
-    return "[[" in text or "](" in text
+    return "[[" in text or "](" in text or "notion." in text
 
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
@@ -224,6 +225,9 @@ def written_links(text: str, masked: str) -> list[WrittenLink]:
         links += _wikilinks(text, masked)
     if "](" in masked:
         links += _markdown_links(text, masked)
+    if "notion." in masked:
+        links += _web_links(masked)
+    if len(links) > 1:
         links.sort(key=lambda link: link.start)
     return links
 
@@ -255,12 +259,25 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
             yield WrittenLink(raw, match.start(1), None, target, rest, True, is_embed)
 
 
+def _web_links(masked: str) -> Iterator[WrittenLink]:
+    """Addresses of Notion pages that stand in the text as they are."""
+    for start, address in notion.bare_addresses(masked):
+        target = notion.page_address(address)
+        if target:
+            yield WrittenLink(address, start, None, target, "", False, False)
+
+
 def destination_parts(raw: str) -> tuple[str, str]:
-    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's."""
+    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's.
+
+    The address of a Notion page is a path of its own: `notion.so/0123…`."""
     if raw.startswith("<"):
         plain = raw[1:-1]
     else:
         plain = raw
+    page = notion.page_address(plain) if "notion." in plain else ""
+    if page:
+        return page, ""
     path, sign, heading = plain.partition("#")
     path = _unquoted(path)
     if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:

@@ -14,7 +14,7 @@ from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.note import model
+from memoranda.note import model, notion
 from memoranda.note.frontmatter import (
     dump,
     entries,
@@ -22,6 +22,7 @@ from memoranda.note.frontmatter import (
     looks_like_header,
     parse,
     parse_as_written,
+    set_keys,
     split,
 )
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
@@ -30,12 +31,13 @@ from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+# How many units a second has in times counted since 1970, by the number of their digits today.
+_UNITS_PER_SECOND = {10: 1, 13: 1000}
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # What a memory belongs to that is organized, when nothing names its category.
 _ORGANIZED_CATEGORY = "knowledge"
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
-_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")
 # Header keys of tags and of aliases, compared without case.
@@ -160,6 +162,9 @@ def _set_fields(note: Note, header: _Header) -> None:
     for key, value in header.keys.items():
         if value is not None and key in _READERS:
             _set_field(note, key, value)
+    counted_time = _counted_time(header.keys.get("updated"))
+    if note.updated is None and counted_time is not None:
+        note.updated = counted_time
     tags = _all_texts(header.keys, TAG_KEYS)
     note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
     note.aliases = tuple(dict.fromkeys(_all_texts(header.keys, _ALIAS_KEYS)))
@@ -331,12 +336,42 @@ def unpacked(value: Any) -> Any:
     return value
 
 
+def _counted_time(value: Any) -> datetime | None:
+    """A time counted since 1970: in milliseconds, as Dendron writes it, or in seconds."""
+    units_per_second = _UNITS_PER_SECOND.get(len(_text(value)))
+    if units_per_second is None or not _text(value).isascii() or not _text(value).isdigit():
+        return None
+    return datetime.fromtimestamp(int(_text(value)) / units_per_second, UTC)
+
+
+def with_counted_time(before: str, after: str, now: datetime) -> str:
+    """`after`, an edit of `before`, with the present as its time of change where the note counts it.
+
+    Dendron keeps this time as a number under `updated`, so other writers have to keep it current. An
+    edit that sets the key itself is left alone. Any other form of `updated` belongs to its author.
+    """
+    if after == before or "updated" not in before:
+        return after
+    try:
+        written = parse(split(before)[0] or "").get("updated")
+        is_left = parse(split(after)[0] or "").get("updated") == written
+    except ValueError:
+        return after
+    if _counted_time(written) is None or not is_left:
+        return after
+    units_per_second = _UNITS_PER_SECOND[len(_text(written))]
+    try:
+        return set_keys(after, {"updated": int(now.timestamp() * units_per_second)})
+    except ValueError:
+        return after
+
+
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is not one. Thirteen digits are
-    milliseconds since 1970, as Dendron writes times, ten are seconds."""
+    """A written time as aware UTC; None with a warning when it is not one."""
+    counted_time = _counted_time(value)
+    if counted_time is not None:
+        return counted_time
     text = _text(value)
-    if text.isascii() and text.isdigit() and len(text) in (10, 13):
-        return datetime.fromtimestamp(int(text) / (1000 if len(text) == 13 else 1), UTC)
     try:
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
@@ -407,8 +442,7 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
 def shown_stem(path: str) -> str:
     """The name of a file as a title: without its extension, and without the blank and 32 digits
     with which Notion's export ends each name."""
-    stem = without_suffix(path.rpartition("/")[2])
-    return _NOTION_ID.sub("", stem)
+    return notion.without_id(without_suffix(path.rpartition("/")[2]))
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:

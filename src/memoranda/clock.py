@@ -27,7 +27,9 @@ _SPELLED = {
     30 * 86400: "mo month months 个月",
     365 * 86400: "y year years 年",
 }
-_UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
+_UNITS: dict[str, int] = {}
+for _seconds, _names in _SPELLED.items():
+    _UNITS |= dict.fromkeys(_names.split(), _seconds)
 _PHRASE = re.compile(
     r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)"
 )
@@ -311,4 +313,6 @@ _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
 }
 # Name of a time frame → its first day, from midnight of the present day.
-_BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
+_BEGINS: dict[str, Callable[[datetime], datetime]] = {}
+for _names, _begin in _FRAMES.items():
+    _BEGINS |= dict.fromkeys(_names.split(), _begin)

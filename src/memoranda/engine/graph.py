@@ -273,8 +273,10 @@ class FileGraph(Graph):
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         self._fresh()
-        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
-        return [_key(self.store.entities[line]) for line in lines]
+        lines: list[int] = []
+        for name in set(names):
+            lines += self.store.named.get(name, ())
+        return [_key(self.store.entities[line]) for line in sorted(lines)]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
@@ -294,11 +296,9 @@ class FileGraph(Graph):
             kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
-        holding = [
-            this_entity_line
-            for this_entity_line in self.store.entities.values()
-            if all(word in this_entity_line.lowered for word in words)
-        ]
+        holding = list(self.store.entities.values())
+        for word in words:
+            holding = [entity for entity in holding if word in entity.lowered]
         ranked_lines: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
             hits = self.session.search(
@@ -335,7 +335,9 @@ class FileGraph(Graph):
         self._fresh()
         if names is None:
             return list(self.store.relations.values())
-        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        lines: set[int] = set()
+        for name in names:
+            lines.update(self.store.ends.get(name, ()))
         return [self.store.relations[line] for line in sorted(lines)]
 
     @verb

@@ -383,11 +383,11 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
     if choice != _DELETE:
         return False
-    infos = next(
-        infos for infos in _bursts(memory) if {info.id for info in infos} == set(item.refs)
-    )
-    memory.delete(*infos)
-    return True
+    for infos in _bursts(memory):
+        if {info.id for info in infos} == set(item.refs):
+            memory.delete(*infos)
+            return True
+    raise NotFound(item.key, "the open questions")
 
 
 BURSTS = ReviewSource(_ask_bursts, _answer_burst)

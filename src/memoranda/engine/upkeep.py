@@ -80,14 +80,11 @@ class Upkeep:
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
         targets_by_row = self._index.links.targets(sorted(info.row for info in infos))
-        return {
-            info.row: tuple(
-                target
-                for target in dict.fromkeys(targets_by_row.get(info.row, ()))
-                if target not in info.links
-            )
-            for info in infos
-        }
+        new_targets: dict[int, tuple[str, ...]] = {}
+        for info in infos:
+            targets = dict.fromkeys(targets_by_row.get(info.row, ()))
+            new_targets[info.row] = tuple(text for text in targets if text not in info.links)
+        return new_targets
 
     @verb
     def state(self) -> tuple[int, ...]:

@@ -259,9 +259,13 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     name = stem(path)
     header, length = _header(content)
     fields = page_fields(content[length:])
-    aliases = [name for key in _ALIASES for name in listed_names(fields.get(key, ""))]
+    aliases: list[str] = []
+    for key in _ALIASES:
+        aliases += listed_names(fields.get(key, ""))
     aliases += _texts(header, ",", *_ALIASES)
-    tags = [tag for key in ("tags", "tag") for tag in listed_tags(fields.get(key, ""))]
+    tags: list[str] = []
+    for key in ("tags", "tag"):
+        tags += listed_tags(fields.get(key, ""))
     tags += _texts(header, ",", "tags", "tag")
     known_as = tuple(dict.fromkeys(aliases))
     if folder == "journals":

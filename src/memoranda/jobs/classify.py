@@ -485,17 +485,15 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     longest first.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    rows = [
-        (category, kind, words)
-        for category, kinds in tables.items()
-        for kind, words in kinds.items()
-    ]
-    places = {word: (category, kind) for category, kind, words in rows for word in words}
+    places: dict[str, tuple[str, str]] = {}
+    for category, kinds in tables.items():
+        for kind, words in kinds.items():
+            places |= dict.fromkeys(words, (category, kind))
     entries_by_stem: dict[str, list[_Entry]] = {}
     for word in sorted(places, key=len, reverse=True):
-        (category, kind), low = places[word], word.lower()
-        entry = _Entry(
-            word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact"
-        )
+        category, kind = places[word]
+        low = word.lower()
+        is_exact = kind == "exact"
+        entry = _Entry(word, word if is_exact else low, category, _WEIGHTS[kind], is_exact)
         entries_by_stem.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), entries_by_stem

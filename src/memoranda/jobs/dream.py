@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -80,7 +81,7 @@ class Dream:
     @property
     def actions(self) -> list[Action]:
         """Those of all steps."""
-        return [action for outcome in self.outcomes for action in outcome.actions]
+        return list(chain.from_iterable(outcome.actions for outcome in self.outcomes))
 
 
 def check(level: int) -> None:
@@ -114,11 +115,9 @@ def run(
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
         """What a wikilink in the text of a memory leads to is linked with it."""
-        by_id = {
-            id: without_copy
-            for without_copy in _without_copies(memories)
-            for id in (*without_copy.merged, without_copy.id)
-        }
+        by_id: dict[str, MemoryState] = {}
+        for state in _without_copies(memories):
+            by_id |= dict.fromkeys((*state.merged, state.id), state)
         report: dict[frozenset[str], Action] = {}
         has_any = any(this_memory.targets for this_memory in memories)
         for this_action in memory.resolve_links(dry_run=True).actions if has_any else ():
@@ -479,7 +478,10 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
             return False
 
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
+        visible_rows = list(rows)
+        for key in keys:
+            visible_rows = [row for row in visible_rows if key not in row or sees(str(row[key]))]
+        return visible_rows
 
     parts = report["report"]
     actions = visible(report["actions"], "id", "target")

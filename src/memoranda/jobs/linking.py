@@ -79,8 +79,10 @@ def evidence_pairs(low: str) -> set[str]:
     """The pairs of neighbouring Han characters of a plain text that can be evidence. Without
     wikilinks.
     """
-    runs = han_runs(without_wikilinks(low))
-    return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
+    pairs: set[str] = set()
+    for run in han_runs(without_wikilinks(low)):
+        pairs.update(map(add, run, run[1:]))
+    return pairs - _stop_words()
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
@@ -109,7 +111,8 @@ def _calendar() -> frozenset[str]:
 @cache
 def _stop_words() -> frozenset[str]:
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    words = " ".join(line for line in lines if not line.startswith("#"))
+    return frozenset(words.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +232,10 @@ class _Pairs:
     def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
         """The later memories that have these marks, each as often as it has one."""
         scope = self.memories[at].scope
-        lists = (
-            self._with[scope, kind, mark] for kind, this_mark in marks.items() for mark in this_mark
-        )
-        return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
+        for kind, marks_of_kind in marks.items():
+            for mark in marks_of_kind:
+                positions = self._with[scope, kind, mark]
+                yield from positions[bisect_right(positions, at) :]
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`,

@@ -410,7 +410,9 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
             return [name, *inner]
         return [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        inner = [line for item in value for line in _item_lines(item, indent)]
+        inner = []
+        for item in value:
+            inner += _item_lines(item, indent)
         if inner:
             return [name, *inner]
         return [f"{name} []"]
@@ -421,7 +423,10 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
 
 def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
     """The lines of a mapping's keys and values."""
-    return [line for key, value in mapping.items() for line in _lines(_key(key), value, indent)]
+    lines: list[str] = []
+    for key, value in mapping.items():
+        lines += _lines(_key(key), value, indent)
+    return lines
 
 
 def _item_lines(item: Any, indent: str) -> list[str]:

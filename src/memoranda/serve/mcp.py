@@ -327,16 +327,12 @@ async def converse(
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
     """The handler that lists `items` under `key`, of each what it has of `names`."""
 
+    def shown(item: Any) -> Result:
+        row = {shown_name: getattr(item, name) for shown_name, name in names.items()}
+        return {name: value for name, value in row.items() if value not in (None, {})}
+
     async def listed(ctx: Any, params: Any) -> Result:
-        rows = (
-            {key_shown: getattr(item, name) for key_shown, name in names.items()} for item in items
-        )
-        return _FINAL | {
-            key: [
-                {name: value for name, value in row.items() if value not in (None, {})}
-                for row in rows
-            ]
-        }
+        return _FINAL | {key: [shown(item) for item in items]}
 
     return listed
 
@@ -525,16 +521,12 @@ class Handlers:
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")
-        rows = [
-            {
-                "name": prompt.name,
-                "description": prompt.description,
-                "arguments": [
-                    dict(zip(keys, argument, strict=True)) for argument in prompt.arguments
-                ],
-            }
-            for prompt in self._registry.prompts.values()
-        ]
+        rows: list[Result] = []
+        for prompt in self._registry.prompts.values():
+            arguments = [dict(zip(keys, argument, strict=True)) for argument in prompt.arguments]
+            rows.append(
+                {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+            )
         return _FINAL | {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:

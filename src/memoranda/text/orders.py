@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from memoranda.text.disguise import (
@@ -364,10 +365,13 @@ class Orders:
         needs = []
         for term in line.terms:
             groups = [(part,) for part in term.parts] + list(term.pairs)
-            unknown = [part for group in groups for part in group if part not in bit]
+            unknown = [part for part in chain.from_iterable(groups) if part not in bit]
             if unknown:
                 raise ValueError(f"rule {line.rule}: no part is called {unknown[0]}")
-            needs.append(tuple(sum({bit[part] for part in group}) for group in groups))
+            masks: list[int] = []
+            for group in groups:
+                masks.append(sum({bit[part] for part in group}))
+            needs.append(tuple(masks))
         return tuple(needs)
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
@@ -377,14 +381,14 @@ class Orders:
             # A term that no word belongs to rules most combinations out
             met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
             near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
-            candidates = tuple(
-                self._combinations[at]
-                for at in near
-                if all(_has_any(mask, groups) for groups in self._needs[at])
-            )
+            candidates = tuple(self._combinations[at] for at in near if self._meets(mask, at))
             if len(self._possible) < _KNOWN_WORDS:
                 self._possible[mask] = candidates
         return candidates
+
+    def _meets(self, mask: int, at: int) -> bool:
+        """Whether words of these parts may meet every term of the combination at a position."""
+        return all(_has_any(mask, groups) for groups in self._needs[at])
 
     def rules(self, clear: str) -> dict[str, None]:
         """The names of the rules that match in a text or in what it hides, in order, each once.
@@ -508,17 +512,25 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        at = [place for part in term.parts for place in parts.get(part, ())]
+        at = _places_of(term.parts, parts)
         for first, second in term.pairs:
             at += _following(parts.get(first, ()), parts.get(second, ()))
         if not at:
             return False
         places += [(place, number) for place in at]
-    against = sorted(place for part in line.without for place in parts.get(part, ()))
+    against = sorted(_places_of(line.without, parts))
     return any(
         not _is_between(against, first - _BEFORE, last)
         for first, last in _near(sorted(places), len(line.terms), line.within)
     )
+
+
+def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
+    """The places of all words that belong to one of these parts."""
+    places: list[float] = []
+    for name in names:
+        places += parts.get(name, ())
+    return places
 
 
 def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:

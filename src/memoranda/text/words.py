@@ -198,7 +198,9 @@ def compound(word: str) -> Compound:
     if may_join and len(word) <= _LONGEST_JOINED:
         joined = fold("".join(written))
 
-    pieces = [piece for part in written for piece in _parts(part)]
+    pieces: list[str] = []
+    for part in written:
+        pieces += _parts(part)
     parts = ""
     if len(written) < len(pieces) <= _MOST_PIECES + len(written):
         parts = fold(" ".join(pieces))
@@ -207,11 +209,13 @@ def compound(word: str) -> Compound:
 
 def _parts(word: str) -> list[str]:
     """`getUser` and `python3` in two; what mixes letters and digits more than that is a code."""
-    return [
-        piece
-        for hump in _hump().split(word)
-        for piece in (_number().split(hump) if len(_number().findall(hump)) == 1 else [hump])
-    ]
+    pieces: list[str] = []
+    for hump in _hump().split(word):
+        if len(_number().findall(hump)) == 1:
+            pieces += _number().split(hump)
+        else:
+            pieces.append(hump)
+    return pieces
 
 
 def compounds(text: str) -> list[Compound]:
@@ -263,7 +267,8 @@ def extras(text: str) -> str:
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
-    extra_words = [indexed(form) for pair in compounds(piece) for form in pair if form]
+    forms = chain.from_iterable(compounds(piece))
+    extra_words = [indexed(form) for form in forms if form]
     extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
     return tuple(extra_words)
 

@@ -310,7 +310,9 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
+# An address of a home in PostgreSQL.
 _DATABASE = re.compile(r"postgres(?:ql)?://")
+# A space is part of table names and addresses, so its letters are few.
 _SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
 PRIVATE_FOLDER = ".memoranda"

@@ -102,6 +102,7 @@ class Query:
 
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status", "by", "client")
+# A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"

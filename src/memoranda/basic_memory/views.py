@@ -39,6 +39,7 @@ _IMAGES = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
+# Basic Memory shows no larger file.
 _MOST_BYTES = 350_000
 _HITS = 10
 

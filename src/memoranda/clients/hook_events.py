@@ -22,6 +22,7 @@ four.
 """
 _REMEMBER = ("remember", "记住")
 
+# The most characters read of each field that a client sends.
 _TEXT = 20_000
 _ANSWER = 4_000
 _GIVEN = 60_000

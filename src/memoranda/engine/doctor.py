@@ -47,6 +47,7 @@ from memoranda.store.path_guard import open_folder
 from memoranda.store.synced_folders import synced_by
 from memoranda.store.walking import walk
 
+# A temporary file of ours; the group is the process that wrote it.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"

@@ -28,6 +28,7 @@ from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
 from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
 
 T = TypeVar("T")
+# Entities that a search of the graph ranks.
 MAX_RANKED = 1000
 
 

@@ -55,6 +55,7 @@ from memoranda.store.base import File
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
+# An id of a memory, or its first eight digits and more.
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 

@@ -42,8 +42,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
 
+# A common estimate for English; no tokenizer is needed.
 CHARACTERS_PER_TOKEN = 4
+# Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
 

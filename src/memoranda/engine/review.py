@@ -39,7 +39,9 @@ _DELETE = "d"
 _TITLE = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
+# So few questions of one kind are asked one by one.
 _FEW = 3
+# Questions answered at once.
 _MANY = 25
 # So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
@@ -48,6 +50,7 @@ _ALL = ":all:"
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
+# So many notes of one agent in a row are one question.
 _BURST = 50
 # So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)

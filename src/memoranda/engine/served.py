@@ -27,6 +27,7 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _MOST_BYTES = 4 << 20
 # Characters of what was asked for.
 _LONGEST = 200
+# Notes named in one row of what an agent got.
 _MOST_NOTES = 50
 # The arguments of a tool that say what was asked for, the most telling first.
 _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")

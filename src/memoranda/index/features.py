@@ -30,17 +30,22 @@ STEMMED = 1_000_000
 wherever they are.
 """
 
+# A day in a header: 2025-03-01.
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
+# The beginning of a turn: perhaps a list sign and a time in brackets, then a name and a colon.
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
 )
+# Where a turn begins.
 _TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
 _MIN_TURNS = 4
+# A sentence that ends in a question mark.
 _QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+# Words by which a speaker means themselves: such turns say more about them.
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 
 

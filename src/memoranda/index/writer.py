@@ -57,6 +57,7 @@ _STEP = 1 << 16
 _APART = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+# A permalink that was numbered because another note had its name.
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
 # Every table that has rows of a note, in the order they are written, with the column that names the

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+# A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
@@ -360,8 +361,11 @@ def examples() -> Examples:
     return Examples(rows)
 
 
+# A Latin word with its apostrophes, or a number.
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
+# A capital after a blank is a name; "I" is not.
 _NAME = re.compile(r" (?!I[ '])[A-Z]")
+# Signs that tell one kind of sentence from another.
 _MARK = re.compile("[?!:;,、，：；]")
 
 

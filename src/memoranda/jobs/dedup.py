@@ -29,6 +29,7 @@ MOST_LINKS = 10
 """Links to similar memories a memory is given in all, those it has already included."""
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+# Two Chinese characters or more in a row.
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
 # Between words of one text: no word holds it.
 _APART = "\0"
@@ -73,6 +74,7 @@ _FINAL = ".。!！"
 # One English sentence, whose capital says nothing: three words or more, without what keys and
 # commands have.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
+# Signs of keys, flags and commands: in such lines a capital counts.
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 

@@ -305,7 +305,9 @@ _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "
 _MOST_VALUES = 3
 _LONGEST_SENTENCE = 200
 _Subject = tuple[str, ...]
+# An observation that gives a key a value: `port: 8080`.
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
+# The final parenthesis of an observation, where "until" goes.
 _END = re.compile(r"\)\s*$")
 
 

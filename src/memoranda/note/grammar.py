@@ -32,10 +32,15 @@ _SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
 _SIMPLE_SIGNS = frozenset("-#")
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
 _ONE_ITEM = (2,)
+# A list sign; the group is the number of an ordered one.
 _MARKER = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
+# A rule: three dashes, stars or underscores and more.
 _RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
+# The underline of a heading written on two lines.
 _SETEXT = re.compile(r"(?:=++|-++)[ \t]*+$")
+# The opening of fenced code; one of backticks has none after it in its line.
 _FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
+# A heading: its signs, then its text.
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
 # The patterns of blocks that end a text, by the sign they begin with.
 _BLOCK_STARTS = {
@@ -47,8 +52,11 @@ _BLOCK_STARTS = {
     "_": (_RULE,),
     "=": (_SETEXT,),
 }
+# The signs that may close a heading.
 _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
+# The signs of a quoted line.
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
+# Where code, a comment or an escape may begin.
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
 # `key:: value` of Logseq and Dataview on a separate line

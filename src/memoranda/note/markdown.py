@@ -33,6 +33,7 @@ from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded,
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 # How many units a second has in times counted since 1970, by the number of their digits today.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
+# Keys that close a note. They count even in a header that YAML cannot read.
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # What a memory belongs to that is organized, when nothing names its category.
 _ORGANIZED_CATEGORY = "knowledge"

@@ -73,9 +73,11 @@ _INTRODUCTION_WAITS = 1.0
 _CLIENT_NAME = 100
 # Characters that count of what a client calls itself, and of an agent's name made from it.
 _AGENT_NAME = 64
+# Signs that an agent's name cannot have.
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
+# A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 _TOOL = {
     "name": "name",

@@ -48,8 +48,11 @@ _COMMA = ","
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
+# The sign in an address of mail.
 _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
+# Text that is piped into a shell.
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
+# Files that hold keys and passwords.
 _KEY_FILE = re.compile(
     r"\.(?:env|ssh|netrc|aws|kube|gnupg|npmrc|pypirc|pgpass|git-credentials)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
@@ -57,6 +60,7 @@ _KEY_FILE = re.compile(
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
 _UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
+# Styles of HTML that hide a text from people.
 _HIDDEN = re.compile(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
     r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
@@ -64,8 +68,11 @@ _HIDDEN = re.compile(
     re.I,
 )
 _COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
+# A message of a conversation that claims the system's role.
 _ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
+# A parameter of an address, which can carry data away.
 _PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
+# A quotation, whose words nobody here says.
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"

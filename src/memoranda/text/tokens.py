@@ -26,6 +26,7 @@ from memoranda.text.words import (
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+# Where a long piece may be cut.
 _BLANK = re.compile(r"\s")
 
 PASSAGE_WORDS = 200
@@ -35,8 +36,11 @@ _DETAILED = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000
 
+# Where a block of Markdown ends.
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
+# A heading; the group is its text.
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
+# Where a sentence ends, else a line, else a word.
 _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 

@@ -150,8 +150,11 @@ def _number() -> re.Pattern[str]:
 
 
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
+# Private characters that stand for signs, such as the `#` of `C#`.
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
+# A file's extension, which is also found with its dot.
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
+# Signs that join the parts of a name.
 _JOINTS = re.compile(r"[\W_]+")
 # Signs around a word that are no part of any.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"

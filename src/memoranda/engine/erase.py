@@ -26,7 +26,7 @@ from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
-from memoranda.engine.transaction import Location, Transaction, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
@@ -165,10 +165,11 @@ class Erasure:
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
-        search_result = search(self.engine, needles, folders)
+        in_use = self._folders_in_use(plan)
+        search_result = search(self.engine, needles, folders, in_use)
         if any("/index" in remain for remain in search_result.remains):
             self.engine.rebuild_index()
-            search_result = search(self.engine, needles, folders)
+            search_result = search(self.engine, needles, folders, in_use)
         for item in [*search_result.remains]:
             copy = self.engine.layout.root / item
             # Of another program's file
@@ -186,6 +187,22 @@ class Erasure:
             tuple(mentions),
             out_of_reach,
         )
+
+    def _folders_in_use(self, plan: Plan) -> list[str]:
+        """The folders of the erased notes in which others are, or were: their names are no trace."""
+        above = {
+            (project, path[:at], root)
+            for project, path, root in plan.places
+            for at, sign in enumerate(path)
+            if sign == "/"
+        }
+        history = self.engine.home.history
+        folders = []
+        for project, path, root in sorted(above):
+            place = os.path.join(root or own_root(self.engine, project) or "", path)
+            if os.path.isdir(place) or history.has_steps_below(project, path):
+                folders.append(path)
+        return folders
 
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]

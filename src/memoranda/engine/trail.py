@@ -463,14 +463,17 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
-def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Found:
+def search(
+    engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
+) -> Found:
     """Look for the needles in all files of the home, in the notes and temporary files of projects
     elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
-    holds is its author's: looked for nowhere else."""
+    holds is its author's: looked for nowhere else. Neither are the words of the names `in_use`."""
     remains_found = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
-    places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
+    roots = [store.root for store in engine.stores.values()]
+    places = "\n".join([*roots, *folders, *in_use])
     # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):

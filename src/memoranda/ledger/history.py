@@ -235,6 +235,12 @@ class History:
         rows = self.database.rows(sql, {"project": project})
         return [(row["path"], os.fsdecode(row["root"])) for row in rows]
 
+    def has_steps_below(self, project: str, path: str) -> bool:
+        """Whether a change was about something in a folder."""
+        # "0" follows "/"
+        sql = "select 1 from step where path > ? and path < ? and project = ? limit 1"
+        return self.database.row(sql, (f"{path}/", f"{path}0", project)) is not None
+
     def has_made_folder(self, project: str, path: str) -> bool:
         """Whether a change made the folder at a place, or moved one there."""
         sql = (

@@ -107,7 +107,7 @@ SOURCES = {
     "project": "memoranda.engine.review:REQUESTS",
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
-    "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
+    "contradiction": "memoranda.jobs.contradictions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
     "lesson": "memoranda.transcripts.proposals:LESSONS",

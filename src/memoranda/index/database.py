@@ -32,6 +32,7 @@ _TABLES = (
     "text",
     "note_fold",
     "merged",
+    "claim",
     "link",
     "entity",
     "passage",

@@ -16,7 +16,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import microseconds
-from memoranda.index import entity_queries, features, filters
+from memoranda.index import claims, entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
@@ -73,6 +73,7 @@ _ROW_OF = {
     "link": "note",
     "merged": "note",
     "superseded": "note",
+    "claim": "note",
 }
 # The id of a project, the row of the next new note, that of the note at a path, and whether another
 # note has a permalink.
@@ -360,6 +361,7 @@ def prepare(
         "link": _links(note),
         "merged": [{"id": identity} for identity in _merged_ids(note)],
         "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
+        "claim": claims.rows_of(note, body),
     }
     return Prepared(
         note.path,
@@ -580,6 +582,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         "entity where note",
         "merged where note",
         "superseded where note",
+        "claim where note",
         "feature where row",
         "text where row",
         "note where row",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.clock import parse_stamp
+from memoranda.engine.contested import otherwise, written_over
 from memoranda.errors import (
     Exists,
     InvalidInput,
@@ -80,7 +81,18 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": short(", ".join(note.tags), 1000),
     }
     rows = [f"{name}: {text}" for name, text in document.items() if text]
+    contradiction = _contradiction(memory, note)
+    data |= contradiction
+    rows += contradiction.values()
     return Reply(lines(*_changed(action, note), *rows), data)
+
+
+def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
+    """What to say of a note just written that an older one contradicts; {} for any other."""
+    pair = written_over(memory, note)
+    if pair is None:
+        return {}
+    return {"contradicts": f"{otherwise(memory, pair)} The user is asked which of the two holds."}
 
 
 def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
@@ -262,10 +274,13 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         data["updated_links"] = changed.updated
     if changed.broken:
         data["broken_links"] = changed.broken
+    contradiction = _contradiction(memory, note)
+    data |= contradiction
     text = lines(
         *_changed(action, note, f" ({operation})"),
         result,
         *_links_lines(changed.updated, changed.broken),
+        *contradiction.values(),
     )
     return Reply(text, data)
 

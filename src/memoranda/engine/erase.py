@@ -461,6 +461,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
     engine.home.forget_sessions()
+    log_of(memory).forget(plan.ids)
     # Entities and the relations at them, or one observation
     for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
@@ -529,7 +530,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
-    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

@@ -60,7 +60,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
     try:
         check_inside(args["identifier"])
-        info = memory.find_ref(args["identifier"], args["project"])
+        info = memory.find(args["identifier"], args["project"])
     except OutsideError as error:
         return _outside(vault, args, error)
     except NotFound as error:
@@ -69,7 +69,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
             return beside
         if beside is None:
             return missing_note(vault, memory, args, error)
-        info = memory.find_ref(beside)
+        info = memory.find(beside)
 
     if not has_content:
         note = memory.read(info, count=False)

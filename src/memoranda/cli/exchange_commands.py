@@ -651,7 +651,7 @@ def backup(call: Invocation, folder: str) -> None:
 
 
 @command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
-@flag("--git", "Commit each change, by its author; once it was given, always.")
+@flag("--git", "Commit what each run changed; once it was given, always.")
 @option(
     "--after-erase",
     type=Names("what", _after_erase),

@@ -46,7 +46,7 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
     """
     lines = []
     for request in asked_in(event, session.texts, memory.clock()):
-        secrets = memory.secrets_in(request.text)
+        secrets = memory.gate_rules().find(request.text, "secret")
         if secrets:
             lines.append(f"Not stored in memory: it looks like a secret ({secrets[0].rule.id}).")
             continue
@@ -88,7 +88,7 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
         return
     text = "\n\n".join(parts)
     # What a session says in passing is nobody's wish to keep
-    text = redact(text, memory.secrets_in(text))
+    text = redact(text, memory.gate_rules().find(text, "secret"))
     names = project_names(event.cwd)
     if names:
         where = f" in {names[0]}"

@@ -305,7 +305,7 @@ def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tu
             if text.do == "put" and text.old is None:
                 writers.setdefault((text.project, text.path), change.agent)
     infos, _ = memory.list(
-        Query(created_from=since, archived=False, valid_at=now), order="created", limit=60
+        Query(created_from=since, archived=False, valid_at=now, order="created"), limit=60
     )
     for info in infos:
         writer = writers.get((info.project, info.path))

@@ -159,7 +159,7 @@ class AttachmentVerbs(ReadVerbs):
         # Links leave the `.md` of a drawing out
         short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
         infos, _ = self.index.notes.listing(
-            Query(projects=(project,), contains=short), viewer=self.agent, order="path", limit=200
+            Query(projects=(project,), contains=short, order="path"), viewer=self.agent, limit=200
         )
         link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
         linking = []

@@ -366,9 +366,9 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
     will not fire, though somebody gave them a time."""
     zone = memory.settings.reading_zone
     now = memory.clock()
-    present, _ = memory.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
-    archived_only = Query(projects=(CATEGORY_PROJECT,), archived=True)
-    archived, _ = memory.list(archived_only, limit=0, order="path")
+    present, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
+    archived_only = Query(projects=(CATEGORY_PROJECT,), archived=True, order="path")
+    archived, _ = memory.list(archived_only, limit=0)
     infos = [*present, *archived]
     findings: list[Finding] = []
     # For an agent a link to a note it may not see looks the same: only the owner is told.

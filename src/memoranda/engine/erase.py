@@ -213,7 +213,7 @@ class Erasure:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the
         history knows. Raises Ambiguous, NotFound."""
         if not isinstance(ref, str):
-            self._add_note(plan, self.memory.find_ref(ref))
+            self._add_note(plan, self.memory.find(ref))
             return
         row = _ROW.fullmatch(ref)
         if row:

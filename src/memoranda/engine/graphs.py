@@ -387,7 +387,7 @@ class ProjectGraph(NoteGraph):
 
     @verb
     def keys(self) -> list[EntityKey]:
-        infos, _ = self.session.list(Query(projects=(self.project,)), limit=0, order="path")
+        infos, _ = self.session.list(Query(projects=(self.project,), order="path"), limit=0)
         return sorted((_row(info).key for info in infos), key=lambda key: key.order)
 
     @verb

@@ -245,7 +245,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find_as_listed(ref, looseness)
+            info = self._find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -432,20 +432,6 @@ class HistoryVerbs(NoteVerbs):
             return later.blocked((project, path, ""), lambda other: self._is_visible(other, past))
 
         return undo_lines(self, change, blocked)
-
-    @verb
-    def restore(
-        self,
-        ref: str,
-        *,
-        at: datetime | None = None,
-        change: int | None = None,
-        to: str | None = None,
-    ) -> tuple[str, int]:
-        """See `Memory.restore`."""
-        from memoranda.engine.restoring import Restoring
-
-        return Restoring(self, ref, at, change, to).restore()
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """See `Memory.revisions`. Only notes the caller may see are shown."""

@@ -58,7 +58,7 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
     for item in _known_items(memory, notes, seed):
         begin = time.perf_counter()
         hits = memory.index.search(
-            memory._query(item.query, valid=True),
+            memory.query_of(item.query, valid=True),
             viewer=memory.agent,
             limit=PAGE,
             today=memory._today(),
@@ -84,7 +84,7 @@ def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigu
 
 def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
     chance = Random(seed)
-    infos, _ = memory.list(Query(archived=False), limit=0, order="path")
+    infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
     chance.shuffle(candidates)
     notes_left = notes

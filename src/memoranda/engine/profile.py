@@ -72,10 +72,10 @@ def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
 
 def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
     """The places where something about the person is kept, and their notes, newest first."""
-    holding = Query(archived=False, valid_at=memory.clock())
+    holding = Query(archived=False, valid_at=memory.clock(), order="created")
 
     def listed(**filters: object) -> list[NoteInfo]:
-        return memory.list(holding.replace(**filters), limit=limit, order="created")[0]
+        return memory.list(holding.replace(**filters), limit=limit)[0]
 
     yield PINNED, listed(pinned=True)
     yield "preference", listed(projects=(CATEGORY_PROJECT,), category="preferences")

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
@@ -123,7 +123,16 @@ def source(kind: str) -> ReviewSource:
     return cast(ReviewSource, getattr(import_module(module), name))
 
 
-class ReviewVerbs(HistoryVerbs):
+@verb
+def suspicion(memory: HomeSession, info: NoteInfo) -> str:
+    """The key of the question about a suspicious note: another one once its title, tags or text are
+    others.
+    """
+    text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
+    return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
+
+
+class ReviewVerbs(RestoreVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(
@@ -153,7 +162,7 @@ class ReviewVerbs(HistoryVerbs):
         """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
         if not super().is_held_back(info):
             return False
-        return self.decision(self.suspicion(info)) != KEEP
+        return self.decision(suspicion(self, info)) != KEEP
 
     def suspicious_notes(self) -> list[NoteInfo]:
         """The notes that seem to hold instructions and that the owner has not found fine."""
@@ -171,7 +180,7 @@ class ReviewVerbs(HistoryVerbs):
 
     def _claim(self, info: NoteInfo) -> str:
         """The key under which the owner confirms a note: another one once its text is another."""
-        return self.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
         """Write down in `change` that the owner says these notes are so. Nothing for an agent."""
@@ -288,13 +297,13 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
         text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
         choices = (KEEP, "it is fine, show it everywhere"), (_DELETE, "delete the note")
-        yield ReviewItem(memory.suspicion(info), "suspicious", text, (info.id,), choices)
+        yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
     if choice == KEEP:
         return False
-    memory.delete(next(info for info in _suspicious(memory) if memory.suspicion(info) == item.key))
+    memory.delete(next(info for info in _suspicious(memory) if suspicion(memory, info) == item.key))
     return True
 
 
@@ -321,7 +330,7 @@ def _ask_claims(memory: Any) -> Iterator[ReviewItem]:
         title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
         line = f'"{title}", noted by {author(info.provenance)}'
         choices = (KEEP, "it is so"), (_DELETE, "delete the note"), ("n", "leave it unconfirmed")
-        key = memory.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        key = suspicion(memory, info).replace("suspicious:", f"{CLAIM}:", 1)
         yield ReviewItem(key, CLAIM, f"Is this so? {line}", (info.id,), choices, (line,))
 
 
@@ -339,7 +348,7 @@ CLAIMS = ReviewSource(_ask_claims, _answer_claim)
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
     """The notes each agent made in a hurry: many within some minutes."""
     by_agent: dict[str, list[NoteInfo]] = {}
-    for info in memory.list(Query(), limit=0, order="created")[0]:
+    for info in memory.list(Query(order="created"), limit=0)[0]:
         who = info.provenance.who
         if who.startswith(AGENT_PREFIX):
             by_agent.setdefault(who, []).append(info)

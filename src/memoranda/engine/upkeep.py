@@ -60,13 +60,19 @@ class Upkeep:
         self.engine = memory.engine
         self._index = memory.index
 
+    def runs_jobs(self) -> bool:
+        """Whether the upkeep of this memory is done by this process, and not on another machine
+        that shares it.
+        """
+        return self.engine.home.runs_jobs()
+
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
         """All memories the caller sees that pass the query's filters, oldest first, then by id, all
         reads counted.
         """
         infos, _ = self.memory.list(
-            query.replace(projects=(CATEGORY_PROJECT,)), limit=0, order="created"
+            query.replace(projects=(CATEGORY_PROJECT,), order="created"), limit=0
         )
         return sorted(infos, key=lambda info: (info.created, info.id))
 
@@ -384,7 +390,7 @@ class Upkeep:
             if step.do == "put" and step.project != PRIVATE
         ]
         notes_written = [
-            self._index.notes.get(*place) or self.memory.find_ref(place) for place in places
+            self._index.notes.get(*place) or self.memory.find(place) for place in places
         ]
         self.engine.count_pending_reads(notes_written)
         return notes_written

@@ -43,7 +43,7 @@ def where_now(memory: HistoryVerbs, project: str, path: str) -> NoteInfo | None:
 
 def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
     with suppress(MemorandaError):
-        return memory.find_ref(place)
+        return memory.find(place)
     return None
 
 

@@ -135,16 +135,24 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     looks for those.
     """
     stems: set[str] = set()
-    for part in parts("\n".join(texts)):
-        stems.update(pieces(part.lower()))
-        if not part.isascii():
-            several = [stem for stem in stems if not stem.isalnum()]
-            stems.difference_update(several)
-            written = index_words(" ".join(several))
-            stems.update(written)
-            stems.update(map(without_signs, written))
+    for text in texts:
+        for part in parts(text):
+            words = pieces(part.lower())
+            if part.isascii():
+                stems.update(words)
+            else:
+                stems |= _stems_beyond_ascii(set(words))
     stems -= stop_words()
     return " ".join([*stems, facet])
+
+
+def _stems_beyond_ascii(words: set[str]) -> set[str]:
+    """The words, those with signs in them cut there, with and without the signs that are words."""
+    with_signs = [word for word in words if not word.isalnum()]
+    if not with_signs:
+        return words
+    written = index_words(" ".join(with_signs))
+    return words.difference(with_signs).union(written, map(without_signs, written))
 
 
 def _first_name(name: str) -> str | None:

@@ -243,7 +243,7 @@ def upgrade_named(
     def organized(infos: list[NoteInfo]) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
         back = {info.id for info in infos if info.phase == ARCHIVED and not dry_run}
         infos = [
-            memory.find_ref(memory.bring_back(info, category)) if info.id in back else info
+            memory.find(memory.bring_back(info, category)) if info.id in back else info
             for info in infos
         ]
         actions = [
@@ -388,7 +388,7 @@ class Scheduler:
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
-        if not self.memory.runs_jobs():
+        if not Upkeep(self.memory).runs_jobs():
             # Another machine does the rest for all.
             return [("sync", self._sync), *own_steps]
         turn = Round(self.memory, stop=self.stop)

@@ -379,7 +379,7 @@ def _question_of(
 
 def _statements_by_subject(memory: MemorySession) -> dict[_Subject, list[_Statement]]:
     """What the notes that hold now say of each subject of which one value can be true."""
-    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
+    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
     infos = [info for info in infos if info.project != KV_PROJECT]
     statements: dict[_Subject, list[_Statement]] = {}
     for info, text in zip(infos, contents(memory, infos), strict=True):

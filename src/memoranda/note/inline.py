@@ -56,7 +56,11 @@ def inline(body: str) -> Inline:
     tags: dict[str, str] = {}
     fields: dict[str, list[str]] = {}
     for line in mask_code(_without_code_blocks(text)).split("\n"):
-        for key, value in _fields_of(line) if has_fields else ():
+        has_field = has_fields and "::" in line
+        # Most lines have neither
+        if not has_field and "#" not in line:
+            continue
+        for key, value in _fields_of(line) if has_field else ():
             if key.casefold() in _TAG_KEYS:
                 for tag in listed_tags(value):
                     tags[tag.casefold()] = tag
@@ -92,8 +96,6 @@ def levels(tag: str) -> list[str]:
 
 
 def _tags_of(line: str) -> Iterator[str]:
-    if "#" not in line:
-        return
     for match in _TAGS.finditer(line):
         for tag in match[1].split("#"):
             if not tag or tag.isdecimal():
@@ -112,8 +114,6 @@ def _is_colour(tag: str) -> bool:
 
 
 def _fields_of(line: str) -> Iterator[tuple[str, str]]:
-    if "::" not in line:
-        return
     match = _LINE_FIELD.match(line)
     if match:
         yield match[1].strip(), match[2].strip()

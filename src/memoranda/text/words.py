@@ -240,17 +240,29 @@ class _Extras(dict[str, tuple[str, ...]]):
             self.clear()
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
-        is_plain = not word or _is_one_part(word)
-        self[piece] = piece_extras = () if is_plain else _extras_of(piece)
+        piece_extras: tuple[str, ...] = ()
+        if word and not _is_one_part(word):
+            piece_extras = _extras_of(piece)
+        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_KNOWN:
+            self[piece] = piece_extras
+        else:
+            _WITHOUT_EXTRAS.add(piece)
         return piece_extras
 
 
 _EXTRAS = _Extras()
+# Pieces of text that are found by their words alone, as most are: they are taken out all at once.
+_WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
     """What the words of `text` are found by, other than as they are written, in index form."""
-    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
+    pieces = text.split()
+    remaining = set(pieces) - _WITHOUT_EXTRAS
+    if not remaining:
+        return ""
+    in_order = [piece for piece in dict.fromkeys(pieces) if piece in remaining]
+    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, in_order))
     return " ".join(dict.fromkeys(all_extras))
 
 

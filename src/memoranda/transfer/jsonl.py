@@ -369,7 +369,7 @@ def exported(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            secrets = memory.secrets_in(content)
+            secrets = memory.gate_rules().find(content, "secret")
             if secrets:
                 if secret is not None:
                     secret()

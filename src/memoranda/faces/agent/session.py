@@ -309,9 +309,7 @@ def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
 
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
-    infos, _ = memory.list(
-        _query(memory, arguments), limit=min(arguments["limit"], _MOST), order="created"
-    )
+    infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST))
     return _success(documents.notes(memory, infos), count=len(infos))
 
 
@@ -322,9 +320,7 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
         created_from=day(arguments.get("from"), "from", zone, now=now),
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
-    infos, _ = memory.list(
-        query.replace(contains=arguments["query"] or None), limit=0, order="created"
-    )
+    infos, _ = memory.list(query.replace(contains=arguments["query"] or None), limit=0)
     return _success(documents.notes(memory, infos), count=len(infos))
 
 

@@ -103,7 +103,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
 def _is_there(memory: MemorySession, project: str, path: str) -> bool:
     """Whether the caller sees a note at this path."""
     try:
-        memory.find_ref((project, path))
+        memory.find((project, path))
     except NotFound:
         return False
     return True
@@ -321,7 +321,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     if is_folder:
         permalink = ""
     else:
-        permalink = memory.find_ref((moved.project, moved.new_path)).permalink
+        permalink = memory.find((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",

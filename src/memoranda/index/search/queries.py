@@ -185,7 +185,7 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        self._conditions, self._values = columns(query)
+        self._conditions, self._values = columns(db, query, viewer)
         self.by_title = query.search_type == "title"
         if self.by_title:
             self.table = NAMES

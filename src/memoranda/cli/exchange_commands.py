@@ -91,8 +91,6 @@ def export(
     check_memory(category, scope=scope)
     if file in ("", "-"):
         file = None
-    else:
-        file = file
     if form is not None:
         if form != "okf":
             raise Usage(f'invalid value "{form}" for --to: must be okf')
@@ -255,9 +253,7 @@ def import_(
     """
     if named is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
-    if named is None:
-        file = file
-    else:
+    if named is not None:
         file = named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
@@ -370,8 +366,6 @@ def _move_in(
                 noun = "files"
             if kind == "agent-memory":
                 noun = "entries"
-            else:
-                noun = noun
             text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         if dry_run and not call.json:
             for line in plan.lines():

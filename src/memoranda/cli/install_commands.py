@@ -525,9 +525,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                         entry = "not ours"
                 else:
                     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    if version:
-                        entry = entry
-                    else:
+                    if not version:
                         entry = "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:

@@ -261,8 +261,6 @@ class JsonEditor(Editor):
             key = None
         if missing:
             value = _nested([*missing[1:], name], value)
-        else:
-            value = value
         if at is None:
             new, blank = _add(text, node, key, value, unit, end)
         else:

@@ -127,8 +127,6 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
         content = message.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
-        else:
-            content = content
         if isinstance(content, list):
             parts = [part for part in content if isinstance(part, dict)]
         else:
@@ -154,9 +152,7 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
                     arguments = json.loads(arguments)
                 except ValueError:
                     continue
-            if isinstance(arguments, dict):
-                arguments = arguments
-            else:
+            if not isinstance(arguments, dict):
                 arguments = {"input": arguments}
             path = (
                 arguments.get("file_path")

@@ -182,8 +182,6 @@ def event_of(
     cwd = payload.get(client_events.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
-    else:
-        cwd = cwd
     if isinstance(cwd, str):
         cwd = cwd[:4096]
     else:

@@ -183,8 +183,6 @@ def entry(client: Client, server: Server) -> Edit:
             )
         if server.token:
             shape = {**shape, **(client.token or {})}
-        else:
-            shape = shape
     argv = server.argv or ("",)
     words = {
         "command": argv[0],
@@ -280,8 +278,6 @@ def _is_our_hook(command: str, client: str) -> bool:
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
     if isinstance(value, dict):
         value = value[system]
-    else:
-        value = value
     places = [
         expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
     ]
@@ -311,8 +307,6 @@ def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
                 return word
             if isinstance(word, str):
                 shape = shape.replace(f"{{{key}}}", word)
-            else:
-                shape = shape
     return shape
 
 

@@ -145,8 +145,6 @@ class Erasure:
                     self._add_note(plan, info)
                 if derived_notes:
                     trail = self._follow(plan)
-                else:
-                    trail = trail
             unknown = next(
                 (ref for place, ref in self._gone.items() if place not in trail.met), None
             )

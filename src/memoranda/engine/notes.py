@@ -542,8 +542,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
             title = title.removesuffix(".md")
-        else:
-            title = title
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note

@@ -285,8 +285,6 @@ def new_scope(
         scope_before = GLOBAL
     if scope_before != GLOBAL:
         scope = scope_before
-    else:
-        scope = scope
     if session.agent is None:
         return scope
     from memoranda.note.frontmatter import split

@@ -198,8 +198,6 @@ class MemoryCommands:
         with suppress(InvalidInput, ValueError, RecursionError):
             if isinstance(span, str):
                 span = json.loads(span)
-            else:
-                span = span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
             line_range = max(first, 1), total if last == -1 else min(last, total)
         if line_range is not None:

@@ -172,8 +172,6 @@ def read_batch(data: bytes | str) -> Batch:
     calls = value.get("tool_calls")
     if calls is None:
         calls = value.get("calls")
-    else:
-        calls = calls
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):

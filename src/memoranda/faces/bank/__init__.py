@@ -366,9 +366,7 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         repository = find_repository(path)
     else:
         repository = None
-    if repository is None:
-        kind = kind
-    else:
+    if repository is not None:
         kind = "code"
     if id in banks.AUTO and kind == "global":
         id = "default"
@@ -450,8 +448,6 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         _check_kind("update", kind)
         if id in banks.AUTO:
             id = state.active.get(kind)
-        else:
-            id = id
     if id is None:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."

@@ -246,9 +246,7 @@ class Bank:
     def info(self) -> BankInfo:
         """Name and description as recorded, else from the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
-        if isinstance(name, str) and name:
-            name = name
-        else:
+        if not isinstance(name, str) or not name:
             name = title_case(self.id)
         return BankInfo(name, description if isinstance(description, str) else "")
 

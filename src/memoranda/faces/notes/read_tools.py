@@ -168,9 +168,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
         header = {}
         for key, value in note.header.items():
             text = compact(value)
-            if len(text) <= 200:
-                value = value
-            else:
+            if len(text) > 200:
                 value = short(value if isinstance(value, str) else text, 200)
             if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
                 break

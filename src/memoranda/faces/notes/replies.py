@@ -129,9 +129,7 @@ def short(text: str, most: int = TITLE) -> str:
     """`text` on one line, at most `most` characters, nothing in it invisible."""
     head = text[: 4 * most]
     line = " ".join(head.split())
-    if len(line) <= most and len(head) == len(text):
-        line = line
-    else:
+    if len(line) > most or len(head) < len(text):
         line = line[: most - 1].rstrip() + "…"
     return flat(line)
 
@@ -165,8 +163,6 @@ def day(memory: MemorySession, moment: str | datetime, form: str = "%Y-%m-%d") -
     """A stored time in the memory's time zone."""
     if isinstance(moment, str):
         moment = parse_stamp(moment)
-    else:
-        moment = moment
     return moment.astimezone(memory.settings.zone).strftime(form)
 
 

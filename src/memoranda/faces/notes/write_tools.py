@@ -172,8 +172,6 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     # The default leaves the content's own type
     if kind == "note":
         kind = None
-    else:
-        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     given_arguments = {name: args[name] for name in _GIVEN if name in args}

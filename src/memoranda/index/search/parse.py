@@ -502,8 +502,6 @@ def focus_of(text: str) -> str:
         starts = [match.start() for match in _START.finditer(focus)]
         if starts and len(words(focus[starts[-1] :])) > 1:
             focus = focus[starts[-1] :]
-        else:
-            focus = focus
     while at and len(words(focus)) < 2:
         at -= 1
         focus = sentences[at] + focus

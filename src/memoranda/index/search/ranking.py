@@ -451,8 +451,6 @@ class Ranking:
             some: Collection[int] = self._groups[bits]
             if len(some) > room:
                 some = sorted(some, reverse=True)[:room]
-            else:
-                some = some
             self.bits.update(dict.fromkeys(some, bits))
             rows += some
             room -= len(some)

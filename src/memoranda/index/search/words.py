@@ -142,9 +142,7 @@ def stem(word: str) -> str:
     one.
     """
     stem_found = root(word)
-    if stem_found == word:
-        stem_found = stem_found
-    else:
+    if stem_found != word:
         stem_found = _DOUBLED.sub(r"\1", stem_found)
     if stem_found.endswith("y") and len(stem_found) > 3:
         return stem_found[:-1]

@@ -35,6 +35,7 @@ _CHOICES = {
     "create_existing": ("overwrite", "error"),
 }
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+# Keys of a project that say what agents may do in it.
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 

@@ -27,9 +27,11 @@ from memoranda.note.names import stem
 from memoranda.note.notion import is_page
 from memoranda.store.base import File
 
+# Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
 # What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
+# Signs that a link's destination has to encode.
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 

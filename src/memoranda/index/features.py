@@ -40,7 +40,9 @@ _SPEAKER = re.compile(
 )
 # Where a turn begins.
 _TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
+# Words before a name that name nobody.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
+# Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
 _MIN_TURNS = 4
 # A sentence that ends in a question mark.

@@ -26,6 +26,7 @@ SPAN = 500_000
 _DIGITS = "0123456789"
 _CARD_DIGITS = 13
 _SEED_WORDS = 9
+# Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 _KINDS_OF_CHARACTERS = ("unseen", "digits")

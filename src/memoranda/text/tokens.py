@@ -32,6 +32,7 @@ _BLANK = re.compile(r"\s")
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
+# Characters of a text whose blocks are told apart; beyond them any blank will do.
 _DETAILED = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000

@@ -24,6 +24,7 @@ from memoranda.store import files
 from memoranda.store.base import Stamp, sha256
 from memoranda.store.layout import TEMP_PREFIX
 
+# A single file mounted into a container cannot be renamed over.
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 _BYTES = "utf-8", "surrogateescape"
 # Seconds a reader waits for a writer

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
+from memoranda.text.remembered import remembered
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
 
@@ -87,6 +88,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     }
 
 
+@remembered
 def style_of(text: str, source: str | None = None) -> Style:
     """Who says a text, and how. `source` is the speaker where the text names none."""
     body = text.strip()
@@ -134,8 +136,14 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
     looks for those.
     """
+    return " ".join([*_stems("\n".join(texts)), facet])
+
+
+@remembered
+def _stems(text: str) -> set[str]:
+    """Every word of a text once, without stop words."""
     stems: set[str] = set()
-    for part in parts("\n".join(texts)):
+    for part in parts(text):
         stems.update(pieces(part.lower()))
         if not part.isascii():
             several = [stem for stem in stems if not stem.isalnum()]
@@ -144,7 +152,7 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
             stems.update(written)
             stems.update(map(without_signs, written))
     stems -= stop_words()
-    return " ".join([*stems, facet])
+    return stems
 
 
 def _first_name(name: str) -> str | None:

@@ -506,7 +506,13 @@ def test_a_note_whose_address_only_begins_or_ends_alike_is_not_reported(
 
 
 @pytest.mark.parametrize(
-    "quoted", ["see notes/plan.", "(notes/plan)", "[x](notes/plan.md)", "notes/plan", "`notes/plan`"]
+    "quoted",
+    [
+        "permalink: notes/plan",
+        "(permalink: notes/plan)",
+        "it was permalink: notes/plan.",
+        "[[plan]]",
+    ],
 )
 def test_a_note_with_the_whole_address_is_reported(memory: MemorySession, quoted: str) -> None:
     ref = note(memory, "plan", "of zq4711vault")

@@ -115,7 +115,7 @@ def relink_anchors(
     """What an edit of the note `info` that renames headings or block ids does to links: the text of
     the note itself, and the other notes."""
     result = Relinking()
-    if not changed_anchors(before.split("\n"), after.split("\n")):
+    if not changed_anchors(before, after):
         return after, result
     names = renamed(before, after)
     if not names:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.remembered import remembered
 
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
@@ -107,6 +108,7 @@ class Rules:
                 ) from None
         return Rules(self._rules | own_rules)
 
+    @remembered
     def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
         What is suspicious is so as a whole: those matches have the place of the text.
@@ -131,6 +133,7 @@ class Rules:
                 apart.append(match)
         return apart
 
+    @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
         """The names of the rules by which `text` tries to instruct who reads it, each once."""
         if len(text) > 2 * SPAN:

@@ -145,8 +145,6 @@ class Erasure:
                     self._add_note(plan, info)
                 if derived_notes:
                     trail = self._follow(plan)
-                else:
-                    trail = trail
             unknown = next(
                 (ref for place, ref in self._gone.items() if place not in trail.met), None
             )
@@ -232,7 +230,7 @@ class Erasure:
         """Add what a reference names: a note, a plain file, an entry of a JSON file, or what the
         history knows. Raises Ambiguous, NotFound."""
         if not isinstance(ref, str):
-            self._add_note(plan, self.memory.find_ref(ref))
+            self._add_note(plan, self.memory.find(ref))
             return
         row = _ROW.fullmatch(ref)
         if row:
@@ -469,6 +467,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
     engine.home.forget_sessions()
+    log_of(memory).forget(plan.ids)
     # Entities and the relations at them, or one observation
     for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
@@ -537,7 +536,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
-    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

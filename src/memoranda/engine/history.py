@@ -55,6 +55,7 @@ from memoranda.store.base import File
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
+# An id of a memory, or its first eight digits and more.
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
@@ -245,7 +246,7 @@ class HistoryVerbs(NoteVerbs):
                 steps = engine.home.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
-            info = self.find_as_listed(ref, looseness)
+            info = self._find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
@@ -434,20 +435,6 @@ class HistoryVerbs(NoteVerbs):
             )
 
         return undo_lines(self, change, blocked)
-
-    @verb
-    def restore(
-        self,
-        ref: str,
-        *,
-        at: datetime | None = None,
-        change: int | None = None,
-        to: str | None = None,
-    ) -> tuple[str, int]:
-        """See `Memory.restore`."""
-        from memoranda.engine.restoring import Restoring
-
-        return Restoring(self, ref, at, change, to).restore()
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """See `Memory.revisions`. Only notes the caller may see are shown."""

@@ -6,9 +6,10 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from memoranda.clock import parse_stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
 from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
@@ -28,9 +29,6 @@ from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 from memoranda.store.folder import FolderStore
-
-if TYPE_CHECKING:
-    from memoranda.engine.history import HistoryVerbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +244,19 @@ def _replaced_text_at(text: Touched, place: Location) -> bool:
     """Whether a step replaced a text at a place that is kept."""
     is_there = (text.project, text.path, text.root) == place
     return is_there and text.do != "move" and text.old is not None and text.kept
+
+
+class RestoreVerbs(HistoryVerbs):
+    """`restore`, for the session."""
+
+    @verb
+    def restore(
+        self,
+        ref: str,
+        *,
+        at: datetime | None = None,
+        change: int | None = None,
+        to: str | None = None,
+    ) -> tuple[str, int]:
+        """See `Memory.restore`."""
+        return Restoring(self, ref, at, change, to).restore()

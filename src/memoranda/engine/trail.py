@@ -404,17 +404,22 @@ def _is_row(
     return False
 
 
+# Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 # What a word must be that no other text holds by chance: one with a digit or of another alphabet,
 # or a long one.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
+# Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
+# A shorter line is too common to show that a text was copied.
 _LEAST_LINE = 16
+# Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
+# Notes named that mention what is erased.
 _MOST_MENTIONS = 20
 
 

@@ -91,9 +91,7 @@ class Change:
         """
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
-            if self.agent:
-                who = who
-            else:
+            if not self.agent:
                 who = "import"
             trust = "import"
         words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}

@@ -4,13 +4,16 @@ of what was erased."""
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import posixpath
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import heappop, heappush
 
 from memoranda.engine.engine import Engine
@@ -23,6 +26,7 @@ from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.store import beside_sqlite
+from memoranda.store.inplace import namespace_in, stem_of
 from memoranda.store.inplace.graph_lines import said_by
 from memoranda.store.layout import PRIVATE, TEMP_PREFIX
 from memoranda.store.walking import walk
@@ -60,12 +64,14 @@ class _Waiting:
 
 class Trail:
     """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph
-    files by the file.
+    files by the file, `rows` (folder, namespace, key) those of JSON files.
 
     After `follow`: `files` has, for each change that touched one of them, its steps as they are to
     be, None for one that goes; `texts` are the kept versions, `met` the places the journal knows,
     `ids` all that the versions had.
     """
+
+    _is_line: dict[str, Callable[[bytes], bool]]
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class Trail:
         places: Sequence[Location],
         ids: Sequence[str],
         entities: Mapping[str, Sequence[str]],
+        rows: Iterable[tuple[str, str, str]] = (),
     ):
         self._engine = engine
         self._history = engine.home.history
@@ -80,7 +87,14 @@ class Trail:
         self._every = set(places)
         self.ids = set(ids)
         self._heads = {note_id[:8] for note_id in ids}
-        self._entities = {file: set(names) for file, names in entities.items()}
+        self._is_line = {
+            file: partial(_names, names=frozenset(names)) for file, names in entities.items()
+        }
+        for folder, namespace, key in rows:
+            stem = stem_of(namespace)
+            file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
+            others = self._is_line.get(file)
+            self._is_line[file] = partial(_is_row, stem, namespace, key, others)
         self.files: dict[int, list[Touched | None]] = {}
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
@@ -112,7 +126,7 @@ class Trail:
             self._waiting.add(self._history.numbers_of_folder_moves(place[0], number))
 
     def _is_graph_file(self, file: str) -> bool:
-        return os.path.realpath(file) in self._entities
+        return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:
         """Take what is about the notes out of one change, and note what its texts tell."""
@@ -223,14 +237,13 @@ class Trail:
             return None
 
     def _without_entities(self, touched: Touched) -> Touched | None:
-        """A change to a graph file without the lines of the entities; what is left of it can still
-        be undone.
+        """A change of lines without those of the entities, or of the rows; what is left of it can
+        still be undone.
         """
+        is_line = None
         if touched.do == LINES:
-            names = self._entities.get(os.path.realpath(touched.file))
-        else:
-            names = None
-        if not names:
+            is_line = self._is_line.get(os.path.realpath(touched.file))
+        if is_line is None:
             return touched
         # The whole file, kept because it was written in place
         if touched.new is None:
@@ -244,16 +257,12 @@ class Trail:
             *(line for _, old, new in kept_lines.replaced for line in (old, new)),
             *kept_lines.added,
         ]
-        self.texts += (gone_lines := [line for line in lines if _names(line, names)])
+        self.texts += (gone_lines := [line for line in lines if is_line(line)])
         if not gone_lines:
             return touched
         self.met |= {place for place in self._every if place[0] == touched.project}
-        replaced = [
-            row
-            for row in kept_lines.replaced
-            if not (_names(row[1], names) or _names(row[2], names))
-        ]
-        added = [line for line in kept_lines.added if not _names(line, names)]
+        replaced = [row for row in kept_lines.replaced if not (is_line(row[1]) or is_line(row[2]))]
+        added = [line for line in kept_lines.added if not is_line(line)]
         if replaced or added:
             return self._engine.home.lines.keep(touched, replaced, added)
         return None
@@ -381,6 +390,18 @@ def _names(line: bytes, names: Collection[str]) -> bool:
     if isinstance(observations, GraphRelation):
         return observations.source in names or observations.target in names
     return observations is not None and observations.name in names
+
+
+def _is_row(
+    stem: str, namespace: str, key: str, others: Callable[[bytes], bool] | None, line: bytes
+) -> bool:
+    """Whether a row of a JSON file is this entry, or one of `others`."""
+    if others is not None and others(line):
+        return True
+    with suppress(ValueError):
+        row = json.loads(line)
+        return row.get("key") == key and namespace_in(row, stem) == namespace
+    return False
 
 
 # Words long enough to tell that one text was made of another.

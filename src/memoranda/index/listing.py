@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from memoranda.clock import microseconds
 from memoranda.errors import InvalidInput
-from memoranda.index import filters
+from memoranda.index import filters, superseding
 from memoranda.index.database import held, in_snapshot
 from memoranda.index.filters import (
     counted,
@@ -113,7 +113,7 @@ def listing(
             values += [viewer] * 3
     moment = query.as_of or query.valid_at
     if moment:
-        over = filters.invalid_at(filters.valid_spans(db), moment)
+        over = filters.invalid_at(superseding.valid_spans(db), moment)
         conditions += filter(None, [filters.excluded(over, "n.row")])
         rows_held, is_since = (None, False) if over else (rows_held, is_since)
     if query.contains:

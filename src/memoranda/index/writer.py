@@ -35,6 +35,7 @@ from memoranda.note.model import (
     Relation,
     coded,
 )
+from memoranda.note.names import UUID
 from memoranda.store.base import NO_STAMP, Stamp
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
@@ -349,7 +350,10 @@ def prepare(
         "note_fold": [{"fold": fold} for fold in _keys(note.project, indexed)],
         "link": _links(note),
         "merged": [{"id": identity} for identity in _merged_ids(note)],
-        "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
+        "superseded": [
+            {"id": identity, "is_name": UUID.fullmatch(identity) is None}
+            for identity in dict.fromkeys(note.supersedes)
+        ],
         "claim": claims.rows_of(note, body),
     }
     return Prepared(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from memoranda.ledger.served_rows import Served as Served
 from memoranda.ledger.served_rows import ServedRows
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
-from memoranda.engine.overview import Writer, figures, writers
+from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
 from memoranda.ledger.change import Change
@@ -90,7 +90,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
         card.last = max(card.last, stamp(session.last))
         card.is_present |= now - session.last < PRESENT
         _add_client(card, session.client)
-    today = dict(memory.written_today())
+    today = written_today(memory)
     paused = paused_agents(memory)
     for name in paused:
         cards.setdefault(name, AgentCard(name))

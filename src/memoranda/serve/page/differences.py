@@ -15,6 +15,7 @@ from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 # Lines shown around a change.
 _CONTEXT = 1
+# Lines of one difference, and the characters of a value.
 _LINES = 200
 _WIDTH = 2000
 # Lines less alike are shown as an old and a new one.

@@ -23,6 +23,7 @@ from memoranda.engine.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
+from memoranda.query import Query
 from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.change_rows import (
@@ -45,6 +46,7 @@ _DAYS = 7
 _FOLDED = 5
 # Changes of today that are counted.
 _MOST_TODAY = 2_000
+# Changes shown of a session before "more".
 _LISTED = 5
 
 
@@ -280,7 +282,8 @@ def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:
     """The notes agents got last today, each with when."""
     midnight = start_of_day(memory, _today(memory).isoformat())
     latest = dict(log_of(memory).latest_notes(midnight, 4 * _LISTED))
-    infos = {info.id: info for info in memory.with_ids(list(latest))}
+    listed, _ = memory.list(Query(ids=tuple(latest)), limit=0)
+    infos = {info.id: info for info in listed}
     used = [(infos[identity], at) for identity, at in latest.items() if identity in infos]
     return used[:_LISTED]
 
@@ -306,6 +309,7 @@ def change(visit: Visit) -> Response:
     )
 
 
+# Files of a change whose differences are shown.
 _DIFFS = 50
 
 

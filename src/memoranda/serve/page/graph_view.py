@@ -33,6 +33,7 @@ WHOLE = 400
 """The largest graph that is shown whole, in notes."""
 BY_LINKS = "links"
 """How the page shows very many notes at first: those with most links, not the folders."""
+# Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
 _SEARCHING = ("tag", "agent", "from", "until")
@@ -103,8 +104,7 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     pairs = memory.relations(set(places))
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
-    chosen = _most_linked(places, pairs, limit)
-    infos = memory.of_rows(chosen)
+    infos = memory.index.notes.in_order(_most_linked(places, pairs, limit))
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
 
 

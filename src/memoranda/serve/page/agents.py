@@ -84,8 +84,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
     now = visit.now
     cards: dict[str | None, AgentCard] = {}
     _add_changes(memory, cards, now)
-    sessions = visit.request.app.state.sessions
-    for session in sessions.connected() if sessions else ():
+    for session in visit.connected():
         card = cards.setdefault(session.agent, AgentCard(session.agent))
         card.last = max(card.last, stamp(session.last))
         card.is_present |= now - session.last < PRESENT
@@ -121,6 +120,7 @@ def _add_change(card: AgentCard, change: Change, now: datetime) -> None:
     if by.get("session"):
         card.sessions.add(by["session"])
     _add_client(card, by.get("client") or change.face or "")
+    # Days of 24 hours, so that the last bar is what happened until now
     age = (now - parse_stamp(change.time)).days
     if 0 <= age < _DAYS:
         card.days[_DAYS - 1 - age] += 1
@@ -187,6 +187,7 @@ def session(visit: Visit) -> Response:
     if not name or not key:
         raise InvalidInput("Say which agent, and which session of it.")
     if visit.is_post:
+        # All or nothing: half of a session taken back would be a state nobody wrote
         memory.undo_changes_of(name, session=key)
         return visit.back()
     changes = [
@@ -228,7 +229,6 @@ def health_json(visit: Visit) -> dict[str, Any]:
         raise InvalidInput("only the owner may ask how the memory is")
     size = figures(memory)
     rounds = visit.request.app.state.rounds
-    sessions = visit.request.app.state.sessions
     return {
         "projects": size.counts.projects,
         "bytes": size.bytes,
@@ -243,7 +243,7 @@ def health_json(visit: Visit) -> dict[str, Any]:
                 "since": stamp(session.began),
                 "last": stamp(session.last),
             }
-            for session in (sessions.connected() if sessions else ())
+            for session in visit.connected()
         ],
         "findings": [
             {

@@ -145,6 +145,7 @@ class RowWriter:
 
 def word_of(change: Change) -> str:
     """What a change is called for people: LEARNED, CHANGED, FORGOT."""
+    # To take a writing back is no forgetting: the page says "took back"
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)
@@ -174,6 +175,7 @@ def _describe(row: Row, revision: Revision) -> None:
     if revision.after is None and revision.before is not None:
         row.lines = _beginning(revision.before, row.title)
         return
+    # A row shows three lines; a few more are looked at to find those that say something
     difference = differences.of_revision(revision, 40)
     row.properties = difference.properties
     row.lines = snippet(difference)

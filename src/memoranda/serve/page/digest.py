@@ -149,6 +149,7 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
     """The changes to be shown, those of a run of a job together, and whether these are all."""
     memory = visit.memory
     before = visit.number("before", 0)
+    # A day is a range of numbers: changes of one day follow each other in the log
     since = None
     day = visit.text("day")
     if day:
@@ -298,8 +299,9 @@ def change(visit: Visit) -> Response:
     ]
     change_found = visit.memory.change_numbered(number)
     refusal = refused_undos(visit.memory, [number]).get(number, "")
-    return visit.html(
-        "change_part.html" if visit.is_part else "change.html",
+    return visit.part_or_page(
+        "change_part.html",
+        "change.html",
         change=change_found,
         word=word_of(change_found) if change_found else "",
         revisions=revisions_shown,

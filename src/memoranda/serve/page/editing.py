@@ -28,6 +28,7 @@ def form(
     change.
     """
     plain = note.text.replace("\r\n", "\n")
+    # Browsers send CR LF for every line end, so a note with both kinds would change
     is_mixed = plain.replace("\n", "\r\n") != note.text != plain
     if len(note.text) > EDITABLE or _LOST.search(plain) or is_mixed:
         raise InvalidInput(

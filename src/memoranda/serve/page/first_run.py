@@ -11,7 +11,7 @@ def show(visit: Visit, since: str) -> Response:
     """The three steps; the page changes when the first note comes."""
     state = visit.request.app.state
     programs = getattr(state, "programs", None)
-    connected = [session.client for session in state.sessions.connected()] if state.sessions else []
+    connected = [session.client for session in visit.connected()]
     return visit.html(
         "first_run.html",
         clients=programs() if programs is not None else [],

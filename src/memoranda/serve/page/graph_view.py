@@ -242,7 +242,7 @@ def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
         cluster_of = {}
         for row, place in places.items():
             head = tuple(place[: depth + 1])
-            # What is in the folder itself, besides its folders
+            # The notes of a folder itself, apart from those of its folders
             key = head if len(place) > depth else (*head, "")
             name = names.get(key)
             if name is None:
@@ -260,20 +260,16 @@ def _links_between(
     """How many links lead from a note of one cluster to one of another."""
     between = Counter[tuple[str, str]]()
     for source, target, name in memory.relations():
-        source_cluster = cluster_of.get(source)
-        target_cluster = cluster_of.get(target)
-        if (
-            source_cluster is None
-            or target_cluster is None
-            or source_cluster == target_cluster
-            or kind not in ("", name)
-        ):
+        source_cluster = cluster_of.get(source, "")
+        target_cluster = cluster_of.get(target, "")
+        if not source_cluster or not target_cluster or source_cluster == target_cluster:
             continue
-        between[
-            (source_cluster, target_cluster)
-            if source_cluster < target_cluster
-            else (target_cluster, source_cluster)
-        ] += 1
+        if kind not in ("", name):
+            continue
+        # A link has no direction between clusters
+        first = min(source_cluster, target_cluster)
+        second = max(source_cluster, target_cluster)
+        between[(first, second)] += 1
     return between
 
 

@@ -54,4 +54,4 @@ def doctor(visit: Visit) -> Response:
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)
-    return visit.html("findings.html" if visit.is_part else "doctor.html", findings=findings)
+    return visit.part_or_page("findings.html", "doctor.html", findings=findings)

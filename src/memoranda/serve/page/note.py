@@ -189,8 +189,9 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
         number: _differences(revisions, place)
         for number, revisions in memory.revisions_of(changes).items()
     }
-    return visit.html(
-        "history.html" if visit.is_part else "gone.html",
+    return visit.part_or_page(
+        "history.html",
+        "gone.html",
         404 if is_gone else 200,
         changes=changes,
         undone=undone_in(changes),
@@ -240,12 +241,14 @@ def _changed(visit: Visit) -> Response:
     if action == "erase":
         return _erase(visit, info)
     try:
-        there = note_actions.act(visit, info)
+        new_place = note_actions.act(visit, info)
     except Conflict:
         if action != "edit":
             raise
         return editing.conflict(visit, info)
-    target = visit.fields.get("back") or (note_url(there.project, there.path) if there else HOME)
+    target = visit.fields.get("back") or (
+        note_url(new_place.project, new_place.path) if new_place else HOME
+    )
     return visit.back(target)
 
 

@@ -31,7 +31,7 @@ Action = Callable[[Visit, NoteInfo], Any]
 def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
     """Do to a note what the form field `do` says (see ACTIONS).
 
-    Returns the note as it is then, None where there is none. Raises InvalidInput.
+    Returns the note as it is then, None for a deleted one. Raises InvalidInput.
     """
     action = ACTIONS.get(visit.fields.get("do", ""))
     if action is None:

@@ -43,10 +43,10 @@ _TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
 class LinkTargets:
     """Where the wikilinks of one note lead.
 
-    `known`: the address by the text of the link. `ambiguous`: how many notes have that name.
+    `addresses`: the address by the text of the link. `ambiguous`: how many notes have that name.
     """
 
-    known: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     ambiguous: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -99,7 +99,7 @@ def _push_wikilink(state: StateInline, inner: str) -> None:
     target, _, alias = inner.partition("|")
     name = target.strip()
     targets: LinkTargets = state.env["targets"]
-    address = targets.known.get(name)
+    address = targets.addresses.get(name)
     namesakes = targets.ambiguous.get(name, 0)
     token = state.push("link_open", "a", 1)
     if address is None and namesakes:

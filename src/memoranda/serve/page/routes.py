@@ -207,6 +207,7 @@ async def _events(
     asyncio.get_running_loop().run_in_executor(None, prepare)
     memory = server.homes.memory(None)
     stamp = memory.journal_stamp() if since is None else since
+    # Seconds since anything was sent: proxies close a stream that is silent
     quiet = 0.0
     yield "retry: 2000\n\n"
     while not server.stopping.is_set() and visitors.knows(secret):

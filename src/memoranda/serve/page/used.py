@@ -67,6 +67,7 @@ def ask(visit: Visit) -> Response:
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")
+    # Tests and embedders serve the page without the clients that know how a prompt is answered
     preview = getattr(visit.request.app.state, "preview", None)
     at_start = for_prompt = ""
     if preview is not None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
@@ -28,6 +28,9 @@ from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
 from memoranda.serve.page.wording import language_of
+
+if TYPE_CHECKING:
+    from memoranda.serve.sessions import McpSession
 
 HOME = "/page"
 BODY = 8 << 20
@@ -117,6 +120,20 @@ class Visit:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)
 
+    def part_or_page(self, part: str, page: str, status: int = 200, **values: Any) -> Response:
+        """The template of a part for a script that asks for it, that of the page for a person."""
+        if self.is_part:
+            return self.html(part, status, **values)
+        return self.html(page, status, **values)
+
+    def connected(self) -> Sequence[McpSession]:
+        """The sessions of clients that are connected to this server now, if it serves any."""
+        sessions = self.request.app.state.sessions
+        if sessions is None:
+            return ()
+        connected: Sequence[McpSession] = sessions.connected()
+        return connected
+
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """A page, or a part of one, of this template."""
         values |= {
@@ -139,6 +156,7 @@ class Visit:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
+        # What cannot be taken back is not offered
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
@@ -223,6 +241,7 @@ async def viewed(
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
         call = AdmittedRequest(None, None, server)
+    # Programs come with a token, and only to the addresses made for them
     elif _is_api(request):
         call = server.admitted(request)
     else:
@@ -267,6 +286,7 @@ async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[st
     if call.scope == "read":
         raise RequestRefused(403, "This token may only read.")
     fields = await _form(request)
+    # A script sends it as a header, so that a body of JSON needs no field of ours
     sent = fields.pop("csrf", "") or request.headers.get("x-csrf-token", "")
     if csrf and not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf.encode()):
         raise RequestRefused(

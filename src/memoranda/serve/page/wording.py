@@ -90,6 +90,7 @@ def relative_time(
     except (ValueError, OverflowError):
         return str(at)
     age = now - moment
+    # A stamp of the future, from another machine's clock, is told as a time
     if timedelta(0) <= age < timedelta(minutes=1):
         return translated(language, "just now")
     if timedelta(0) <= age < timedelta(hours=1):

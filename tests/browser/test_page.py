@@ -46,6 +46,8 @@ PAGES = (
     "/page/graph?part=list",
     "/page/calendar",
     "/page/agents",
+    "/page/graph?by=folders",
+    "/page/session?agent=claude&session=4f2a90c1",
     "/page/doctor",
     "/page/change/3",
     f"{HERON}?part=history",
@@ -54,6 +56,13 @@ PAGES = (
 )
 _MISSING = ("404 (Not Found)",)
 
+_SMALL_TARGETS = """() => {
+    const kinds = "main button, main .button, main select, main summary, main textarea, main .chip, "
+        + "main input:not([type=checkbox], [type=hidden], [type=range]), #rail .links a";
+    const seen = [...document.querySelectorAll(kinds)].filter((target) => target.checkVisibility());
+    return seen.filter((target) => target.getBoundingClientRect().height < 43.5)
+        .map((target) => target.outerHTML.slice(0, 120));
+}"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
 
@@ -63,6 +72,7 @@ def test_every_page_fits_a_phone(visit, locale):
         for path in PAGES:
             page.goto(path)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+            assert page.evaluate(_SMALL_TARGETS) == [], path
 
 
 @pytest.mark.parametrize(

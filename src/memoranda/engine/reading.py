@@ -32,7 +32,7 @@ from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import HomeCounts, NotePlace
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -494,10 +494,8 @@ class ReadVerbs(HomeSession):
         return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
 
     @verb
-    def places(self, query: Query) -> builtins.list[tuple[int, str, str, str | None, str | None]]:
-        """(row, project, path, category, phase) of all notes that pass a query's filters, in any
-        order. Raises as `list`.
-        """
+    def places(self, query: Query) -> builtins.list[NotePlace]:
+        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
         return self.index.notes.places(self.rows_passing(query))
 
     def since(self, text: str) -> datetime:

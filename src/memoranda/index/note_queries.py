@@ -90,6 +90,17 @@ class Section:
     first: list[NoteInfo] = field(default_factory=list)
 
 
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+
+
 class NoteQueries(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
@@ -503,13 +514,13 @@ class NoteQueries(Queries):
         )
         return array("q", (row for (row,) in rows))
 
-    def places(self, rows: Sequence[int]) -> list[tuple[int, str, str, str | None, str | None]]:
-        """(row, project, path, category, phase) of these rows, in any order."""
+    def places(self, rows: Sequence[int]) -> list[NotePlace]:
+        """Where these rows are, in any order."""
         sql = (
-            "select n.row, p.name, n.path, n.category, n.phase from note n"
+            "select n.row, n.id, p.name, n.path, n.category, n.phase from note n"
             " join project p on p.id = n.project where n.row in (select value from json_each(?))"
         )
-        return self._db.execute(sql, (json.dumps(list(rows)),)).fetchall()
+        return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
         """(row, who, created in ISO 8601) of those of these rows that agents wrote, the oldest

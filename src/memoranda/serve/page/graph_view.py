@@ -94,7 +94,10 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     memory = visit.memory
     fields = visit.fields
     cluster = fields.get("cluster", "")
-    places = _places(memory, query_of(memory, fields))
+    found = memory.places(query_of(memory, fields))
+    places = {
+        place.row: _place(place.project, place.path, place.category, place.phase) for place in found
+    }
     if cluster:
         places = {row: place for row, place in places.items() if _is_in(place, cluster)}
     if len(places) > WHOLE and not cluster.endswith("/") and fields.get("by") != BY_LINKS:
@@ -104,16 +107,11 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     pairs = memory.relations(set(places))
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
-    infos = memory.index.notes.in_order(_most_linked(places, pairs, limit))
+    chosen = set(_most_linked(places, pairs, limit))
+    ids = tuple(place.id for place in found if place.row in chosen)
+    listed, _ = memory.list(Query(ids=ids), limit=0)
+    infos = [info for info in listed if info.row in chosen]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
-
-
-def _places(memory: MemorySession, query: Query) -> dict[int, list[str]]:
-    """Where each note that passes a query's filters is, by its row."""
-    return {
-        row: _place(project, path, category, phase)
-        for row, project, path, category, phase in memory.places(query)
-    }
 
 
 def _is_in(place: Sequence[str], cluster: str) -> bool:

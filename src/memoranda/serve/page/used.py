@@ -8,9 +8,8 @@ from itertools import chain
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.served import log_of
+from memoranda.engine.served import Served, log_of
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.served_rows import Served
 from memoranda.query import Query
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit

@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,16 @@ _PASSAGE = 320
 _BEFORE = 40
 _MOST_STARTS = 200
 # What further turns of an exchange add to its score, against the first.
-_OTHER = 0.6
+_OTHER = 0.3
 _FURTHER = 3
-_NEAR = 0.25
 # What the exchanges before and after add to a score, and how many turns away they may begin.
+_NEAR = 0.5
 _NEAR_TURNS = 8
+# The best exchanges are judged by how many of the words are in them or near.
+_MOST_COVERED = 100
+# Turns before and after an exchange in which a word counts, each half of the turn before it.
+_AROUND = 4
+_FADING = 0.5
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",
@@ -116,6 +122,7 @@ def find(
     # An exchange is what is found: a question and its answer often share the words.
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
+    scores = _with_coverage(index, query, by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     hits: list[TraceHit] = []
     for exchange in best:
@@ -149,6 +156,44 @@ def _with_neighbours(
             raised[before] += _NEAR * scores[after]
             raised[after] += _NEAR * scores[before]
     return raised
+
+
+def _with_coverage(
+    index: TraceIndex,
+    query: TraceQuery,
+    turns: dict[int, list[tuple[TurnRow, float]]],
+    scores: dict[int, float],
+) -> dict[int, float]:
+    """The scores of the best exchanges, each up to twice as high the more of the words are in it or
+    in the turns around it. One word ten times is no answer to a question of five words.
+    """
+    count = index.last_turn()
+    words = []
+    for word in query.words:
+        ids = index.turns_with(word, query.newest)
+        words.append((ids, log(1 + count / (1 + len(ids)))))
+    most = sum(weight for _, weight in words)
+    best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MOST_COVERED]
+    covered = {}
+    for exchange in best:
+        ids = [turn.id for turn, _ in turns[exchange]]
+        share = sum(weight * _nearness(places, ids) for places, weight in words) / most
+        covered[exchange] = scores[exchange] * (1 + share)
+    return covered
+
+
+def _nearness(places: Container[int], ids: Sequence[int]) -> float:
+    """How near to the turns `ids` one of the turns `places` is, from 0 to 1, which is among them."""
+    first = min(ids)
+    last = max(ids)
+    if any(id in places for id in range(first, last + 1)):
+        return 1.0
+    nearness = 1.0
+    for distance in range(1, _AROUND + 1):
+        nearness *= _FADING
+        if first - distance in places or last + distance in places:
+            return nearness
+    return 0.0
 
 
 def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | None:

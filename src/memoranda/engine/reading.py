@@ -384,6 +384,19 @@ class ReadVerbs(HomeSession):
         return hits
 
     @verb
+    def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
+        """The notes that hold one of these texts, that hold now and may be told unasked: for
+        hooks, which cannot wait for a search.
+        """
+        from memoranda.engine.contested import holding_now
+
+        self.engine.fresh()
+        rows = self.index.notes.rows_with(texts, 4 * limit)
+        infos = holding_now(self, rows)
+        told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
+        return told[:limit]
+
+    @verb
     def secrets_in(self, text: str) -> builtins.list[GateMatch]:
         """Where `text` holds what the rules of the write gate say is a secret."""
         return self.engine.gate.rules().find(text, "secret")

@@ -215,7 +215,7 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
         if not change.path or change.path.endswith("/") or change.root:
             continue
         try:
-            titles[change.number] = memory.find_ref((change.project, change.path)).title
+            titles[change.number] = memory.find((change.project, change.path)).title
         except MemorandaError:
             gone.append(change)
     for number, revisions in memory.revisions_of(gone, limit=1).items():

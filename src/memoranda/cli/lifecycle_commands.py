@@ -209,6 +209,7 @@ def _lessons(memory: MemorySession) -> int:
     return count_proposals(memory)
 
 
+# Counting questions takes time, so beyond this number "50+" is shown.
 _MOST_COUNTED = 50
 _DONE = {
     "expire": "archived",

@@ -179,9 +179,7 @@ class MemorandaStore(BaseStore):
             if op.value is not None:
                 try:
                     text = json.dumps(dict(op.value), ensure_ascii=False, indent=1)
-                    if is_valid_unicode(text):
-                        text = text
-                    else:
+                    if not is_valid_unicode(text):
                         text = json.dumps(op.value)
                 except (TypeError, ValueError, RecursionError) as error:
                     raise InvalidInput(f"the value of an item must be JSON: {error}") from None

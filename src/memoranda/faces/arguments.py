@@ -37,9 +37,11 @@ _FOUND = {
     list: "array",
     type(None): "null",
 }
+# A whole number of at most 18 digits: more would not fit SQLite's integers.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 # Characters of a wrong value in an error: as JSON, as text
 _SHOWN = 80
+# Characters of a wrong value that the error repeats.
 _CUT = 60
 
 

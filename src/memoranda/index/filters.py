@@ -40,9 +40,12 @@ Span = tuple[int, int, int | None]
 
 _FIRST_MARK = 0xE000
 _NONE = "\uf8ff"
+# A quoted token of an expression of FTS5.
 _TOKEN = re.compile('"([^"]+)"')
+# A value that FTS5 takes as one token as it is.
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
 _FEW_PROJECTS = 30
+# `to do`, `to-do` and `to_do` are one type.
 _TYPE_BLANKS = re.compile(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 

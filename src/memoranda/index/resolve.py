@@ -50,6 +50,7 @@ _NAMED = 10
 _LONGEST_PREFIX = 200
 # Names looked up by one statement.
 _MOST_VALUES = 400
+# An id, or its first eight digits and more.
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 _SHORTEST = 8
 # Characters an id, or its beginning, has at least where names mean notes too; and where only

@@ -16,7 +16,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import microseconds
-from memoranda.index import entity_queries, features, filters
+from memoranda.index import claims, entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
@@ -58,6 +58,7 @@ _STEP = 1 << 16
 _APART = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+# A permalink that was numbered because another note had its name.
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
 # Every table that has rows of a note, in the order they are written, with the column that names the
@@ -73,6 +74,7 @@ _ROW_OF = {
     "link": "note",
     "merged": "note",
     "superseded": "note",
+    "claim": "note",
 }
 # The id of a project, the row of the next new note, that of the note at a path, and whether another
 # note has a permalink.
@@ -363,6 +365,7 @@ def prepare(
             {"id": identity, "is_name": UUID.fullmatch(identity) is None}
             for identity in dict.fromkeys(note.supersedes)
         ],
+        "claim": claims.rows_of(note, body),
     }
     return Prepared(
         note.path,
@@ -583,6 +586,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         "entity where note",
         "merged where note",
         "superseded where note",
+        "claim where note",
         "feature where row",
         "text where row",
         "note where row",

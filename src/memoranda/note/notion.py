@@ -12,13 +12,16 @@ import re
 from collections.abc import Iterator
 
 _ID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
+# The digits with which Notion's export ends each name.
 _FILE_ID = re.compile(r"(?<=\S) ([0-9a-f]{32})$")
 _HOST = r"(?:(?:https?|notion)://)?(?:[a-z0-9-]+\.)*notion\.(?:so|site|com)/"
+# The address of a page of Notion; the group is its id.
 _PAGE = re.compile(
     rf"{_HOST}(?:[^\s?#<>]*[/-])?({_ID})/?(?:\?[^\s#<>]*)?(?:#[^\s<>]*)?$", re.IGNORECASE
 )
 # A page that is shown on top of its database: `?v=…&p=0123…`.
 _SHOWN_PAGE = re.compile(rf"[?&]p=({_ID})(?:[&#]|$)", re.IGNORECASE)
+# An address of Notion anywhere in a text.
 _IN_TEXT = re.compile(rf"(?<![^\s<(（]){_HOST}[^\s<>()\[\]]*", re.IGNORECASE)
 _SENTENCE_ENDS = ".,;:!?\"'"
 _FRONT = "notion.so/"
@@ -44,8 +47,11 @@ def page_address(address: str) -> str:
     page = _PAGE.match(address)
     if page is None:
         return ""
-    shown = _SHOWN_PAGE.search(address)
-    digits = shown[1] if shown else page[1]
+    page_on_top = _SHOWN_PAGE.search(address)
+    if page_on_top is None:
+        digits = page[1]
+    else:
+        digits = page_on_top[1]
     return _FRONT + digits.replace("-", "").lower()
 
 
@@ -58,10 +64,11 @@ def is_page(target: str) -> bool:
 
 
 def bare_addresses(text: str) -> Iterator[tuple[int, str]]:
-    """Where the address of a Notion page stands in a text outside a Markdown link, and the address."""
+    """The place of each address of a Notion page that is not in a Markdown link, and the address."""
     for match in _IN_TEXT.finditer(text):
         start = match.start()
-        is_destination = text[max(0, start - 2) : start] in ("](", "(<")
+        opening = text[max(0, start - 2) : start]
+        is_destination = opening in ("](", "(<")
         is_label = text.startswith("](", match.end())
         if not (is_destination or is_label):
             yield start, match[0].rstrip(_SENTENCE_ENDS)

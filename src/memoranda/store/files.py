@@ -220,6 +220,7 @@ HOLDER = "lock"
 SIGNATURE = 80
 """Bytes of what it says."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
+# The line of a lock's holder: its process, and perhaps its time and command.
 _SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
 
 

@@ -27,6 +27,7 @@ _FOLDERS = (
 )
 _NETWORK = {"nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "smbfs": "SMB"}
 _MOUNTS = Path("/proc/mounts")
+# A sign that /proc/mounts writes by its number, such as a blank.
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 

@@ -22,7 +22,9 @@ _PATHS = (
     "target_file",
     "filepath",
 )
+# The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+# The exit status in the output of a command.
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )

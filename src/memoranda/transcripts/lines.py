@@ -315,6 +315,7 @@ class Windsurf(LineFormat):
                 yield from tool_result(step.get("output"), "step", failed)
 
 
+# A person's words in the tags Cursor puts around them.
 _QUERY = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
 
 

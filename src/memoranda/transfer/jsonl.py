@@ -308,8 +308,6 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
         value = []
     elif isinstance(value, str):
         value = value.split(",")
-    else:
-        value = value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{key} must be a list of texts")
     return list(dict.fromkeys(text for item in value if (text := item.strip())))
@@ -371,14 +369,12 @@ def exported(
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
         for info, content in exchange.page(rows[start : start + PAGE]):
-            secrets = memory.secrets_in(content)
+            secrets = memory.gate_rules().find(content, "secret")
             if secrets:
                 if secret is not None:
                     secret()
                 if redacts:
                     content = redact(content, secrets)
-                else:
-                    content = content
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -482,8 +478,6 @@ class Import:
         for data in iter(self._source.readline, b""):
             if number == 0:
                 data = data.removeprefix(_BOM)
-            else:
-                data = data
             if not data.strip():
                 continue
             number += 1

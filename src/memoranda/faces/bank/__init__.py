@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
+# Failures of a language model that are kept, and that are shown.
 _FAILURES_KEPT = 100
 _FAILURES_SHOWN = 10
+# Digits that tell apart two repositories of one name.
 _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
 _JOURNALED = {
@@ -60,6 +62,7 @@ _JOURNALED = {
     "conversation_id": "conversation",
     "update_count": "update",
 }
+# Characters of an argument that the history of a bank keeps.
 _JOURNALED_LENGTH = 200
 _ID_RULE = (
     "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; "
@@ -363,9 +366,7 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         repository = find_repository(path)
     else:
         repository = None
-    if repository is None:
-        kind = kind
-    else:
+    if repository is not None:
         kind = "code"
     if id in banks.AUTO and kind == "global":
         id = "default"
@@ -447,8 +448,6 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         _check_kind("update", kind)
         if id in banks.AUTO:
             id = state.active.get(kind)
-        else:
-            id = id
     if id is None:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."

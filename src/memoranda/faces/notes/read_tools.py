@@ -14,6 +14,7 @@ from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.documents.cutting import compact, fitting
 from memoranda.errors import (
+    Ambiguous,
     FolderNotFound,
     InvalidInput,
     MemorandaError,
@@ -44,6 +45,7 @@ from memoranda.note.model import (
     Observation,
     warning_text,
 )
+from memoranda.note.names import Looseness
 from memoranda.query import Query, parse
 from memoranda.text.unicode import flat
 
@@ -141,14 +143,14 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
             f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
         )
     try:
-        info = memory.find_ref(args["identifier"], args.get("project"))
+        info = memory.find(args["identifier"], args.get("project"))
     except NotFound:
         beside = beside_notes(memory, args["identifier"], args.get("project"))
         if isinstance(beside, Reply):
             return beside
         if beside is None:
             raise
-        info = memory.find_ref(beside)
+        info = memory.find(beside)
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
@@ -166,9 +168,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
         header = {}
         for key, value in note.header.items():
             text = compact(value)
-            if len(text) <= 200:
-                value = value
-            else:
+            if len(text) > 200:
                 value = short(value if isinstance(value, str) else text, 200)
             if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
                 break
@@ -652,7 +652,15 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _is_pattern(memory: MemorySession, address: str, project: str | None) -> bool:
-    return "*" in address and not memory.is_name(address, project)
+    if "*" not in address:
+        return False
+    try:
+        memory.find(address, project, looseness=Looseness.EXACT)
+    except Ambiguous:
+        return False
+    except MemorandaError:
+        return True
+    return False
 
 
 def notes_at(
@@ -663,7 +671,9 @@ def notes_at(
     Raises NotFound, Ambiguous.
     """
     if _is_pattern(memory, address, project):
-        return memory.matching(address, project=project, limit=page.size, offset=page.offset)
+        projects = None if project is None else (project,)
+        query = Query(projects=projects, address=address, order="address")
+        return memory.list(query, limit=page.size, offset=page.offset)
     infos = [memory.find(address, project)]
     return infos[page.offset : page.offset + page.size], 1
 

@@ -75,6 +75,7 @@ _EMBEDDED = 2_000
 # Of a long text no note comes to be looked at for a common word alone, once rarer words have found
 # this many.
 _ENOUGH = 2_000
+# A word of letters alone.
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 _NAMED_SIZE = 256
@@ -450,8 +451,6 @@ class Ranking:
             some: Collection[int] = self._groups[bits]
             if len(some) > room:
                 some = sorted(some, reverse=True)[:room]
-            else:
-                some = some
             self.bits.update(dict.fromkeys(some, bits))
             rows += some
             room -= len(some)

@@ -76,7 +76,9 @@ def read_instant(match: re.Match[str], before: str) -> Values:
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS_OF = {"month": 1, "year": 12}
+# Between two amounts: "1 hour and 30 minutes".
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
+# "two and a half".
 _FINAL_HALF = re.compile(r"(?<=[a-z])\s+and\s+a\s+half$")
 _WORDED_AMOUNTS = (
     (re.compile(r"^half\s+(?:of\s+)?an?\s+"), "0.5 "),
@@ -237,6 +239,7 @@ def read_date_slash(match: re.Match[str], before: str) -> Values:
     return WRONG
 
 
+# Text after a number that shows that it is a day of the month.
 _AFTER_MONTHDAY = re.compile(
     r"\n|\s+(?:[0-9]|noon|midnight)|\s*[^\sa-z]|\s*(?:$|[.,;:!?)\]]"
     r"|(?:to|and|or|for|is|we|i|please|of|at|on|by|before|in|every|each|next|this)\b)"
@@ -379,6 +382,7 @@ def read_zone(match: re.Match[str], before: str) -> Values:
     return []
 
 
+# The end of a clause, which a phrase without context needs after it.
 _CLAUSE_END = re.compile(r"\s*(?:$|[,.;:!?)\n-]|(?:on|today|tomorrow|every|daily)\b)|\s+time\b")
 _ZONE_TABLES = {"place": "places", "zplace": "chinese", "short": "short"}
 

@@ -11,6 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memoranda.errors import InvalidInput
@@ -249,8 +250,7 @@ def _next_on_calendar(
     for day in _rule_days(rule, first, after.astimezone(zone).date()):
         moments = [
             wall_time(day, time(hour, minute), zone)
-            for hour in rule.hours
-            for minute in rule.minutes
+            for hour, minute in product(rule.hours, rule.minutes)
         ]
         for moment in sorted(moments):
             if moment > after:

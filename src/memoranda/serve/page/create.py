@@ -102,7 +102,7 @@ def export(visit: Visit) -> Response:
     memory = visit.memory
     refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
     if refs:
-        infos = [memory.find_ref(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+        infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     elif visit.text("q"):
         hits = memory.search(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
         infos = [hit.note for hit in hits]

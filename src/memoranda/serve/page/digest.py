@@ -22,6 +22,7 @@ from memoranda.engine.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
+from memoranda.query import Query
 from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.change_rows import (
@@ -296,7 +297,7 @@ def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, datetime]]:
     uses = Upkeep(memory).uses()
     today = {identity: moment for identity, moment in uses.items() if moment >= midnight}
     latest = sorted(today, key=lambda identity: today[identity], reverse=True)[: 4 * _LISTED]
-    infos = memory.with_ids(latest)
+    infos, _ = memory.list(Query(ids=tuple(latest)), limit=0)
     return sorted(
         ((info, today[info.id]) for info in infos), key=lambda pair: pair[1], reverse=True
     )[:_LISTED]

@@ -65,7 +65,7 @@ def show(visit: Visit) -> Response:
     if part == "history":
         return _history(visit)
     try:
-        info = visit.memory.find_ref(_place(visit))
+        info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
     if part in ("text", "download"):
@@ -228,7 +228,7 @@ def _changed(visit: Visit) -> Response:
     if action == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
-    info = memory.find_ref(place)
+    info = memory.find(place)
     if action == "erase":
         return _erase(visit, info)
     try:

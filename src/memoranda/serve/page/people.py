@@ -62,7 +62,8 @@ def _named(memory: MemorySession, types: tuple[str, ...], folders: Iterable[str]
     by_row = {info.row: info for info in infos}
     for project in memory.projects:
         for folder in folders:
-            for info in memory.notes_below(project.name, folder):
+            in_folder = Query(projects=(project.name,), folder=folder)
+            for info in memory.list(in_folder, limit=0)[0]:
                 # A memory of that category is a sentence, not a name
                 if info.phase is None:
                     by_row.setdefault(info.row, info)

@@ -38,6 +38,7 @@ TITLES = {
 }
 """The question of each kind, for the list."""
 _SUSPICIOUS = "suspicious"
+# A text quoted in a question.
 _QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 _SHORT = 100
 

@@ -288,6 +288,7 @@ Row = dict[str, Any]
 
 META = "_meta.json"
 _META_NAMESPACE = "_meta_"
+# Signs that agent-memory replaces in the names of its files.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _EXTENSION = ".json"
 # Characters of a file's name without its extension; with it, what file systems take

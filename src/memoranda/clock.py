@@ -19,6 +19,7 @@ T = TypeVar("T")
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Units of time in English and Chinese by their seconds; a month has 30 days, a year 365.
 _SPELLED = {
     60: "m min mins minute minutes 分钟",
     3600: "h hour hours 小时 个小时",
@@ -306,6 +307,7 @@ def _written_time(written: str) -> datetime | None:
         return None
 
 
+# Frames that begin with a calendar day.
 _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "today 今天": lambda day: day,
     "yesterday 昨天": lambda day: day - timedelta(days=1),

@@ -26,6 +26,7 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# Media types by extension.
 _TEXTS = {
     "md": "text/markdown",
     "markdown": "text/markdown",

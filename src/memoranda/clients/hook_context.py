@@ -57,6 +57,7 @@ _LATELY = timedelta(days=7)
 # A client's first session is told this many notes from this far back: it has no last session.
 _MOST_LATELY = 10
 _STALE = "outdated?"
+# A task with such a status is not told as open.
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
 

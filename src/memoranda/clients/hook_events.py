@@ -71,6 +71,7 @@ class HookDialect(NamedTuple):
 _CLAUDE_REPLY = lambda name, text: {
     "hookSpecificOutput": {"hookEventName": name, "additionalContext": text}
 }
+# Each client's name of an event, and what it means here.
 _CLAUDE = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,

@@ -51,6 +51,7 @@ from memoranda.store.walking import walk
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"
+# How serious a warning of a note is.
 _WARNING_LEVELS = {
     BAD_HEADER: "warning",
     "category_differs": "info",
@@ -61,6 +62,7 @@ _WARNING_LEVELS = {
 
 
 _LEDGER = "ledger.db"
+# What `memory doctor --fix` does for each damage of the ledger.
 _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",

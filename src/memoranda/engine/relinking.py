@@ -34,6 +34,7 @@ from memoranda.note.names import stem
 from memoranda.note.notion import is_page
 from memoranda.store.base import File
 
+# Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
 # What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
@@ -119,7 +120,7 @@ def relink_anchors(
     """What an edit of the note `info` that renames headings or block ids does to links: the text of
     the note itself, and the other notes."""
     result = Relinking()
-    if not changed_anchors(before.split("\n"), after.split("\n")):
+    if not changed_anchors(before, after):
         return after, result
     names = renamed(before, after)
     if not names:

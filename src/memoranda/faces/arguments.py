@@ -19,6 +19,7 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 Arguments = dict[str, Any]
 Also = Mapping[str, str | Mapping[str, Any] | None]
 
+# The types of JSON schemas, as Python reads them.
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -29,6 +30,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _TEXT = {"type": "string"}
+# How an error names the type it got.
 _FOUND = {
     bool: "boolean",
     str: "string",

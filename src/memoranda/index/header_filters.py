@@ -38,6 +38,7 @@ Scalar = tuple[type, Any]
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # A day, with or without a time, which compares as a date.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+# The comparisons of `metadata_filters`.
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda value, bound: value > bound,
     "$gte": lambda value, bound: value >= bound,

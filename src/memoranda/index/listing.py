@@ -31,8 +31,10 @@ from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
+from memoranda.text.remembered import remembered
 from memoranda.text.unicode import sqlite_text
 
+# The orders of a list. Each ends in a key that no two notes share.
 _ORDERS = {
     "changed": "n.changed desc, n.permalink, n.row",
     "created": "n.created desc, n.permalink, n.row",
@@ -410,6 +412,7 @@ class _Block:
     text: str = ""
 
 
+@remembered
 def folds(text: str) -> bool:
     """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
     return "\0" in text or is_changed(text)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
+# How much a word of each kind of the table says.
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 # A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")

@@ -39,6 +39,7 @@ from memoranda.store.files import (
 )
 from memoranda.store.layout import PRIVATE, Layout
 
+# Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""

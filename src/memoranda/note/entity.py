@@ -30,15 +30,19 @@ _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 _CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
 # Signs that are written as escapes inside a code span.
 _ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
+# Signs at the beginning of a line that Markdown would read.
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
 _CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
 _NUMBERED = re.compile(r"[0-9]+[.)](?:\s|$)").match
 _BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
+# Signs that a quoted type cannot have.
 _NO_QUOTED_TYPE = frozenset('"\\`[]')
+# Signs that a link's target cannot have.
 _NO_TARGET = frozenset("[]|#^`")
 
 # Signs that some file system or link refuses in a name.
 _NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
+# Names that Windows keeps for devices.
 _DEVICES = {"con", "prn", "aux", "nul"}
 _DEVICES |= {f"com{digit}" for digit in range(1, 10)}
 _DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}

@@ -28,6 +28,7 @@ class Parts(NamedTuple):
     body_at: int
 
 
+# Bare words that YAML 1.2 reads as other things than texts.
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 # The line that opens a header, at the very beginning of a file.
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")

@@ -28,8 +28,10 @@ from memoranda.note.model import Heading, Note, Observation, Relation
 LINKS_TO = "links_to"
 EMBEDS = "embeds"
 
+# Signs with which a line of structure may begin; all other lines are text.
 _SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
 _SIMPLE_SIGNS = frozenset("-#")
+# Signs after which a list item may hold structure of its own.
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
 _ONE_ITEM = (2,)
 # A list sign; the group is the number of an ordered one.
@@ -63,6 +65,7 @@ _BLANK = frozenset(" \t")
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
+# The end of each kind of comment.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED = 4_000_000
 MOST = 10_000

@@ -39,6 +39,7 @@ _UNITS_PER_SECOND = {10: 1, 13: 1000}
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # What a memory belongs to that is organized, when nothing names its category.
 _ORGANIZED_CATEGORY = "knowledge"
+# Folders of agent memories by phase, from before categories.
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
@@ -48,6 +49,7 @@ _ALIAS_KEYS = ("aliases", "alias")
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
+# Flags are shown as YAML writes them.
 _AS_WRITTEN = {True: "true", False: "false"}
 _PARTLY_READ_WARNING = coded(
     PARTLY_READ,

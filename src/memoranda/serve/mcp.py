@@ -71,6 +71,7 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 _READERS = frozenset(("memory", "read_note"))
 # Seconds a client waits at most for what it is told as it connects.
 _INTRODUCTION_WAITS = 1.0
+# Characters of a client's name; clients may send any text as one.
 _CLIENT_NAME = 100
 # Characters that count of what a client calls itself, and of an agent's name made from it.
 _AGENT_NAME = 64

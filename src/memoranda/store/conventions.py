@@ -57,6 +57,7 @@ _EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
 # One part of a date format of Java, as Logseq uses it.
 _JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+# Logseq's date formats in Obsidian's terms.
 _JAVA_TO_MOMENT = {
     "yyyy": "YYYY",
     "yy": "YY",
@@ -67,6 +68,7 @@ _JAVA_TO_MOMENT = {
     "EEE": "ddd",
     "E": "ddd",
 }
+# Parts of a date format that a file's name can be read by.
 _DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 

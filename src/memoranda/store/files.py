@@ -22,6 +22,7 @@ from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
 from memoranda.store.base import File, Stamp, bounded, sha256
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Errors of the system in words.
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",

@@ -21,6 +21,7 @@ _TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
 _MIN_SAID = 3
+# Roles whose messages a person never reads.
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
 

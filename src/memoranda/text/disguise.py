@@ -61,6 +61,7 @@ _MARKS = (
     (0xFE20, 0xFE2F),
     (0xE0100, 0xE01EF),
 )
+# Letters that Unicode does not decompose.
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 # Characters that nobody sees.
 _UNSEEN = re.compile(
@@ -71,6 +72,7 @@ _UNSEEN = re.compile(
 _TAG = re.compile("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
+# Signs that are common in code and rare in prose.
 _CODE_SIGNS = frozenset("{}=\\<>")
 # Signs that stay, as words: an address, and what follows the name of who is spoken to.
 _KEPT_SIGNS = frozenset("@,:")

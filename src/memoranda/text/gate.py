@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.remembered import remembered
 
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
@@ -26,6 +27,7 @@ SPAN = 500_000
 _DIGITS = "0123456789"
 _CARD_DIGITS = 13
 _SEED_WORDS = 9
+# Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
@@ -106,6 +108,7 @@ class Rules:
                 ) from None
         return Rules(self._rules | own_rules)
 
+    @remembered
     def find(self, text: str, kind: str) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
         What is suspicious is so as a whole: those matches have the place of the text.
@@ -130,6 +133,7 @@ class Rules:
                 apart.append(match)
         return apart
 
+    @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
         """The names of the rules by which `text` tries to instruct who reads it, each once."""
         if len(text) > 2 * SPAN:

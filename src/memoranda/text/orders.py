@@ -335,6 +335,7 @@ class Vocabulary:
         return words
 
 
+# Languages whose speakers mix English words into their sentences.
 _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 
 

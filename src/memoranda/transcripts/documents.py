@@ -30,6 +30,7 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
+# Bytes of one document: it is read whole.
 _LARGEST = 256 << 20
 
 

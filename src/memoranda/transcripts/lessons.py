@@ -57,11 +57,16 @@ class Lesson:
     other: str = ""
 
 
+# Characters at both ends of an output that tell what failed.
 _HEAD_OF_OUTPUT = 1_500
 _REFUSED = "<tool_use_error>"
+# Longer sentences explain; they decide nothing.
 _LONGEST = 400
+# Shorter ones say too little to be remembered.
 _SHORTEST = 8
+# Lessons of one turn: who says more is pasting.
 _MOST_OF_TURN = 4
+# Characters of a turn that are read.
 _LONGEST_TURN = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
 _NEAR = 14

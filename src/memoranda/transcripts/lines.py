@@ -31,6 +31,7 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
+# Bytes of one line; longer ones are skipped and named.
 _LONGEST_LINE = 64 << 20
 # A file is not in this format if this number of lines are all unknown.
 _UNKNOWN = 3

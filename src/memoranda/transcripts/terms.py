@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"&&|\|\|?|;|\n|&(?![>\d])|"
     r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&'\"\\]|&(?=[>\d]))+"
 )
+# Signs after which another command begins.
 _ENDS = frozenset(("&&", "||", "|", ";", "\n", "&"))
 # A redirection of output or input.
 _REDIRECT = re.compile(r"\d?[<>]|&>")

@@ -16,6 +16,7 @@ from memoranda.store.files import reason
 from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 
+# Bytes of one file of memories.
 _LARGEST = 1 << 20
 _STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")

@@ -31,6 +31,7 @@ from memoranda.store.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
 from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
+# Kinds of other programs, and the category each is here.
 _CATEGORIES = {
     "decision": "decisions",
     "preference": "preferences",

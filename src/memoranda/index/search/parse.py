@@ -588,6 +588,7 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
     return spans
 
 
+# Named times: a unit, and how many of it ago.
 _NAMED = {
     ("today", "tonight", "this morning", "今天", "今日"): ("day", 0),
     ("yesterday", "last night", "昨天", "昨晚", "昨日"): ("day", 1),
@@ -600,6 +601,7 @@ _NAMED = {
     ("last year", "去年", "昨年"): ("year", 1),
     ("前年",): ("year", 2),
 }
+# Days of a unit. Rough is enough: the period gets a margin of half a unit.
 _UNITS = {
     "day": 1,
     "week": 7,

@@ -36,6 +36,7 @@ from memoranda.text.tokens import is_cjk, query_text
 
 # Of a long text this many words count, those of most weight.
 _MAX_WORDS = 64
+# Speakers who are the person.
 _USERS = frozenset(("user", "human"))
 # The two sides of a talk with an assistant, as its records name them.
 _ASSISTANTS = frozenset(("assistant", "ai", "model"))

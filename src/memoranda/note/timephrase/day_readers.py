@@ -161,6 +161,7 @@ def read_workdays(match: re.Match[str], before: str) -> Values:
     return [("workdays", whole(match["count"] or "1"))]
 
 
+# Which one of a month; -1 counts from its end.
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
 
 
@@ -263,6 +264,7 @@ def read_monthday(match: re.Match[str], before: str) -> Values:
     return WRONG
 
 
+# How many years from now the Chinese word means.
 _YEARS = {None: 0, "今": 0, "明": 1, "后": 2, "去": -1}
 
 
@@ -337,6 +339,7 @@ def read_span(match: re.Match[str], before: str) -> Values:
     return [("span" if offset else "span?", (unit, offset))]
 
 
+# Months of the lunar calendar that have names.
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 

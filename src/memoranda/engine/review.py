@@ -49,9 +49,8 @@ _ALL = ":all:"
 # The verb of an agent's request and of the answer to it.
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
-# So many notes of one agent in a row are one question.
+# So many new notes of one agent in such a time are one question.
 _BURST = 50
-# So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
 # Requests that may wait.
 _MOST_REQUESTS = 100

@@ -21,6 +21,7 @@ from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
+from memoranda.index.glance import any_of_texts
 from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
@@ -104,6 +105,17 @@ class NoteQueries(Queries):
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
         """Each claim of these notes with each claim of another one that cannot hold beside it."""
         return list(claims.rivals(self._db, rows))
+
+    def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
+        """The rows of the notes that hold one of these texts, those with the rarest first."""
+        expression = any_of_texts(texts)
+        if not expression:
+            return []
+        found = self._db.execute(
+            "select rowid from note_fts where note_fts match ? order by rank limit ?",
+            (expression, limit),
+        )
+        return [row for (row,) in found]
 
     def contested(self) -> list[list[claims.ClaimRow]]:
         """The claims of each subject about which notes do not agree."""

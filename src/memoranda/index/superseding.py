@@ -96,8 +96,9 @@ def validity_marks(
         else:
             marks[row] = f"valid until {_day(ends, zone)}"
 
-    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(_pairs_by_name(db))}
-    for pairs in (_BY_ID, _BY_NAME):
+    by_name = _pairs_by_name(db)
+    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(by_name)}
+    for pairs in (_BY_ID, _BY_NAME) if by_name else (_BY_ID,):
         marks |= db.execute(
             f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
             f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",

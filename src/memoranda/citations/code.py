@@ -235,7 +235,7 @@ def _defines(text: str, name: str) -> bool:
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """What became of it in a file that says `text` now."""
+    """Whether the cited place is still in a file whose text is `text`, and where."""
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:

@@ -440,7 +440,7 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages of a
+        """Passages relevant to a text that is not itself a query: the passages of a
         relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
         it. By words alone; of notes that hold now and are not archived, held back or among the ids
         `known`."""
@@ -483,8 +483,8 @@ class ReadVerbs(HomeSession):
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what should be said of those notes that are not valid all the time: `superseded by
-        PERMALINK`, `valid until DAY`, `valid from DAY`."""
+        """By row, what should be said of those notes that are not valid all the time: `superseded
+        by PERMALINK`, `valid until DAY`, `valid from DAY`."""
         return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
 
     def _today(self) -> date:

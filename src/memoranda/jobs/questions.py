@@ -1,4 +1,4 @@
-"""What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
+"""Questions of the jobs to the owner (engine/review.py): merge? category?
 archive? reminder? which of two?
 
 The daemon does none of this unasked.
@@ -378,7 +378,7 @@ def _question_of(
 
 
 def _statements_by_subject(memory: MemorySession) -> dict[_Subject, list[_Statement]]:
-    """What the notes that hold now say of each subject of which one value can be true."""
+    """The statements of notes that hold now, by subject. Of a subject one value can be true."""
     infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
     infos = [info for info in infos if info.project != KV_PROJECT]
     statements: dict[_Subject, list[_Statement]] = {}

@@ -73,7 +73,8 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
 
 
 def mend(history: History, damage: Damage) -> None:
-    """Do what can be done about it. The home's lock must be held. Raises StorageError."""
+    """Repair one damage as far as it can be repaired. The home's lock must be held. Raises
+    StorageError."""
     if damage.kind is DamageKind.PAGES:
         history.database.begin_again()
         history.database.refresh()

@@ -79,7 +79,7 @@ class GraphRelation(NamedTuple):
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        """What makes two relations one."""
+        """The key that two equal relations share."""
         return self.source, self.target, self.type
 
 
@@ -214,7 +214,7 @@ class EntityText:
 
     @property
     def observations(self) -> list[str]:
-        """What the items of `Observations` say, in order."""
+        """The texts of the items of `Observations`, in order."""
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:

@@ -39,7 +39,7 @@ def without_id(stem: str) -> str:
 
 
 def page_address(address: str) -> str:
-    """What an address on the web is called here if it is that of a Notion page: `notion.so/` and 32
+    """The name that a Notion page on the web has here, by its address: `notion.so/` and 32
     digits; empty for others."""
     page = _PAGE.match(address)
     if page is None:

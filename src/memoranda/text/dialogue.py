@@ -25,7 +25,7 @@ _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model":
 
 
 class Turn(NamedTuple):
-    """What somebody said."""
+    """One turn of a talk."""
 
     speaker: str
     text: str
@@ -61,7 +61,7 @@ def spoken(text: str) -> str:
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
-    """What people and models said in `messages`, without prompts of the system and tools."""
+    """The turns of people and models in `messages`, without prompts of the system and tools."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue

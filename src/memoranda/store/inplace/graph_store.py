@@ -476,7 +476,7 @@ class GraphStore:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path` as the lines now held say, or None."""
+        """The note at `path`, made from the lines in memory; None without lines for it."""
         entity = self.entity(path)
         if entity is None:
             return None

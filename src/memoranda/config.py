@@ -35,6 +35,7 @@ _CHOICES = {
     "create_existing": ("overwrite", "error"),
 }
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+# Keys of a project that say what agents may do in it.
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 
@@ -89,6 +90,7 @@ class Settings:
     gate_suspicious: bool = True
     gate_rules: str | None = None
     note_bytes: int = 64 << 20
+    agent_note_bytes: int = 12 << 20
     agent_notes_per_day: int = 10_000
     agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
@@ -311,7 +313,9 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
+# An address of a home in PostgreSQL.
 _DATABASE = re.compile(r"postgres(?:ql)?://")
+# A space is part of table names and addresses, so its letters are few.
 _SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
 PRIVATE_FOLDER = ".memoranda"

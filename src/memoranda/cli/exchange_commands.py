@@ -51,9 +51,11 @@ _KINDS = (
 )
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
+# Bytes read at once.
 _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
+# Seconds between two looks at the folder.
 _LOOKS = 1.0
 # Seconds between two looks at the journal, and looks after which the files are compared anyway.
 _ANYWAY = 60
@@ -172,6 +174,7 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
+# Temporary files of an export that ended early; the group is the process that wrote them.
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
 
 

@@ -27,6 +27,7 @@ _WARNINGS = 10
 _GAP = "  "
 # Columns the last cell of a table has at least, however narrow the terminal.
 _LEAST = 12
+# SGR codes of ANSI terminals.
 _STYLES = {
     "head": "1",
     "id": "33",

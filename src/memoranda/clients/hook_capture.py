@@ -28,8 +28,10 @@ from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
+# Bytes read from the beginning of a transcript, and from its end.
 _HEAD = 64_000
 _TAIL = 256_000
+# Characters kept of a prompt, of an answer and of a command.
 _PROMPT = 300
 _ANSWER = 1_000
 _COMMAND = 120
@@ -37,6 +39,7 @@ _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replac
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
 _TEXTS = ("text", "input_text", "output_text")
 _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
+# The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 

@@ -47,6 +47,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 # Header key: how long an entry lives after it was written or read
 _TTL = "ttl_minutes"
+# The comparisons of LangGraph's filters.
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
 
+# A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = "macos" if sys.platform == "darwin" else "linux"
 # Of each client its name, the variable and the folder of its files, and the folders below that hold
@@ -32,6 +33,7 @@ _PLACES = (
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
+# The longest name of an entry that all clients take.
 _NAME = 64
 # What the command and the module that clients start are called, or were.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}

@@ -47,9 +47,11 @@ from memoranda.store.path_guard import open_folder
 from memoranda.store.synced_folders import synced_by
 from memoranda.store.walking import walk
 
+# A temporary file of ours; the group is the process that wrote it.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"
+# How serious a warning of a note is.
 _WARNING_LEVELS = {
     BAD_HEADER: "warning",
     "category_differs": "info",
@@ -60,6 +62,7 @@ _WARNING_LEVELS = {
 
 
 _LEDGER = "ledger.db"
+# What `memory doctor --fix` does for each damage of the ledger.
 _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
 
+# Passages embedded in one call of the model while somebody may wait.
 AT_ONCE = 8
 CHARACTERS = 2_000
 """Passages, and characters of them, embedded at once while others call: a tenth of a second on one
 core, which the model does not share among threads."""
+# Passages embedded in one call of the model when nobody waits.
 THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""

@@ -26,7 +26,7 @@ from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
-from memoranda.engine.transaction import Location, Transaction, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
@@ -163,10 +163,11 @@ class Erasure:
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
-        search_result = search(self.engine, needles, folders)
+        in_use = self._folders_in_use(plan)
+        search_result = search(self.engine, needles, folders, in_use)
         if any("/index" in remain for remain in search_result.remains):
             self.engine.rebuild_index()
-            search_result = search(self.engine, needles, folders)
+            search_result = search(self.engine, needles, folders, in_use)
         for item in [*search_result.remains]:
             copy = self.engine.layout.root / item
             # Of another program's file
@@ -184,6 +185,22 @@ class Erasure:
             tuple(mentions),
             out_of_reach,
         )
+
+    def _folders_in_use(self, plan: Plan) -> list[str]:
+        """The folders of the erased notes in which others are, or were: their names are no trace."""
+        above = {
+            (project, path[:at], root)
+            for project, path, root in plan.places
+            for at, sign in enumerate(path)
+            if sign == "/"
+        }
+        history = self.engine.home.history
+        folders = []
+        for project, path, root in sorted(above):
+            place = os.path.join(root or own_root(self.engine, project) or "", path)
+            if os.path.isdir(place) or history.has_steps_below(project, path):
+                folders.append(path)
+        return folders
 
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
@@ -217,21 +234,7 @@ class Erasure:
             return
         row = _ROW.fullmatch(ref)
         if row:
-            from memoranda.engine.json_entries import JsonEntryFolder
-
-            folder, stem, key = row.groups()
-            root = str(absolute(folder))
-            entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
-            rows = [
-                item
-                for item in entries
-                if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
-            ]
-            rows = [item for item in rows if item.namespace == stem] or rows
-            if not rows:
-                raise NotFound(ref, "the JSON files")
-            plan.rows.append((root, rows[0].namespace, key))
-            self._texts.append(f"{key}\n{rows[0].value}".encode())
+            self._add_row(plan, ref, *row.groups())
             return
         project, _, path = ref.partition("/")
         name = next(
@@ -256,6 +259,27 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         if not self._add_file(plan, place):
             self._gone[place] = ref
+
+    def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
+        """Add an entry of a JSON file, or what the history knows of it. Raises NotFound."""
+        from memoranda.engine.json_entries import JsonEntryFolder
+
+        root = str(absolute(folder))
+        entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
+        items = [
+            item
+            for item in entries
+            if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
+        ]
+        items = [item for item in items if item.namespace == stem] or items
+        history = self.engine.home.history
+        if items:
+            plan.rows.append((root, items[0].namespace, key))
+            self._texts.append(f"{key}\n{items[0].value}".encode())
+        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", history.last + 1):
+            plan.rows.append((root, stem, key))
+        else:
+            raise NotFound(ref, "the JSON files")
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
         if info.locked:
@@ -317,7 +341,7 @@ class Erasure:
 
     def _follow(self, plan: Plan) -> Trail:
         """What the journal has of it, and the ids its older versions had."""
-        trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
+        trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         plan.ids = sorted(trail.ids)
         return trail
@@ -356,6 +380,7 @@ def finish(memory: HistoryVerbs) -> None:
             row["places"], row["files"] = (
                 [tuple(place) for place in row[name]] for name in ("places", "files")
             )
+            row["rows"] = [tuple(entry_row) for entry_row in row["rows"]]
             plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
@@ -375,7 +400,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
-        trail = Trail(engine, plan.places, plan.ids, plan.entities)
+        trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         with storing("the history"):
             if trail.files:
@@ -442,6 +467,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
     engine.home.forget_sessions()
+    log_of(memory).forget(plan.ids)
     # Entities and the relations at them, or one observation
     for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
@@ -510,7 +536,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
-    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

@@ -43,12 +43,14 @@ Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
+# How long a command waits for the daemon to say what changed on disk.
 _DAEMON_SECONDS = 0.25
 _DAEMON_SECONDS_LOCKED = 0.05
 LARGE = 50_000
 """Notes from which on a server's first look at a project's files, some tenths of a second, goes on
 behind its calls.
 """
+# Files of one portion of a listing, after which the lock may go to others.
 _LISTED = 200
 # Files compared with the index, and changes applied to it, in one piece of that: a few
 # milliseconds.

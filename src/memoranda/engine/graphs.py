@@ -51,6 +51,7 @@ from memoranda.store.inplace.graph_store import GraphStore
 EVERY = "*"
 # In the year 9987; no time after it could be written any more
 _LATEST = 253_000_000_000_000_000
+# Keys with a meaning here; an entity's further keys go below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 

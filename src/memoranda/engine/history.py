@@ -55,6 +55,7 @@ from memoranda.store.base import File
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
+# An id of a memory, or its first eight digits and more.
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
@@ -424,12 +425,14 @@ class HistoryVerbs(NoteVerbs):
 
     def _undo_lines(self, change: Change, past: PastPrivacy | None) -> Change:
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
-        from memoranda.engine.graph import undo_lines
+        from memoranda.engine.in_place import undo_lines
 
         later = Later(self.engine.home.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
-            return later.blocked((project, path, ""), lambda other: self._is_visible(other, past))
+            return later.blocked(
+                (project, path, change.root), lambda other: self._is_visible(other, past)
+            )
 
         return undo_lines(self, change, blocked)
 

@@ -36,6 +36,7 @@ from memoranda.store.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
 from memoranda.text.user_path import user_folder, user_path
 
+# Folders of the system, which are never a project.
 _SYSTEM = frozenset(
     (
         "bin",

@@ -24,7 +24,9 @@ from memoranda.text.utf16 import utf16_coding
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """Sources that agents may not claim."""
 _AGENT_CHARACTERS = 100
+# The names agents may have, compared in lower case.
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
+# An id that needs no quotes in a header and is safe in an address.
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 

@@ -157,6 +157,7 @@ _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 _TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
+# The beginning of an address: a `#` after it is a fragment, no tag.
 _BEFORE_ADDRESS = re.compile(
     r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE
 )

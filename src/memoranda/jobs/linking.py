@@ -41,12 +41,17 @@ TARGET = 1.5
 NAME = 2.0
 TERM = 1.0
 _TARGET_LENGTH = 100
+# A word with a digit or a sign is a name more often than a plain one.
 _MARKED = re.compile(r"[\d_.-]")
+# Signs that join the parts of a name.
 _SIGNS = re.compile("[_.-]")
+# A link, which says by itself what it is about.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 # Letters of the shortest plain word that is evidence.
 _SHORTEST = 4
+# A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
+# The beginning of a sentence, where a capital is no sign of a name.
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
     re.M,

@@ -1,30 +1,23 @@
 """Questions of the jobs to the owner (engine/review.py): merge? category?
-archive? reminder? which of two?
+archive? reminder?
 
 The daemon does none of this unasked.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from itertools import chain, pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
-from memoranda.engine.telling import author
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
-from memoranda.jobs.dedup import near_pairs
+from memoranda.jobs.dedup import pairs_to_ask
 from memoranda.jobs.job import (
     MERGE,
     OWNER,
@@ -45,9 +38,7 @@ from memoranda.jobs.lifecycle import (
 from memoranda.jobs.reminders import listed
 from memoranda.jobs.text_reminders import outdated, plan_from_text
 from memoranda.jobs.text_times import VAGUE_DAY
-from memoranda.note.edit import FindReplace
-from memoranda.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
-from memoranda.query import Query
+from memoranda.note.model import CATEGORY_PROJECT, INBOX
 from memoranda.store.base import sha256
 
 if TYPE_CHECKING:
@@ -82,7 +73,7 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     # Of several memories that say the same each is asked about once: what the answer leaves is the
     # next question.
     asked_ids: set[str] = set()
-    for _, a, b in near_pairs(list(memories_by_id.values()), linked=True):
+    for _, a, b in pairs_to_ask(list(memories_by_id.values())):
         first_memory = memories_by_id[a]
         second_memory = memories_by_id[b]
         key = f"merge:{a}:{b}:{_mark(first_memory, second_memory)}"
@@ -297,196 +288,3 @@ ARCHIVES = ReviewSource(
 REMINDERS = ReviewSource(
     lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind
 )
-
-
-KIND = "contradiction"
-_CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
-# With more values a key is a list
-_MOST_VALUES = 3
-_LONGEST_SENTENCE = 200
-_Subject = tuple[str, ...]
-_KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
-_END = re.compile(r"\)\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """One value of a subject, as a note gives it.
-
-    name: the subject, for people.
-    line: the line in the file, from 1; 0 for a memory that is the statement as a whole.
-    """
-
-    info: NoteInfo
-    name: str
-    value: str
-    line: int = 0
-
-    @property
-    def ref(self) -> str:
-        """The memory and the line as one text."""
-        if self.line:
-            return f"{self.info.id}:{self.line}"
-        return self.info.id
-
-
-@cache
-def _rules() -> dict[str, Any]:
-    rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
-    relations = rules["relations"].split()
-    sentences = rules["sentences"]
-    line = "|".join(re.escape(relation).replace("_", "[ _-]") for relation in relations)
-    return {
-        "relations": set(relations),
-        "no_keys": set(rules["no_keys"].split()),
-        "sentences": [re.compile(rf"{sentence}[.!。！]?", re.I) for sentence in sentences],
-        "over": re.compile(rules["over"], re.I),
-        "promising": re.compile(
-            rf'^[ \t]*[-*+] (?:"?(?:{line})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M
-        ),
-    }
-
-
-def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
-    """Each question with the two statements it is about, the earlier first."""
-    for subject, statements in _statements_by_subject(memory).items():
-        statements.sort(key=lambda item: (item.info.date or item.info.created, item.line))
-        values = {_folded(item.value): item for item in statements}
-        # With more values a key is a list.
-        if len(values) > _MOST_VALUES:
-            continue
-        for (first_value, first), (second_value, second) in pairwise(values.items()):
-            # The longer value only says more.
-            if first_value in second_value or second_value in first_value:
-                continue
-            question = _question_of(memory, subject, first, second)
-            text = question.text + _weights(statements, first_value, second_value)
-            yield replace(question, text=" ".join(text.split())), first, second
-
-
-def _question_of(
-    memory: MemorySession, subject: _Subject, first: _Statement, second: _Statement
-) -> ReviewItem:
-    """The question which of two statements about a subject holds."""
-    refs = (first.ref, second.ref)
-    whole = "\0".join([*subject, *refs, first.value, second.value])
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-    first_day = day_of(first.info, memory.settings.zone)
-    second_day = day_of(second.info, memory.settings.zone)
-    text = f'{first.name} "{first.value}" ({first_day}) or "{second.value}" ({second_day})?'
-    return ReviewItem(f"{KIND}:{digest[:16]}", KIND, text, refs, _CHOICES)
-
-
-def _statements_by_subject(memory: MemorySession) -> dict[_Subject, list[_Statement]]:
-    """The statements of notes that hold now, by subject. Of a subject one value can be true."""
-    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    statements: dict[_Subject, list[_Statement]] = {}
-    for info, text in zip(infos, contents(memory, infos), strict=True):
-        for subject, statement in _statements_of(memory, info, text):
-            statements.setdefault(subject, []).append(statement)
-    return statements
-
-
-def _statements_of(
-    memory: MemorySession, info: NoteInfo, text: str
-) -> Iterator[tuple[_Subject, _Statement]]:
-    """The statements of one note, each with its subject."""
-    line = text.strip()
-    if info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= _LONGEST_SENTENCE:
-        match = _sentence_match(line)
-        if match:
-            name = f"{match[1]} {match[2]}"
-            subject = (info.scope, _folded(match[1]), match[2].lower())
-            yield subject, _Statement(info, name, match[3])
-    # Lines contradict lines of the same note only, so one alone contradicts nothing.
-    if len(_rules()["promising"].findall(text)) >= 2:
-        yield from _relation_statements(memory, info)
-        yield from _observation_statements(memory, info)
-
-
-def _sentence_match(line: str) -> re.Match[str] | None:
-    """`X lives in Y` and the like: its subject, its verb, its value."""
-    for sentence in _rules()["sentences"]:
-        match: re.Match[str] | None = sentence.fullmatch(line)
-        if match:
-            return match
-    return None
-
-
-def _relation_statements(
-    memory: MemorySession, info: NoteInfo
-) -> Iterator[tuple[_Subject, _Statement]]:
-    """The relations of which one can be true, and that are not said to be over."""
-    rules = _rules()
-    for edge in memory.outgoing(info):
-        kind = re.sub("[ -]", "_", edge.type.lower())
-        if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
-            statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
-            yield (info.project, info.path, kind), statement
-
-
-def _observation_statements(
-    memory: MemorySession, info: NoteInfo
-) -> Iterator[tuple[_Subject, _Statement]]:
-    """The observations `key: value` of which one can be true, and that are not said to be over."""
-    rules = _rules()
-    for item in memory.observations(info):
-        match = _KEY_VALUE.fullmatch(item.content)
-        if not match or rules["over"].search(item.context or ""):
-            continue
-        key = match[1].lower()
-        if key not in rules["no_keys"]:
-            statement = _Statement(info, f"{info.title}: {match[1]}", match[2], item.line)
-            yield (info.project, info.path, f"{key}:"), statement
-
-
-def _weights(statements: Sequence[_Statement], first_claim: str, second_claim: str) -> str:
-    """How many notes say each of two values, and from how many sources, where that differs from one
-    note each. What one agent says in many notes counts as one source.
-    """
-    sayings = []
-    for value in (first_claim, second_claim):
-        infos = [statement.info for statement in statements if _folded(statement.value) == value]
-        sources = sorted({author(info.provenance) for info in infos})
-        notes = len({info.id for info in infos})
-        if len(sources) == 1:
-            source = f"{sources[0]} alone"
-        else:
-            source = f"{len(sources)} sources"
-        sayings.append((notes, f"{notes} {'note' if notes == 1 else 'notes'} of {source}"))
-    if all(notes == 1 for notes, _ in sayings):
-        return ""
-    return f" The first: {sayings[0][1]}; the second: {sayings[1][1]}."
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(" .。!！")
-
-
-def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """`n` and `o`: what does not hold any more gets its end, today."""
-    if choice == "b":
-        return False
-    first, second = next(pair for item_found, *pair in _pairs(memory) if item_found.key == item.key)
-    if choice == "n":
-        old = first
-        new = second
-    else:
-        old = second
-        new = first
-    if not old.line:
-        memory.supersede(old.info, new.info)
-        return True
-    line = memory.text_of(old.info).split("\n")[old.line - 1].rstrip("\r")
-    until = f"until {memory.clock():%Y-%m-%d})"
-    if _END.search(line):
-        # It has a context already, which gets one more part.
-        ended_line = _END.sub(f", {until}", line)
-    else:
-        ended_line = f"{line} ({until}"
-    memory.edit(old.info, FindReplace(line, ended_line))
-    return True
-
-
-CONTRADICTIONS = ReviewSource(lambda memory: (item for item, *_ in _pairs(memory)), _apply)

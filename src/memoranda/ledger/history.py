@@ -39,6 +39,7 @@ from memoranda.store.files import (
 )
 from memoranda.store.layout import PRIVATE, Layout
 
+# Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
@@ -234,6 +235,12 @@ class History:
         )
         rows = self.database.rows(sql, {"project": project})
         return [(row["path"], os.fsdecode(row["root"])) for row in rows]
+
+    def has_steps_below(self, project: str, path: str) -> bool:
+        """Whether a change was about something in a folder."""
+        # "0" follows "/"
+        sql = "select 1 from step where path > ? and path < ? and project = ? limit 1"
+        return self.database.row(sql, (f"{path}/", f"{path}0", project)) is not None
 
     def has_made_folder(self, project: str, path: str) -> bool:
         """Whether a change made the folder at a place, or moved one there."""

@@ -171,6 +171,29 @@ create table if not exists session_item (
   primary key (client, session, kind, value)
 ) without rowid;
 
+-- What agents got: one row a call that gave notes, the latest 20,000.
+create table if not exists served (
+  number integer primary key,
+  time text not null,             -- ISO 8601, UTC
+  agent text not null,
+  how text not null,              -- the tool, or prompt or session start for what was told unasked
+  asked text not null             -- what was asked for, its beginning
+);
+create index if not exists served_agent on served (agent, number);
+create index if not exists served_time on served (time);
+create table if not exists served_note (
+  note text not null,             -- its id
+  call integer not null,
+  position integer not null,
+  primary key (note, call)
+) without rowid;
+create index if not exists served_call on served_note (call, position);
+
+-- Agents the owner paused.
+create table if not exists paused (
+  agent text primary key
+) without rowid;
+
 -- Files of the version before that are in these tables already, and are to be removed.
 create table if not exists taken_over (
   name text primary key,

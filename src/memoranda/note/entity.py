@@ -26,25 +26,35 @@ OBSERVATIONS = "observations"
 RELATIONS = "relations"
 _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 
+# Signs that a line of Markdown would not keep.
 _CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
+# Signs that are written as escapes inside a code span.
 _ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
+# Signs at the beginning of a line that Markdown would read.
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
 _CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
 _NUMBERED = re.compile(r"[0-9]+[.)](?:\s|$)").match
 _BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
+# Signs that a quoted type cannot have.
 _NO_QUOTED_TYPE = frozenset('"\\`[]')
+# Signs that a link's target cannot have.
 _NO_TARGET = frozenset("[]|#^`")
 
+# Signs that some file system or link refuses in a name.
 _NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
+# Names that Windows keeps for devices.
 _DEVICES = {"con", "prn", "aux", "nul"}
 _DEVICES |= {f"com{digit}" for digit in range(1, 10)}
 _DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}
 _FILE_BYTES = 120
 _CUT_BYTES = 80
+# A list sign with the blanks around it.
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
+# The line that opens or closes fenced code.
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 # A lone CR ends none
 _LINES = re.compile(r"[^\n]*\n|[^\n]+").findall
+# A line that ends a paragraph: heading, quote or fence.
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 

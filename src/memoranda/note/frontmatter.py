@@ -28,9 +28,13 @@ class Parts(NamedTuple):
     body_at: int
 
 
+# Bare words that YAML 1.2 reads as other things than texts.
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+# The line that opens a header, at the very beginning of a file.
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+# The line that closes a header.
 _CLOSING = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+# A line with a key. Without one, `---` and `...` are a rule and a text.
 _HAS_KEY = re.compile(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
@@ -62,6 +66,7 @@ _ROW = re.compile(
     rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
 ).fullmatch
 _ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fullmatch
+# One item of a list in brackets: bare, in double quotes or in single ones.
 _FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
 
 
@@ -111,6 +116,7 @@ def parse_as_written(yaml_text: str) -> dict[str, Any]:
     return _full(yaml_text, AsWritten)
 
 
+# A line that begins with a key.
 _KEY_LINE = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*):(?:\s|\Z)""")
 
 
@@ -217,6 +223,7 @@ def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
 _NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400
+# A row of dashes and question marks so long that the YAML parser would recurse too deep.
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
@@ -312,10 +319,13 @@ _RETYPED = re.compile(
     re.IGNORECASE,
 )
 _UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+# A text that YAML reads as itself without quotes.
 _SAFE = re.compile(
     rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
 )
+# Signs that need an escape in double quotes.
 _ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
+# A day, perhaps with a time and a zone.
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
@@ -393,6 +403,7 @@ def _flow(value: Any) -> str:
     return _quoted(value)
 
 
+# Signs that would end a bare item of a list in brackets.
 _FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
 
 
@@ -517,10 +528,12 @@ def is_crlf(text: str) -> bool:
     return "\r\n" in text and text.count("\n") == text.count("\r\n")
 
 
+# A key at the beginning of a line: in double quotes, in single ones, or bare.
 _TOP_KEY = re.compile(
     r"""(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\n]|'')*+)'"""
     r"""|([^\s"'#&*!|>%@`\[\]{},-](?:[^:#\n]|:(?=\S)|(?<=\S)#)*?))[ \t]*:(?=\s|\Z)"""
 )
+# The comment at the end of a line, after a value that may hold `#` itself.
 _COMMENT = re.compile(
     r"""(?:[ \t]+(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\n]|'')*+'"""
     r"""|[^\s"'|>\[{&*!#](?:[^\s#]|(?<=\S)#|[ \t]++(?!#))*+))?([ \t]+#[^\r\n]*)\r?\n"""

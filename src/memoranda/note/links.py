@@ -26,34 +26,51 @@ FILE_NAME_BYTES = 200
 UNTITLED = "untitled"
 _SLUG_LENGTH = 48
 
+# The extensions of Markdown, which a link may leave out.
 _SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _CJK = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
 )
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
+# The place between two parts of a name in camel case.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+# Signs that a slug cannot have.
 _OTHER = re.compile(r"[^a-z0-9/.]+")
+# Hyphens at the edges of a folder's name.
 _EDGES = re.compile(r"-*/[-/]*")
+# A path that is its own slug.
 _PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
+# Signs that count as one blank when names are compared.
 _BLANKS = re.compile(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+# The names a project may have.
 PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
+# Signs that part a link's target from its alias and heading.
 _LINK_SIGNS = re.compile("[|#:]")
+# The inside of a wikilink.
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+# An extension that is not Markdown's: the target is a file of another kind.
 _ATTACHMENT = re.compile(
     r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE
 )
+# The destination of a link `[text](destination "title")`.
 _DESTINATION = re.compile(
     r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
+# The characters of a path that a Markdown destination cannot have as they are.
+_ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
+# A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LONGEST_LABEL = 2000
+# The scheme of an address with two slashes.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+# A path of Windows with its drive.
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+# Signs of a title that a file's name cannot have.
 _FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
 # Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory
 # read` may.
@@ -290,6 +307,13 @@ def destination_parts(raw: str) -> tuple[str, str]:
     return path, sign + heading
 
 
+def markdown_destination(path: str) -> str:
+    """A path as the destination of a Markdown link: signs that would end or change it are encoded."""
+    from urllib.parse import quote
+
+    return "".join(quote(sign) if sign in _ENCODED else sign for sign in path)
+
+
 def _opening_bracket(text: str, closing: int) -> int | None:
     """Where the `[` of the `]` at `closing` is."""
     depth = 0
@@ -398,6 +422,7 @@ _RELATION = re.compile(
 ).fullmatch
 _PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
 _CODED_TEXT = re.compile(_CODED).fullmatch
+# Halves of a pair, which UTF-8 cannot write.
 _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 

@@ -19,11 +19,16 @@ from urllib.parse import SplitResult, urlsplit
 
 from memoranda.errors import MemorandaError
 
+# Bytes of a client's document; the specification of MCP names this size.
 LIMIT = 5 * 1024
+# Seconds for one document, and for a free place to fetch it.
 SECONDS = 2.0
+# Documents are fetched over HTTPS only.
 _PORT = 443
+# Seconds for which a document, or a refusal, counts without being fetched again.
 _KEPT = 600.0
 _KEPT_REFUSAL = 60.0
+# Documents remembered at once, so that strangers cannot fill the memory.
 _KEPT_MOST = 200
 _AT_ONCE = threading.BoundedSemaphore(4)
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -70,12 +71,15 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 _READERS = frozenset(("memory", "read_note"))
 # Seconds a client waits at most for what it is told as it connects.
 _INTRODUCTION_WAITS = 1.0
+# Characters of a client's name; clients may send any text as one.
 _CLIENT_NAME = 100
 # Characters that count of what a client calls itself, and of an agent's name made from it.
 _AGENT_NAME = 64
+# Signs that an agent's name cannot have.
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
+# A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 _TOOL = {
     "name": "name",
@@ -139,13 +143,24 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
 def has_hooks(client: str) -> bool:
     """Whether our hooks speak to the sessions of a client that calls itself `client`."""
     name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
-    return any(name == hooked or name.startswith(f"{hooked}-") for hooked in _hooked_clients())
+    for hooked, plugin in _hooked_clients().items():
+        if name == hooked or name.startswith(f"{hooked}-"):
+            return not plugin or _is_configured(plugin)
+    return False
 
 
 @cache
-def _hooked_clients() -> tuple[str, ...]:
+def _hooked_clients() -> Mapping[str, str]:
+    """By the name of a client with hooks, the file of the plugin they need; "" where they need none."""
     lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
-    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+    rows = [line.partition(" ") for line in lines.splitlines() if line and line[0] != "#"]
+    return {name: plugin for name, _, plugin in rows}
+
+
+def _is_configured(plugin: str) -> bool:
+    """Whether a file like `plugin` is in this person's folder of configurations."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return any(Path(folder).expanduser().glob(plugin))
 
 
 def _introduction(memory: MemorySession) -> str:

@@ -72,6 +72,7 @@ _ADDRESS = 64
 _FIELDS = 50
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
+# How the page of consent names each scope.
 _WORDS = {
     "read": "read",
     "write": "read and write",

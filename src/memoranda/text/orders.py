@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from memoranda.text.disguise import (
     BREAK,
@@ -48,8 +49,11 @@ _COMMA = ","
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
+# The sign in an address of mail.
 _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
+# Text that is piped into a shell.
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
+# Files that hold keys and passwords.
 _KEY_FILE = re.compile(
     r"\.(?:env|ssh|netrc|aws|kube|gnupg|npmrc|pypirc|pgpass|git-credentials)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
@@ -57,6 +61,7 @@ _KEY_FILE = re.compile(
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
 _UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
+# Styles of HTML that hide a text from people.
 _HIDDEN = re.compile(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
     r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
@@ -64,8 +69,11 @@ _HIDDEN = re.compile(
     re.I,
 )
 _COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
+# A message of a conversation that claims the system's role.
 _ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
+# A parameter of an address, which can carry data away.
 _PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
+# A quotation, whose words nobody here says.
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"
@@ -116,8 +124,7 @@ def combination(rule: str, line: str) -> Combination:
     return Combination(rule, tuple(terms), without, float(limit or WITHIN))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """One entry of a part: its words, each with whether any ending may follow."""
 
     language: str
@@ -163,13 +170,17 @@ class Vocabulary:
         self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def _add(self, language: str, part: str, entry: str) -> None:
-        if is_cjk(entry) and language in ("zh", "ja"):
+        if language in ("zh", "ja") and is_cjk(entry):
             run = "".join(folded(entry).split())
             self._runs.setdefault(run, []).append((language, part))
             return
         words = []
         for word in entry.split("_"):
-            pieces = folded(word.rstrip("*")).split()
+            stem = word.rstrip("*")
+            # Most words are of small Latin letters, which folding leaves as they are.
+            pieces = [stem]
+            if not (stem.isascii() and stem.isalpha() and stem.islower()):
+                pieces = folded(stem).split()
             words += [(piece, False) for piece in pieces]
             if word.endswith("*"):
                 words[-1] = (words[-1][0], True)
@@ -328,6 +339,7 @@ class Vocabulary:
         return words
 
 
+# Languages whose speakers mix English words into their sentences.
 _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 
 

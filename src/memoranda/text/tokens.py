@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.text.folding import beyond_ascii, fold
+from memoranda.text.remembered import remembered
 from memoranda.text.words import (
     extras,
     indexed,
@@ -26,17 +27,22 @@ from memoranda.text.words import (
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+# Where a long piece may be cut.
 _BLANK = re.compile(r"\s")
 
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
+# Characters of a text whose blocks are told apart; beyond them any blank will do.
 _DETAILED = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000
 
+# Where a block of Markdown ends.
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
+# A heading; the group is its text.
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
+# Where a sentence ends, else a line, else a word.
 _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
@@ -48,6 +54,7 @@ class Passage(NamedTuple):
     heading: str
 
 
+@remembered
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
     words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
@@ -127,6 +134,7 @@ def stop_words() -> frozenset[str]:
     return frozenset(word for word in _listed_stop_words() if word < "\u0e01")
 
 
+@remembered
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""

@@ -49,12 +49,15 @@ _WORD = rf"{_LETTER}(?:{_LETTER}+|[{_WORD_MARKS}]+)*"
 _SIGNED = r"(?:[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))|[a-z]#(?=\d))"
 _DOTTED = r"(?:(?<=[\s(\"'`])|^)\.[a-z][a-z0-9]*"
 
+# Signs inside a word are kept as private characters, which the tokenizer takes as letters.
 _FIRST_SIGN = 0xF0000
 _PLANE = 0xFFFF
 JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
+# Words remembered with their parts.
 _MOST_KNOWN = 100_000
+# Parts of a name that are also joined to one word: "wi-fi" and "wifi".
 _MOST_PIECES = 6
 _LONGEST_JOINED = 40
 
@@ -150,8 +153,11 @@ def _number() -> re.Pattern[str]:
 
 
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
+# Private characters that stand for signs, such as the `#` of `C#`.
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
+# A file's extension, which is also found with its dot.
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
+# Signs that join the parts of a name.
 _JOINTS = re.compile(r"[\W_]+")
 # Signs around a word that are no part of any.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"

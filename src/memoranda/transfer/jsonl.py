@@ -42,8 +42,11 @@ from memoranda.text.unicode import compared_lines
 MANUAL = "manual"
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
+# Characters of an id that an import keeps.
 _LONGEST_ID = 200
+# Numbers that SQLite and every reader of JSON can hold.
 _MOST = 10**18
+# Levels of a value, and the values in it, that an import takes.
 _DEEPEST = 50
 _MOST_VALUES = 50_000
 
@@ -345,6 +348,7 @@ Say = Callable[[str], None]
 
 PAGE = 200
 """Memories read, or written as one change, at a time."""
+# Bytes of the notes that are read at once.
 _PAGE_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 NEW = "import"

@@ -31,7 +31,9 @@ _META_PREFIX = "memoranda/"
 _SOFT_CODES = ("invalid", "timeframe")
 # Hits looked at for a context before all of them are
 _FIRST = 50
+# Characters of a hit's preview.
 _PREVIEW = 120
+# SQLite's limits end here; no home reaches it.
 _MOST = 1_000_000_000
 _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 

@@ -11,6 +11,7 @@ from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.words import compiled, data_file
 
 _LONGEST_BEFORE = 60
+# A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 

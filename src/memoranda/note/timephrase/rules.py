@@ -29,6 +29,7 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
+# Keys that every rule may have.
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300

@@ -8,6 +8,7 @@ from functools import cache
 
 from memoranda.note.timephrase.words import table
 
+# Runs of blanks, which are shortened so that patterns stay fast.
 _LONG_BLANKS = re.compile(r"\s{3,}")
 _QUOTES = "’‘ʼ`´"
 

@@ -10,6 +10,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+# A named fragment inside a pattern, such as `<month>`.
 _FRAGMENT = re.compile(r"(?<!\(\?P)<([a-zBCE_.]+)>")
 
 

@@ -84,14 +84,14 @@ class FolderStore:
 
     @property
     def conventions(self) -> Conventions:
-        """What the programs of the folder have set for it, as last looked at."""
+        """The settings of the folder's programs for it, as last looked at."""
         if self._marks is None:
             self.look_at_conventions()
         return self._conventions
 
     @property
     def rules(self) -> IgnoreRules:
-        """What is left out of the project, as last looked at."""
+        """The rules of what is left out of the project, as last looked at."""
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
@@ -293,7 +293,7 @@ class FolderStore:
             raise refusal(path, error) from None
 
     def _place(self, name: str, folder: Folder) -> PathInfo | None:
-        """What `name` in the open folder is, None for nothing."""
+        """The status of `name` in the open folder, None for nothing."""
         status = stat_in(name, folder.fd)
         if status is None:
             return None

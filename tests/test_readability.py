@@ -27,7 +27,7 @@ ODD_PHRASES = re.compile(
     r"|besides|as far as|is to be|are to be|but for|mend(?:s|ed)?|akin|no more|not any ?more"
     r"|of its own|by itself)\b"
 )
-MOST_VAGUE_NAMES = 0.005
+MOST_VAGUE_NAMES = 0.006
 MOST_TUPLE_ASSIGNMENTS = 0.0015
 MOST_ODD_PHRASES = 0.004
 

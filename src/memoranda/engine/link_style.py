@@ -74,7 +74,7 @@ def _markdown_link(
     )
     if info is None or info.project != project:
         return ""
-    shown = link.raw.partition("|")[2] or " > ".join(
+    shown_text = link.raw.partition("|")[2] or " > ".join(
         part for part in (link.target, *link.rest.split("#")) if part
     )
     for candidate in _paths(info, folder, style):
@@ -82,7 +82,9 @@ def _markdown_link(
             candidate, project=project, folder=folder, viewer=session.agent
         )
         if leads_to is not None and leads_to.row == info.row:
-            return f"[{shown}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
+            return (
+                f"[{shown_text}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
+            )
     return ""
 
 

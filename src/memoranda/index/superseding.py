@@ -83,11 +83,11 @@ def validity_marks(
     """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
     `valid until …`. Days are those of `zone`, None for the system's.
     """
-    given = json.dumps(list(rows))
+    row_list = json.dumps(list(rows))
     limited = db.execute(
         "select row, begins, ends from note"
         f" where row in {_GIVEN} and (ends is not null or begins > created)",
-        {"given": given},
+        {"given": row_list},
     )
     marks: dict[int, str] = {}
     for row, begins, ends in limited:
@@ -96,7 +96,7 @@ def validity_marks(
         else:
             marks[row] = f"valid until {_day(ends, zone)}"
 
-    values = {"given": given, "viewer": viewer, "pairs": json.dumps(_pairs_by_name(db))}
+    values = {"given": row_list, "viewer": viewer, "pairs": json.dumps(_pairs_by_name(db))}
     for pairs in (_BY_ID, _BY_NAME):
         marks |= db.execute(
             f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
@@ -119,12 +119,12 @@ def _other_rows(db: sqlite3.Connection, other: str, this: str, row: int) -> list
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
     """The pairs in which the older note is called by its name."""
-    named = db.execute(_NAMES).fetchall()
-    if not named:
+    name_rows = db.execute(_NAMES).fetchall()
+    if not name_rows:
         return []
     resolver = Resolver(db, None)
     pairs: list[_Pair] = []
-    for name, row, project, path, scope in named:
+    for name, row, project, path, scope in name_rows:
         target_project, target = parse_link(name)
         folder = posixpath.dirname(path)
         answer = resolver.link(target, project, folder, target_project, scope)

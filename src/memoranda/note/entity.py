@@ -349,7 +349,7 @@ class EntityText:
         lines.
         """
         first = heading.line - 1
-        later_headings = [other.line - 1 for other in self._headings if other.line - 1 > first]
+        later_headings = [later.line - 1 for later in self._headings if later.line - 1 > first]
         end = min(later_headings, default=len(lines))
         last = end - 1
         while last > first and not lines[last].strip():

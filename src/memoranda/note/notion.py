@@ -47,8 +47,8 @@ def page_address(address: str) -> str:
     page = _PAGE.match(address)
     if page is None:
         return ""
-    shown = _SHOWN_PAGE.search(address)
-    digits = shown[1] if shown else page[1]
+    shown_page = _SHOWN_PAGE.search(address)
+    digits = shown_page[1] if shown_page else page[1]
     return _FRONT + digits.replace("-", "").lower()
 
 

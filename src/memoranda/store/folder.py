@@ -78,8 +78,8 @@ class FolderStore:
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
         before = self._rules.patterns
-        own = gitignore_patterns(self._ignored, "the configuration")
-        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own))
+        own_patterns = gitignore_patterns(self._ignored, "the configuration")
+        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own_patterns))
         return not is_first and self._rules.patterns != before
 
     @property

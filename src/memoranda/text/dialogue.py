@@ -95,10 +95,10 @@ def turns_of(text: str) -> list[str]:
     turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
     first = len(turns) - 1
-    said = _words_said(turns[first])
-    while first and said < _MIN_SAID:
+    word_total = _words_said(turns[first])
+    while first and word_total < _MIN_SAID:
         first -= 1
-        said += _words_said(turns[first])
+        word_total += _words_said(turns[first])
     return [*turns[:first], "\n".join(turns[first:])]
 
 

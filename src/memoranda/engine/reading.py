@@ -465,7 +465,7 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages of a
+        """Passages relevant to a text that is not itself a query: the passages of a
         relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
         it. By words alone; of notes that hold now and are not archived, held back or among the ids
         `known`."""

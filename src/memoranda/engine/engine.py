@@ -2,7 +2,9 @@
 stores.
 
 One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on.
+guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
+much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
+still there.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -49,7 +52,7 @@ from memoranda.note.model import (
 from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
-from memoranda.store.files import lock_folders, reason, storing
+from memoranda.store.files import closed_on_error, lock_folders, reason, storing
 from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.store.layout import Layout
 from memoranda.text.utf16 import utf16_text
@@ -66,7 +69,9 @@ ONLY_SHARED = (
     "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
     "use a memory in a folder (--home) for it"
 )
+# How often a change is planned again when an editor was faster.
 _CONFLICT_RETRIES = 4
+# Seconds of catching up with the files while a call waits.
 _PIECE = 0.004
 # Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004
@@ -116,11 +121,13 @@ class Engine:
         self.reads = self.home.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
-        self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {
             name: store for name, store in extra.items() if isinstance(store, Store)
         }
-        self._open_stores()
+        with closed_on_error(self.home):
+            self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
+            with closed_on_error(self.index):
+                self._open_stores()
         self.freshness = Freshness(
             self.index,
             self.home,
@@ -564,6 +571,21 @@ class Engine:
             raise Again
         raise planned.error
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let other threads in for as long as the thread inside needs nothing of the home; then the
+        index has to be looked at again.
+        """
+        depth = self._depth
+        self._depth = 0
+        self.index.unpin()
+        try:
+            with self.guard.apart():
+                yield
+        finally:
+            self._depth = depth
+            self.freshness.is_current = False
+
     def unshown(self, error: Exception) -> None:
         """The index could not take up a change that is on disk: a sweep will tell it."""
         self.freshness.forget(whole=True)
@@ -599,6 +621,10 @@ class Engine:
             return self.home.purge(
                 self.clock() - timedelta(days=self.settings.history_days), living
             )
+
+
+is_repeated = ContextVar("is_repeated", default=False)
+"""Whether the verb at work is repeated after a Conflict: then it lets nobody in before its end."""
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
@@ -656,11 +682,15 @@ def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(_CONFLICT_RETRIES):
-            try:
-                return method(*args, **kwargs)
-            except Conflict:
-                continue
-        return method(*args, **kwargs)
+        with suppress(Conflict):
+            return method(*args, **kwargs)
+        token = is_repeated.set(True)
+        try:
+            for _ in range(_CONFLICT_RETRIES - 1):
+                with suppress(Conflict):
+                    return method(*args, **kwargs)
+            return method(*args, **kwargs)
+        finally:
+            is_repeated.reset(token)
 
     return call

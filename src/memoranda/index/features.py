@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
+from memoranda.text.remembered import remembered
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
 
@@ -30,17 +31,24 @@ STEMMED = 1_000_000
 wherever they are.
 """
 
+# A day in a header: 2025-03-01.
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
+# The beginning of a turn: perhaps a list sign and a time in brackets, then a name and a colon.
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
 )
+# Where a turn begins.
 _TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
+# Words before a name that name nobody.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
+# Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
 _MIN_TURNS = 4
+# A sentence that ends in a question mark.
 _QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+# Words by which a speaker means themselves: such turns say more about them.
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 
 
@@ -87,6 +95,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     }
 
 
+@remembered
 def style_of(text: str, source: str | None = None) -> Style:
     """Who says a text, and how. `source` is the speaker where the text names none."""
     body = text.strip()
@@ -134,16 +143,21 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
     looks for those.
     """
+    return " ".join([*_stems("\n".join(texts)), facet])
+
+
+@remembered
+def _stems(text: str) -> set[str]:
+    """Every word of a text once, without stop words."""
     stems: set[str] = set()
-    for text in texts:
-        for part in parts(text):
-            words = pieces(part.lower())
-            if part.isascii():
-                stems.update(words)
-            else:
-                stems |= _stems_beyond_ascii(set(words))
+    for part in parts(text):
+        words = pieces(part.lower())
+        if part.isascii():
+            stems.update(words)
+        else:
+            stems |= _stems_beyond_ascii(set(words))
     stems -= stop_words()
-    return " ".join([*stems, facet])
+    return stems
 
 
 def _stems_beyond_ascii(words: set[str]) -> set[str]:

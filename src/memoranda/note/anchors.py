@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -11,10 +11,15 @@ from memoranda.note.frontmatter import split
 from memoranda.note.grammar import mask_code, scan
 from memoranda.note.links import WrittenLink, fold
 
+# A block id at the end of a line: `^id`.
 _BLOCK = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
+# A block id after a heading, which is no part of its name.
 _BLOCK_AT_END = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$")
+# Signs that Obsidian leaves out of a heading in a link.
 _NOT_IN_LINKS = re.compile(r"[#|^\[\]:]|%%")
+# A link to a heading or a block of the same note, in either style.
 _OWN_LINK = re.compile(r"\[\[(#[^\[\]|\n]+?)(?=\\?\||\]\])|\]\((#[^()\s]+)\)")
+# Any run of blanks counts as one.
 _BLANKS = re.compile(r"\s+")
 
 
@@ -120,11 +125,32 @@ def _key(anchor: Anchor) -> str:
     return fold(anchor.name)
 
 
-def changed_anchors(before: Sequence[str], after: Sequence[str]) -> bool:
+def changed_anchors(before: str, after: str) -> bool:
     """Whether lines that may be headings, or end in a block id, differ; quicker than to read both
-    notes."""
+    texts."""
+    begin = before.rfind("\n", 0, _same_characters(before, after)) + 1
+    before = before[begin:]
+    after = after[begin:]
+    same_at_end = _same_characters(before[::-1], after[::-1])
+    end = before.find("\n", len(before) - same_at_end)
+    if end >= 0:
+        after = after[: len(after) - (len(before) - end)]
+        before = before[:end]
     return _marked(before) != _marked(after)
 
 
-def _marked(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if line.lstrip().startswith("#") or "^" in line]
+def _same_characters(text: str, other: str) -> int:
+    """How many characters two texts begin with alike, found by halves."""
+    same = 0
+    different = min(len(text), len(other)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if text[same:middle] == other[same:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
+
+
+def _marked(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.lstrip().startswith("#") or "^" in line]

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
 
+# Raised when what is cached changes its form.
 _VERSION = 1
+# Rows of the cache; the oldest go first.
 _MOST_KEPT = 20_000
 _REPO_KEYS = ("repo", "repository", "root")
 
@@ -111,7 +113,7 @@ class CitationCheck:
 
     def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
-            verdict = self._verdict(root, path, citation, info.changed)
+            verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
                 return CitedNote(info, citation, str(root), verdict)
         return None

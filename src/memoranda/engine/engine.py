@@ -69,7 +69,9 @@ ONLY_SHARED = (
     "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
     "use a memory in a folder (--home) for it"
 )
+# How often a change is planned again when an editor was faster.
 _CONFLICT_RETRIES = 4
+# Seconds of catching up with the files while a call waits.
 _PIECE = 0.004
 # Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004

@@ -9,25 +9,22 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from memoranda.clock import stamp
 from memoranda.engine.engine import Engine, verb
+from memoranda.engine.in_place import Blocked, InPlaceChange
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.transaction import check_access
-from memoranda.engine.write_gate import check_limits
-from memoranda.engine.writing import as_file
-from memoranda.errors import CannotUndo, MemorandaError, NotFound, StorageError
+from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
-from memoranda.ledger.change import LINES, Change, Step
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
-from memoranda.store.inplace import LineChange
 from memoranda.store.inplace.graph_lines import GraphText as GraphText
 from memoranda.store.inplace.graph_lines import entity_line, relation_line, said_by
 from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
 from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
 
 T = TypeVar("T")
+# Entities that a search of the graph ranks.
 MAX_RANKED = 1000
 
 
@@ -171,18 +168,16 @@ class Graph(Protocol):
             missing = [name for name, _ in additions if name not in edits.known]
             if missing:
                 raise NoEntity(missing[0])
-            names = dict.fromkeys(name for name, _ in additions)
-            present_by_name = {
-                name: dict.fromkeys(edits.observations(name), False) for name in names
-            }
-            results = []
+            # Each note is read and written once, though several additions may be to it.
+            new_by_name: dict[str, list[str]] = {name: [] for name, _ in additions}
+            present = {name: set(edits.observations(name)) for name in new_by_name}
+            results: list[tuple[str, list[str]]] = []
             for name, texts in additions:
-                added = [text for text in dict.fromkeys(texts) if text not in present_by_name[name]]
-                present_by_name[name] |= dict.fromkeys(added, True)
+                added = [text for text in dict.fromkeys(texts) if text not in present[name]]
+                present[name].update(added)
+                new_by_name[name] += added
                 results.append((name, added))
-            # Each note is read and written once
-            for name, present in present_by_name.items():
-                new = [text for text, is_new in present.items() if is_new]
+            for name, new in new_by_name.items():
                 if new:
                     edits.add_observations(name, new)
             return results
@@ -275,8 +270,10 @@ class FileGraph(Graph):
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         self._fresh()
-        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
-        return [_key(self.store.entities[line]) for line in lines]
+        lines: list[int] = []
+        for name in set(names):
+            lines += self.store.named.get(name, ())
+        return [_key(self.store.entities[line]) for line in sorted(lines)]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
@@ -296,11 +293,9 @@ class FileGraph(Graph):
             kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
-        holding = [
-            this_entity_line
-            for this_entity_line in self.store.entities.values()
-            if all(word in this_entity_line.lowered for word in words)
-        ]
+        holding = list(self.store.entities.values())
+        for word in words:
+            holding = [entity for entity in holding if word in entity.lowered]
         ranked_lines: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
             hits = self.session.search(
@@ -337,7 +332,9 @@ class FileGraph(Graph):
         self._fresh()
         if names is None:
             return list(self.store.relations.values())
-        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        lines: set[int] = set()
+        for name in names:
+            lines.update(self.store.ends.get(name, ()))
         return [self.store.relations[line] for line in sorted(lines)]
 
     @verb
@@ -386,35 +383,8 @@ class FileGraph(Graph):
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
         Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        engine = self.engine
-        check_access(self.session, self.store.name, undoes=undoes)
-        changes_made = list[Change]()
-
-        def announce(lines: LineChange) -> None:
-            number = engine.home.history.last + 1
-            name = self.store.name
-            file = os.path.basename(self.store.root)
-            agent = self.session.agent
-            face = self.session.face
-            by = self.session.by or None
-            written = Step(
-                "put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b"")
-            )
-            check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
-            changes_made[:] = [
-                Change(
-                    number,
-                    stamp(engine.clock()),
-                    lines.verb,
-                    name,
-                    file,
-                    agent,
-                    face,
-                    undoes=undoes,
-                    by=by,
-                )
-            ]
-            engine.home.lines.begin(changes_made[0], lines)
+        file = os.path.basename(self.store.root)
+        change = InPlaceChange(self.session, self.store.name, file, undoes=undoes)
 
         def admitted() -> LineEdit:
             edit = plan()
@@ -425,40 +395,31 @@ class FileGraph(Graph):
                 )
             return edit
 
-        with engine.writing(), engine.home.lines.changing():
-            engine.guard.keep()
-            self.store.change(admitted, announce)
-            engine.commits += bool(changes_made)
-        if changes_made:
-            return changes_made[0]
-        return None
+        with change.recording():
+            self.store.change(admitted, change.announce)
+        return change.made
+
+    def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
+        """Take back a change of lines. Returns the undo. Raises CannotUndo, NotAGraphFile,
+        StorageError.
+        """
+
+        def plan() -> LineEdit:
+            edit = _inverse(self.store, kept_lines)
+            if edit is None:
+                raise blocked(change.project, change.path)
+            return edit
+
+        return self.change(plan, undoes=change.number)
 
 
-def undo_lines(
-    session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]
-) -> Change:
-    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a
-    place changed since. Raises CannotUndo, NotAGraphFile, StorageError."""
-    engine = session.engine
-    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
-    try:
-        kept_lines = engine.home.lines.kept(touched)
-    except (NotFound, StorageError):
-        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
-    known_store = engine.stores.get(touched.project)
-    store = known_store if isinstance(known_store, GraphStore) else store_of(session, touched.file)
-    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
-
-    def plan() -> LineEdit:
-        edit = _inverse(graph.store, kept_lines)
-        if edit is None:
-            raise blocked(change.project, change.path)
-        return edit
-
-    undo_change = graph.change(plan, undoes=change.number)
-    if undo_change is None:
-        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
-    return undo_change
+def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
+    """The graph whose file a change of lines was about."""
+    known_store = session.engine.stores.get(touched.project)
+    if isinstance(known_store, GraphStore):
+        return FileGraph(session, known_store)
+    store = store_of(session, touched.file) or GraphStore(touched.project, touched.file)
+    return FileGraph(session, store)
 
 
 def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
@@ -470,50 +431,66 @@ def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
 
 
 def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes it back; None when a line of it is not there as it was left, or what went
-    is there again.
+    """The edit that takes a change back; None when a line of it is not there as it was left, or
+    what went is there again.
     """
-    slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(store.lines):
-        if line:
-            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    slots = _slots_by_line(store)
     edit = LineEdit(store, verb="undo")
     for line in reversed(kept_lines.added):
-        found_slot = slots.get(line.rstrip(b"\r\n"))
-        if not found_slot:
+        line_slots = slots.get(line.rstrip(b"\r\n"))
+        if not line_slots:
             return None
-        edit.lines[found_slot.pop()] = b""
+        edit.lines[line_slots.pop()] = b""
     returning: list[tuple[int, bytes]] = []
     for number, old, new in kept_lines.replaced:
         if not new:
             returning.append((number, old))
-        elif found_slot := slots.get(new.rstrip(b"\r\n")):
-            edit.lines[found_slot.pop(0)] = old
-        else:
+            continue
+        line_slots = slots.get(new.rstrip(b"\r\n"))
+        if not line_slots:
             return None
-    # Whether its entity or relation is in the file again
+        edit.lines[line_slots.pop(0)] = old
     for _, old in returning:
-        observations = said_by(old)
-        again = list[int]()
-        if isinstance(observations, GraphRelation):
-            again = [
-                slot
-                for slot in store.ends.get(observations.source, ())
-                if store.relations[slot].triple == observations.triple
-            ]
-        elif observations is not None:
-            again = store.named.get(observations.name, [])
-        if any(slot not in edit.lines for slot in again):
+        if _is_there_again(store, edit, old):
             return None
-    deleted_slots = [
+    _insert(store, edit, returning)
+    return edit
+
+
+def _slots_by_line(store: GraphStore) -> dict[bytes, list[int]]:
+    """The slots of each line of a file, without its line break."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(store.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    return slots
+
+
+def _is_there_again(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
+    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
+    thing = said_by(line)
+    slots: list[int] = []
+    if isinstance(thing, GraphRelation):
+        slots = [
+            slot
+            for slot in store.ends.get(thing.source, ())
+            if store.relations[slot].triple == thing.triple
+        ]
+    elif thing is not None:
+        slots = store.named.get(thing.name, [])
+    return any(slot not in edit.lines for slot in slots)
+
+
+def _insert(store: GraphStore, edit: LineEdit, returning: Sequence[tuple[int, bytes]]) -> None:
+    """Insert lines where they were, each given with the number it had among all lines."""
+    remaining_slots = [
         slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""
     ]
-    for before, (number, old) in enumerate(returning):
+    for before, (number, line) in enumerate(returning):
+        # The lines returned before this one are not in the file yet.
         at = number - before
-        edit.inserted.setdefault(
-            deleted_slots[at] if at < len(deleted_slots) else len(store.lines), []
-        ).append(old)
-    return edit
+        slot = remaining_slots[at] if at < len(remaining_slots) else len(store.lines)
+        edit.inserted.setdefault(slot, []).append(line)
 
 
 def _key(entity: EntityLine) -> EntityKey:

@@ -138,13 +138,29 @@ create table merged (
 ) without rowid;
 create index merged_note on merged (note);
 
--- Ids of notes that this one supersedes.
+-- Ids of notes that this one supersedes; with `is_name` their names, as links have them.
 create table superseded (
-  id   text not null,
-  note integer not null,
+  id      text not null,
+  note    integer not null,
+  is_name integer not null,
   primary key (id, note)
 ) without rowid;
 create index superseded_note on superseded (note);
+create index superseded_name on superseded (note) where is_name;
+
+-- What notes say that holds for one value at a time (claims.py). `start` and `stop`: its sentence in the body; 0 for an
+-- item of a list.
+create table claim (
+  subject text not null,
+  note    integer not null,
+  name    text not null,
+  value   text not null,
+  line    integer not null,
+  start   integer not null,
+  stop    integer not null,
+  primary key (subject, note, line)
+) without rowid;
+create index claim_note on claim (note);
 
 create table link (
   note     integer not null,
@@ -251,6 +267,8 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('link', 'link_fold', '300000 3'),
   ('superseded', 'superseded', '1000 2 1'),
   ('superseded', 'superseded_note', '1000 2'),
+  ('claim', 'claim', '10000 2 1 1'),
+  ('claim', 'claim_note', '10000 2'),
   ('feature', 'feature_conversation', '200000 20 1 1'),
   ('feature', 'feature_speaker', '200000 1000 2'),
   ('project', 'sqlite_autoindex_project_1', '6 1');

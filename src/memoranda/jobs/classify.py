@@ -12,7 +12,7 @@ import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain, compress
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
+# How much a word of each kind of the table says.
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+# A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
@@ -60,6 +62,12 @@ _SAYS_WHEN = re.compile(
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
 )
+# `like` as a verb: "I like", "to like"; elsewhere it mostly compares: "just like we agreed".
+_LIKING = re.compile(
+    r"\b(?:I|we|you|they|he|she|who|people|to|not|'?d|would|don't|doesn't|both)"
+    r" (?:also |really |still |always |particularly )?like\b",
+    re.IGNORECASE,
+)
 # Characters of a text that are compared
 _READ = 2000
 # Characters of an example that a reason shows
@@ -70,18 +78,22 @@ _SHOWN = 40
 class CategoryChoice:
     """The category chosen for a text, why in words, the table's words that decided, and what came
     second. `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category
-    the owner may be asked for."""
+    the owner may be asked for; `is_doubtful`: the layer was wrong too often of texts like this one
+    (docs/lab/categories-2026-11-28.md)."""
 
     category: str
     layer: str
     reason: str
     words: tuple[str, ...] = ()
     second: str | None = None
+    is_doubtful: bool = False
 
     @property
     def is_sure(self) -> bool:
         """Whether nobody need be asked."""
-        return self.layer != "fallback" and (self.second is None or self.layer == "table")
+        if self.layer == "fallback" or self.is_doubtful:
+            return False
+        return self.second is None or self.layer == "table"
 
 
 class Classifier:
@@ -112,11 +124,13 @@ class Classifier:
             return by_correction
         classified = classify(text)
         highest = max(classified.scores.values(), default=0)
+        is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         # One usual word decides only if no example is very like the text.
         if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
-            return self._by_examples(text, classified.category)
+            by_examples = self._by_examples(text, classified.category)
+            return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if highest > _WEIGHTS["weak"]:
-            return _by_table(classified, highest)
+            return replace(_by_table(classified, highest), is_doubtful=is_comparison)
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -161,13 +175,18 @@ class Classifier:
         if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKE):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         votes = _votes(by_words, _WEIGHT)
+        is_alike = False
         if by_meaning:
             votes = _joined(votes, _votes(by_meaning, _BY_MEANING))
         elif by_words[0][0] >= _ALIKE:
+            is_alike = True
             votes[by_words[0][1]] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
-        return _elected(votes, [*by_meaning, *by_words])
+        elected = _elected(votes, [*by_meaning, *by_words])
+        # Votes alone are right too seldom; nearly the same sentence, or a word of the table, backs them
+        is_backed = is_alike or elected.category == leaning
+        return replace(elected, is_doubtful=not is_backed)
 
     def _nearest_in_meaning(self, text: str, without: str | None) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the examples nearest in meaning, none of the category
@@ -360,8 +379,11 @@ def examples() -> Examples:
     return Examples(rows)
 
 
+# A Latin word with its apostrophes, or a number.
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
+# A capital after a blank is a name; "I" is not.
 _NAME = re.compile(r" (?!I[ '])[A-Z]")
+# Signs that tell one kind of sentence from another.
 _MARK = re.compile("[?!:;,、，：；]")
 
 
@@ -485,17 +507,15 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     longest first.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    rows = [
-        (category, kind, words)
-        for category, kinds in tables.items()
-        for kind, words in kinds.items()
-    ]
-    places = {word: (category, kind) for category, kind, words in rows for word in words}
+    places: dict[str, tuple[str, str]] = {}
+    for category, kinds in tables.items():
+        for kind, words in kinds.items():
+            places |= dict.fromkeys(words, (category, kind))
     entries_by_stem: dict[str, list[_Entry]] = {}
     for word in sorted(places, key=len, reverse=True):
-        (category, kind), low = places[word], word.lower()
-        entry = _Entry(
-            word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact"
-        )
+        category, kind = places[word]
+        low = word.lower()
+        is_exact = kind == "exact"
+        entry = _Entry(word, word if is_exact else low, category, _WEIGHTS[kind], is_exact)
         entries_by_stem.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), entries_by_stem

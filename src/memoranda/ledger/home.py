@@ -40,9 +40,11 @@ from memoranda.ledger.file_sync import FileSync, places_of, sync_places
 from memoranda.ledger.history import LARGE, History
 from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.lock import HomeLock
+from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.served_rows import ServedRows
 from memoranda.ledger.sessions import SessionRows, forget_sessions
 from memoranda.ledger.takeover import (
     Damaged,
@@ -109,6 +111,8 @@ class Home:
         self.reads = self._open_reads()
         self.history = self._open_history()
         self.review_rows = self.history.review_rows
+        self.served_rows = ServedRows(self.database)
+        self.paused_rows = PausedRows(self.database)
         self.lines = LineChanges(self.history)
         self.file_sync = FileSync(self._note_synced)
         self.lock = HomeLock(self.layout.private, self._entered)

@@ -22,10 +22,13 @@ _PATHS = (
     "target_file",
     "filepath",
 )
+# The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+# The exit status in the output of a command.
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )
+# Characters at both ends of an output where the exit status is looked for.
 _EXIT_SPAN = 300
 
 
@@ -50,8 +53,9 @@ def words_of(name: str) -> frozenset[str]:
 
 
 @cache
-def _not_said() -> tuple[str, ...]:
-    return tuple(_table()["not_said"])
+def list_of(name: str) -> tuple[str, ...]:
+    """A list of words.toml whose entries are texts of several words."""
+    return tuple(_table()[name])
 
 
 def text_of(value: Any) -> str:
@@ -93,7 +97,7 @@ def failed_by_code(code: Any) -> bool | None:
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
     """What somebody said, unless a program put it there."""
     stripped = text.strip()
-    if stripped and not (kind is Kind.SAID and stripped.startswith(_not_said())):
+    if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
 
 

@@ -14,7 +14,9 @@ from memoranda.transcripts.turn import Kind, SourceFile
 
 VERSION = 1
 """Raise it when schema.sql or what is indexed changes: an older file is deleted."""
+# Seconds to wait for another process that indexes.
 _BUSY_SECONDS = 5.0
+# Turns that are ranked closely.
 _CANDIDATES = 400
 
 
@@ -443,8 +445,20 @@ class TraceIndex:
 
     def _first(self, newest: float) -> int:
         """The id from which on turns are in the newest part, from 0 to 1, of all."""
+        return int(self.last_turn() * (1 - newest))
+
+    def last_turn(self) -> int:
+        """The id of the newest turn; 0 without any."""
         row = self._database.execute("select max(id) as last from turn").fetchone()
-        return int((row["last"] or 0) * (1 - newest))
+        return int(row["last"] or 0)
+
+    def turns_with(self, word: str, newest: float) -> frozenset[int]:
+        """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
+        rows = self._database.execute(
+            "select rowid from turn_fts where turn_fts match ? and rowid >= ?",
+            (word, self._first(newest)),
+        )
+        return frozenset(row["rowid"] for row in rows)
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""

@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import groupby, product
@@ -20,9 +20,8 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.index.filters import validity_marks
 from memoranda.index.header_filters import conditions
-from memoranda.index.listing import listing, matching
+from memoranda.index.listing import at_address, listing
 from memoranda.index.rows import (
     Hit,
     Hits,
@@ -47,6 +46,7 @@ from memoranda.index.search.queries import (
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import shortened
+from memoranda.index.superseding import validity_marks
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.query import Query
@@ -105,9 +105,8 @@ def search(
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
     # By permalink, and what has ended too
     if query.search_type == "permalink":
-        notes, _ = matching(
-            db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None
-        )
+        rows_there = at_address(db, query.text.strip(), viewer, query.projects)
+        notes = in_order(db, rows_there)
         filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
         if filters != Query():
             passed, _ = listing(db, filters, viewer=viewer, limit=None)
@@ -545,9 +544,12 @@ def find_evidence(
     )
 
 
-def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
+def format_evidence(
+    hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
+) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its
-    order. The day is that of `zone`, None for the system's.
+    order. The day is that of `zone`, None for the system's. `last`: rows of notes that come after the
+    others under a line.
 
     The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
@@ -560,7 +562,14 @@ def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
         groups.setdefault(lines[hit.note.row].group, []).append(hit)
     evidence_lines = []
     for (_, place), some in groups.items():
-        some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
+        some.sort(
+            key=lambda hit: (
+                hit.note.row in last,
+                hit.note.created,
+                hit.note.permalink,
+                hit.line,
+            )
+        )
         rows = list(dict.fromkeys(hit.note.row for hit in some))
         line = lines[rows[0]]
         if len(rows) == 1 and not line.is_memory:

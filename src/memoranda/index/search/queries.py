@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from memoranda.index import filters
+from memoranda.index import filters, superseding
 from memoranda.index.database import held, snapshot, version
 from memoranda.index.filters import (
     PROJECT,
@@ -185,7 +185,7 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        self._conditions, self._values = columns(query)
+        self._conditions, self._values = columns(db, query, viewer)
         self.by_title = query.search_type == "title"
         if self.by_title:
             self.table = NAMES
@@ -210,7 +210,7 @@ class SearchContext:
     def spans(self) -> list[filters.Span]:
         """The notes that are not valid all the time."""
         if "spans" not in self._cache:
-            spans = filters.valid_spans(self.db)
+            spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
         return self._cache["spans"]
 
@@ -385,8 +385,6 @@ class SearchContext:
                 words = prefix[0]
             elif len(rows) > 1:
                 words = f"({words})"
-            else:
-                words = words
             self._cache.keep({cache_key: words}, len(words))
         return self._cache[cache_key]
 

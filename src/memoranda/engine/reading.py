@@ -32,7 +32,7 @@ from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import HomeCounts, NotePlace
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -497,6 +497,19 @@ class ReadVerbs(HomeSession):
         )
         self.engine.count_pending_reads(infos)
         return infos, total
+
+    @verb
+    def rows_passing(self, query: Query) -> builtins.list[int]:
+        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
+        is asked. Raises as `list`.
+        """
+        self.engine.fresh()
+        return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+
+    @verb
+    def places(self, query: Query) -> builtins.list[NotePlace]:
+        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
+        return self.index.notes.places(self.rows_passing(query))
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""

@@ -29,8 +29,8 @@ def test_an_open_memory_shows_verbs_for_people_and_the_session_has_the_rest(
     names = {name for name in dir(Memory) if not name.startswith("_")}
     assert len(names) <= 45
     assert {"write", "find", "context", "search", "undo"} <= names
-    synonyms = {"store", "find_ref", "memory_id", "context_for", "recall", "neighbourhood"}
-    inner = {"change", "exclusive", "at_once", "in_turn", "admitted", "of_rows", "freshen"}
+    synonyms = {"store", "find_any", "memory_id", "context_for", "recall", "neighbourhood"}
+    inner = {"change", "exclusive", "at_once", "in_turn", "admitted", "with_ids", "freshen"}
     assert not names & (synonyms | inner | {"journal_stamp", "engine", "index"})
 
 

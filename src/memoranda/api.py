@@ -276,7 +276,7 @@ class Memory:
         Raises NotFound, Ambiguous, Locked; Exists where another note has taken its place;
         InvalidInput for a note that is not archived.
         """
-        info = self._session.find_ref(ref)
+        info = self._session.find(ref)
         if info.phase != ARCHIVED:
             raise InvalidInput(f"{info.permalink} is not archived.")
         check_memory(category)
@@ -303,7 +303,7 @@ class Memory:
 
         Raises NotFound, Ambiguous, ProjectNotFound, OutsideError.
         """
-        return self._session.find_ref(ref, project)
+        return self._session.find(ref, project)
 
     def list(
         self,
@@ -311,16 +311,18 @@ class Memory:
         *,
         limit: int = 50,
         offset: int = 0,
-        order: str = "changed",
+        order: str | None = None,
     ) -> tuple[builtins.list[NoteInfo], int]:
         """List the notes that pass filters. Returns one page, and how many there are in all.
 
         query: filters, such as `"tag:ui project:notes"`, or a `Query`.
         limit: notes on the page; 0 is all of them.
         offset: notes to skip.
-        order: `changed` or `created`, newest first, or `path`.
+        order: `changed` or `created`, newest first, `path` or `address`; None is the query's own.
         """
-        return self._session.list(query, limit=limit, offset=offset, order=order)
+        if order is not None:
+            query = self._session.query_of(query).replace(order=order)
+        return self._session.list(query, limit=limit, offset=offset)
 
     def search(
         self,
@@ -751,6 +753,7 @@ def open_memory(
     return Memory(session)
 
 
+# Characters of a `repr`.
 _REPR_LENGTH = 60
 
 

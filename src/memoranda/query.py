@@ -13,34 +13,55 @@ from memoranda import clock
 from memoranda.errors import InvalidInput, TimeframeError, choices
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE, SCOPE_HINT
 
+ORDERS = ("changed", "created", "path", "address")
+"""How a list may be sorted: newest first by either time, or by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Text and filters; all filters must hold. Empty = every note.
+    """All that a list or a search of notes can ask. Every filter must hold; empty is every note.
 
-    `search_type` is `text`, `title` or `permalink` (an address with `*`). `projects` None = all.
-    `tags`: all of them (note tags or observation tags, without case). `categories`: notes with an
-    observation of such a category. `category`, `phase`: of the `categories` project.
-    `any_category`:
-    for each, the memory's own category or an observation's (`category:` in the text form). `after`
-    /
-    `before` bound the changed time (aware datetimes), `created_from` / `created_until` the written
-    time (from inclusive, until exclusive). `as_of`: what was valid at that moment (aware; its own
-    zone says what
-    day it is). `valid_at`: without what is over, superseded or not valid yet then, whenever the
-    rest was written;
-    the present for ranked searches without `as_of`. `contains` is a case-insensitive substring of
-    the content.
-    `archived`: only archived memories, or none; None = those a search adds, and no list.
-    `metadata` is
-    contract 000b's `metadata_filters`. `by` (`owner`, an agent's name, `import`, `web`, `file`) and
-    `client` tell who
-    wrote the text, and with what program.
+    text: words to look for; a list does not look at them.
+    search_type: `text`, `title` or `permalink` (an address with `*`).
+    order: one of ORDERS, for lists.
+
+    Where a note is:
+    projects: names of projects; None is all of them.
+    folder: a folder inside its project, at any depth.
+    address: its permalink, with or without the project; `*` is any run of characters.
+    ids: one of these ids.
+
+    What a note is:
+    types: one of these types.
+    tags: all of these tags, its own or its observations', without case.
+    categories: an observation of one of these categories.
+    any_category: for each, its own category or an observation's (`category:` in the text form).
+    category, phase: those of a memory.
+    scope, source, status: as its header says.
+    metadata: contract 000b's `metadata_filters`.
+    contains: a piece of its text or title, folded.
+    pinned: only pinned notes.
+    archived: only archived memories, or none of them; None is those a search adds, and no list.
+    by: who wrote the text: `owner`, an agent's name, `import`, `web`, `file`.
+    client: the program it was written with.
+
+    When. Moments are aware datetimes; the first bound is inclusive, the second is not:
+    after, before: the changed time.
+    created_from, created_until: the written time.
+    day_from, day_until: the day a note is about, else the day it was written on. Both are the
+        beginning of a day in the reader's zone.
+    as_of: what was valid at that moment; its own zone says what day it is.
+    valid_at: without what is over, superseded or not valid yet then, whenever the rest was written;
+        the present for ranked searches without `as_of`.
     """
 
     text: str = ""
     search_type: str = "text"
+    order: str = "changed"
     projects: tuple[str, ...] | None = None
+    folder: str = ""
+    address: str | None = None
+    ids: tuple[str, ...] | None = None
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -51,21 +72,27 @@ class Query:
     source: str | None = None
     status: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    contains: str | None = None
+    pinned: bool = False
+    archived: bool | None = None
+    by: str | None = None
+    client: str | None = None
     after: datetime | None = None
     before: datetime | None = None
     created_from: datetime | None = None
     created_until: datetime | None = None
-    contains: str | None = None
+    day_from: datetime | None = None
+    day_until: datetime | None = None
     as_of: datetime | None = None
     valid_at: datetime | None = None
-    archived: bool | None = None
-    by: str | None = None
-    client: str | None = None
-    pinned: bool = False
 
     @property
-    def lists_archived(self) -> bool:
-        """Whether a list of what passes shows archived memories: only when they are asked for."""
+    def lists_archived(self) -> bool | None:
+        """Whether a list of what passes shows archived memories alone, which it does when they are
+        asked for, or none of them. None: both, as where notes are asked for by their ids.
+        """
+        if self.archived is None and self.ids is not None:
+            return None
         return self.archived or (self.archived is None and self.phase == ARCHIVED)
 
     def replace(self, **changes: Any) -> Query:
@@ -73,8 +100,10 @@ class Query:
         return dataclasses.replace(self, **changes)
 
 
+# Filters that may be given several times, and the field each goes to.
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status", "by", "client")
+# A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
@@ -133,7 +162,7 @@ def narrowed(
     changes: dict[str, Any] = {}
     for item in dataclasses.fields(written):
         value = getattr(written, item.name)
-        if item.name == "text" or value in (None, (), {}, False, "text"):
+        if item.name == "text" or value == item.default or value in ((), {}):
             continue
         before = getattr(query, item.name)
         if item.name in ("projects", "types") and before:
@@ -170,7 +199,8 @@ def memory_query(
     first: datetime | None = None,
     until: datetime | None = None,
 ) -> Query:
-    """The memories of `categories` that all these filters let through (contract 001, 3 and 14).
+    """The memories of `categories` that all these filters let through, the latest first (contract
+    001, 3 and 14).
 
     `tags`: all of them, without case. `first` and `until` bound the written time. Raises
     InvalidInput
@@ -179,6 +209,7 @@ def memory_query(
     check_memory(category, phase, scope)
     scope = scope and scope.lower()
     return Query(
+        order="created",
         projects=(CATEGORY_PROJECT,),
         category=category,
         phase=phase,

@@ -9,8 +9,9 @@ import pytest
 from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from memoranda import Draft
-from memoranda.errors import AgentPaused
+from memoranda.errors import AgentPaused, NotFound
 from memoranda.note.edit import Append, FindReplace
+from memoranda.note.names import Looseness
 
 why = missing()
 if why:
@@ -276,7 +277,8 @@ def test_an_agent_is_paused_and_all_it_did_is_taken_back(visit, memory):
         expect(page.locator("main .list li")).to_have_count(3)
         page.get_by_role("button", name="Take it back").click()
         expect(page.locator("#toast")).to_contain_text("Taken back")
-        assert not memory.is_name("Nonsense 1")
+        with pytest.raises(NotFound):
+            memory.find("Nonsense 1", looseness=Looseness.EXACT)
 
 
 def test_search_finds_while_typing_and_says_why(visit):

@@ -329,7 +329,7 @@ def test_every_link_leads_where_it_led_after_any_move_and_undo_gives_every_byte_
 
 def _leads(tools: Tools, path: str) -> list[str | None]:
     """Which note each link of a note leads to, by the number in its text."""
-    info = tools.memory.find_ref(("notes", path))
+    info = tools.memory.find(("notes", path))
     return [
         edge.note and tools.memory.text_of(edge.note).partition("\n")[0]
         for edge in tools.memory.outgoing(info)

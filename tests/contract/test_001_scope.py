@@ -20,6 +20,7 @@ from contract.note_tools import Tools, put, texts
 from contract.tables import tables
 from memoranda.cli import COMMANDS
 from memoranda.engine import open_session
+from memoranda.engine.completion import permalinks
 from memoranda.query import Query
 
 TABLES = tables("scope")
@@ -214,12 +215,12 @@ def test_prompts_resources_and_completions_are_the_same(homes: tuple[Path, Path]
 def test_every_verb_of_the_python_api_is_the_same(homes: tuple[Path, Path]) -> None:
     def run(home: Path) -> str:
         with open_session(home, agent="x", watch=False) as memory:
-            infos, total = memory.list(limit=0, order="path")
+            infos, total = memory.list(Query(order="path"), limit=0)
             said: list[object] = [
                 [info.path for info in infos],
                 total,
                 memory.stats(),
-                memory.complete(""),
+                permalinks(memory, ""),
             ]
             said += [
                 memory.context_for("shared secret words"),

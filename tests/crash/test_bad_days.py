@@ -123,7 +123,11 @@ def test_the_index_may_be_deleted_or_damaged_between_any_two_calls(tmp_path):
             edges = [
                 (edge.type, edge.note.path) for edge in memory.outgoing(("memories", "folder/b.md"))
             ]
-            return found, edges, [info.path for info in memory.list(limit=0, order="path")[0]]
+            return (
+                found,
+                edges,
+                [info.path for info in memory.list(Query(order="path"), limit=0)[0]],
+            )
 
         wanted = answers()
         assert wanted[0]

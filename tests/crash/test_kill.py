@@ -17,6 +17,7 @@ from crash import mortal
 from crash.mortal import ENVIRONMENT, SCRIPTS, mortals
 from memoranda.engine import MemorySession, open_session
 from memoranda.faces.memory_tool import MemoryCommands
+from memoranda.query import Query
 
 SECONDS = 60
 KILLS = int(os.environ.get("MEMORANDA_KILLS", "24"))
@@ -73,7 +74,7 @@ def check(home: Path, possible: list[dict[str, str]], acknowledged: int) -> None
     with next_process(home) as memory:
         found = tree(home)
         assert found in possible[acknowledged : acknowledged + 2]
-        infos, total = memory.list(limit=0, order="path")
+        infos, total = memory.list(Query(order="path"), limit=0)
         visible = [
             path for path in found if not any(part.startswith(".") for part in path.split("/"))
         ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.overview import by_day
 from memoranda.query import Query
 
 
@@ -61,21 +62,24 @@ def test_all_relations_are_those_between_notes_the_caller_sees(memory):
     assert names(memory, memory.as_caller("bob").relations()) == mine
     notes, _ = memory.as_caller("bob").neighbourhood([memory.find("A")], depth=3)
     assert "Secret" not in {note.title for note in notes}
-    assert memory.as_caller("bob").of_rows([memory.find("Secret").row]) == []
+    by_id = Query(ids=(memory.find("Secret").id,))
+    assert memory.list(by_id)[1] == 1
+    assert memory.as_caller("bob").list(by_id) == ([], 0)
 
 
 def test_a_note_stands_on_the_day_it_is_about_else_on_that_it_was_written(memory):
     for day in ("2024-02-29", "2024-02-29T23:59:00Z", "spring"):
         memory.write(Draft("then", project="notes", title=f"At {day[:10]} {len(day)}", date=day))
-    found = memory.on_days(date(2024, 2, 1), date(2024, 3, 1))
-    assert {day: len(rows) for day, rows in found.items()} == {"2024-02-29": 2}
-    today = memory.clock().astimezone(memory.settings.zone).date()
-    on_day = memory.on_days(today, date(today.year + 1, 1, 1))[today.isoformat()]
-    assert [of_row.title for of_row in memory.of_rows(on_day)][-1] == "At spring 6"
-    assert (
-        len(memory.as_caller("bob").on_days(today, date(today.year + 1, 1, 1))[today.isoformat()])
-        == 5
-    )
+    assert by_day(memory, date(2024, 2, 1), date(2024, 3, 1)) == {"2024-02-29": 2}
+    midnight = memory.clock().astimezone(memory.settings.zone).replace(hour=0, minute=0, second=0)
+    today = midnight.date()
+    query = Query(day_from=midnight, day_until=midnight + timedelta(days=1), order="created")
+    infos, total = memory.list(query, limit=1)
+    assert [info.title for info in infos] == ["At spring 6"]
+    bob = memory.as_caller("bob")
+    until = date(today.year + 1, 1, 1)
+    assert by_day(memory, today, until)[today.isoformat()] == total
+    assert by_day(bob, today, until)[today.isoformat()] == bob.list(query)[1] == 5
 
 
 @pytest.mark.parametrize("words", ["harbour lights", "Where are the harbour lights?"])

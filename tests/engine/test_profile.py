@@ -116,8 +116,8 @@ def test_what_is_over_archived_or_private_to_another_agent_is_not_in_it(memory):
     preference = {"project": "categories", "category": "preferences"}
     old = memory.write(Draft("prefers vim", **preference))
     new = memory.write(Draft("prefers helix", **preference))
-    memory.supersede(memory.find_ref(old), memory.find_ref(new))
+    memory.supersede(memory.find(old), memory.find(new))
     mine = memory.write(Draft("prefers ed", scope="agent:codex", **preference))
     assert said(memory.as_caller("claude", "mcp")) == ["prefers helix"]
-    Upkeep(memory).archive_all([memory.find_ref(new), memory.find_ref(mine)], {})
+    Upkeep(memory).archive_all([memory.find(new), memory.find(mine)], {})
     assert said(memory) == []

@@ -11,6 +11,7 @@ import pytest
 
 from memoranda import Draft, errors
 from memoranda.engine import open_session
+from memoranda.engine.overview import written_today
 from memoranda.engine.plain_files import Files
 from memoranda.engine.upkeep import Upkeep
 from memoranda.jobs import dream
@@ -249,9 +250,9 @@ def test_an_agent_writes_so_much_a_day_and_no_more(tmp_path, limit, name):
         bob.delete("N0")
         memory.as_caller("eve").write(Draft("some text", title="Eve"))
         memory.write(Draft("some text", title="Owner"))
-        use = dict(memory.written_today())
+        use = written_today(memory)
         assert (use["bob"].notes, use["eve"].notes) == (written, 1)
-        assert dict(bob.written_today()) == {"bob": use["bob"]}
+        assert written_today(bob) == {"bob": use["bob"]}
     with open_session(tmp_path / "home", clock=lambda: NOW + timedelta(hours=1)) as memory:
         # counted from the journal, so by any process
         assert any(refusal(memory.as_caller("bob"), f"M{number}") for number in range(2))

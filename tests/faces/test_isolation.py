@@ -24,8 +24,9 @@ import pytest
 from memoranda import faces
 from memoranda.cli.rows import left_out
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.completion import permalinks
 from memoranda.engine.doctor import examine
-from memoranda.engine.overview import writers
+from memoranda.engine.overview import by_writer, writers, written_today
 from memoranda.engine.profile import profile
 from memoranda.errors import MemorandaError
 from memoranda.faces.tool import Reply
@@ -364,7 +365,7 @@ VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
     "undo": lambda memory, given: places([memory.undo()]),
     "restore": lambda memory, given: memory.restore(given["ref"], to=given["to"])[0],
     "stats": lambda memory, given: memory.stats(),
-    "complete": lambda memory, given: memory.complete(given["prefix"]),
+    "complete": lambda memory, given: permalinks(memory, given["prefix"]),
     "recent": lambda memory, given: memory.list(Query(after=memory.since("30d")), limit=20),
     "directory": lambda memory, given: memory.directory("notes", given["folder"], depth=3),
     "related": lambda memory, given: memory.context(given["ref"]),
@@ -373,8 +374,8 @@ VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
     "review": lambda memory, given: memory.review(),
     "export": lambda memory, given: [*exported(memory, None, None)],
     "last_change": lambda memory, given: memory.last_change("daemon"),
-    "written_today": lambda memory, given: memory.written_today(),
-    "by_writer": lambda memory, given: memory.by_writer(),
+    "written_today": lambda memory, given: written_today(memory),
+    "by_writer": lambda memory, given: by_writer(memory),
     "doctor": lambda memory, given: examine(memory),
     "profile": lambda memory, given: profile(memory),
     "left_out": lambda memory, given: left_out(memory, Query()),

@@ -96,7 +96,7 @@ class Desk:
         **filters: Any,
     ) -> list[str]:
         infos, total = self.index.notes.listing(
-            Query(**filters), viewer=viewer, order=order, limit=limit, offset=offset
+            Query(order=order, **filters), viewer=viewer, limit=limit, offset=offset
         )
         assert len(infos) <= total
         return [info.path for info in infos]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from index.conftest import Desk
+from memoranda.query import Query
 
 
 @pytest.fixture
@@ -96,9 +97,11 @@ def test_counts_are_those_of_what_the_caller_sees(tree: Desk) -> None:
     ) == (12, 12, 10)
 
 
-def matches(desk: Desk, address: str, **more: object) -> list[str]:
-    more.setdefault("viewer", None)
-    found, total = desk.index.notes.matching(address, limit=None, **more)  # type: ignore[arg-type]
+def matches(
+    desk: Desk, address: str, viewer: str | None = None, projects: tuple[str, ...] | None = None
+) -> list[str]:
+    query = Query(address=address, projects=projects, order="address")
+    found, total = desk.index.notes.listing(query, viewer=viewer, limit=None)
     assert len(found) == total
     return [note.path for note in found]
 
@@ -108,7 +111,7 @@ def test_a_star_stands_for_any_run_of_characters_in_permalinks(tree: Desk) -> No
     assert matches(tree, "b/*", viewer="eve") == ["b/deep/three.md", "b/one.md", "b/two.md"]
     assert matches(tree, "*/t*") == ["b/deep/three.md", "b/two.md", "top.md"]
     assert matches(tree, "文/*") == ["文/六.md"]
-    assert matches(tree, "*", projects=["vault"]) == matches(tree, "vault/*") == ["other.md"]
+    assert matches(tree, "*", projects=("vault",)) == matches(tree, "vault/*") == ["other.md"]
     assert len(matches(tree, "*")) == 9
     assert matches(tree, "none/*") == []
 

@@ -45,7 +45,7 @@ def test_substring_of_a_note_matches_as_people_type(desk: Desk, case: dict[str, 
     desk.put("a.md", case["note"])
     for _ in range(2):
         found, _ = desk.index.notes.listing(
-            Query(contains=case["query"]), viewer=None, order="changed", limit=None, offset=0
+            Query(contains=case["query"]), viewer=None, limit=None, offset=0
         )
         assert bool(found) == case["substring_finds"]
 

@@ -55,8 +55,8 @@ def expected_paths(known: dict[str, str], needle: str) -> list[str]:
 
 
 def held(desk: Desk, needle: str, **filters: object) -> list[str]:
-    query = Query(contains=needle, **filters)  # type: ignore[arg-type]
-    found, total = listing.listing(desk.db, query, viewer=None, limit=None, order="path")
+    query = Query(contains=needle, order="path", **filters)  # type: ignore[arg-type]
+    found, total = listing.listing(desk.db, query, viewer=None, limit=None)
     assert total == len(found)
     return [info.path for info in found]
 

@@ -56,7 +56,7 @@ class Life:
             for hours in (1, 2) if day < EARLY else (3,):
                 self.now += timedelta(hours=hours)
                 assert daemon.round()
-            for info in self.memory.list(ARCHIVED, limit=0, order="path")[0]:
+            for info in self.memory.list(ARCHIVED.replace(order="path"), limit=0)[0]:
                 if info.id not in self.known:
                     self.known.add(info.id)
                     self.archived.append((day, info.header["archived_by"], self.text(info.id)))

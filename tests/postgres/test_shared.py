@@ -161,11 +161,11 @@ def test_a_replica_says_how_far_behind_it_is_and_that_it_cannot_ask(
 def test_one_replica_does_the_upkeep_and_another_takes_over_when_it_ends(replica: Replica):
     a = replica("a")
     b = replica("b")
-    assert a.runs_jobs()
-    assert a.runs_jobs()
-    assert not b.runs_jobs()
+    assert Upkeep(a).runs_jobs()
+    assert Upkeep(a).runs_jobs()
+    assert not Upkeep(b).runs_jobs()
     a.close()
-    assert b.runs_jobs()
+    assert Upkeep(b).runs_jobs()
 
 
 def test_the_command_works_on_an_address(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 KINDS = {"entity", "observation", "relation"}
+# Notes asked for at once while a page of observations or relations is filled.
 _BATCH = 200
 MOST_READ = 4_000
 """Notes read at a time, and at most, for a page of their observations and relations."""
@@ -60,7 +61,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
     try:
         check_inside(args["identifier"])
-        info = memory.find_ref(args["identifier"], args["project"])
+        info = memory.find(args["identifier"], args["project"])
     except OutsideError as error:
         return _outside(vault, args, error)
     except NotFound as error:
@@ -69,7 +70,7 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
             return beside
         if beside is None:
             return missing_note(vault, memory, args, error)
-        info = memory.find_ref(beside)
+        info = memory.find(beside)
 
     if not has_content:
         note = memory.read(info, count=False)

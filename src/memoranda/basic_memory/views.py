@@ -26,6 +26,7 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# Media types by extension.
 _TEXTS = {
     "md": "text/markdown",
     "markdown": "text/markdown",
@@ -39,6 +40,7 @@ _IMAGES = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
+# Basic Memory shows no larger file.
 _MOST_BYTES = 350_000
 _HITS = 10
 
@@ -175,7 +177,7 @@ def _numbers(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> 
         path = f"{variables['project']}/info"
         return _note(vault, memory, {"project": variables["workspace"], "path": path})
     project = vault.projects(memory)[name]
-    infos, total = memory.list(Query(projects=(project.name,)), limit=0, order="path")
+    infos, total = memory.list(Query(projects=(project.name,), order="path"), limit=0)
     edges = [edge for info in infos for edge in memory.outgoing(info)]
     facts = [observation for info in infos for observation in memory.observations(info)]
     statistics = {

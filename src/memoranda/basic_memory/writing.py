@@ -121,7 +121,7 @@ def _without_own_arguments(args: Arguments) -> dict[str, Any]:
 
 def _is_note(memory: MemorySession, project: str, path: str) -> bool:
     try:
-        memory.find_ref((project, path))
+        memory.find((project, path))
     except NotFound:
         return False
     return True
@@ -164,7 +164,8 @@ def _give_permalink(
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
     """The note that has a permalink."""
-    return next(iter(memory.matching(permalink, project=project, limit=1)[0]), None)
+    query = Query(projects=(project,), address=permalink, order="address")
+    return next(iter(memory.list(query, limit=1)[0]), None)
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
@@ -348,7 +349,7 @@ def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         data |= {"destination": args["destination_path"], "is_directory": True}
         data |= {"total_files": number, "successful_moves": number, "failed_moves": 0}
     else:
-        note = memory.find_ref((moved["project"], moved["new_path"]))
+        note = memory.find((moved["project"], moved["new_path"]))
         data |= {**identity(note), "destination": moved["new_path"]}
     return either(args, data, reply.text)
 

@@ -38,7 +38,9 @@ from memoranda.config import is_database
 from memoranda.errors import MemorandaError, near
 from memoranda.text.user_path import absolute_path
 
+# How long the server that was written may take for its first answer.
 _START_SECONDS = 30.0
+# How long a client may take to name its version.
 _VERSION_SECONDS = 10.0
 _IDS = lambda _: [*table.clients()]
 _NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"
@@ -523,9 +525,7 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
                         entry = "not ours"
                 else:
                     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    if version:
-                        entry = entry
-                    else:
+                    if not version:
                         entry = "broken command"
             hook_file = client.hook_file(os.environ)
             if hook_file is not None and not project:

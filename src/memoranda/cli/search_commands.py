@@ -43,13 +43,17 @@ if TYPE_CHECKING:
     from memoranda.transcripts.search import TraceHit
 
 DEFAULT_TOKENS = 2_000
+# A limit that no home reaches.
 NO_LIMIT = 1 << 30
 _ROW = "{:<8} {:<10} {:<10} {}"
 _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+# How many near notes are offered where nothing matches.
 _NEAREST = 5
+# How many passages of transcripts are shown.
 _PASSAGES = 10
+# Fewer words than this are no question.
 _QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110
@@ -104,7 +108,7 @@ def list_(
     with call.memory() as memory:
         query = within(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
-        infos, total = memory.list(query, limit=limit, order="created")
+        infos, total = memory.list(query, limit=limit)
         if call.json:
             call.document(memories=documents.notes(memory, infos), shown=len(infos), total=total)
         elif not infos:
@@ -305,7 +309,7 @@ def _found(
             query.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None
         )
         return [hit.note for hit in ranking], ranking
-    infos, total = memory.list(query.replace(contains=text or None), limit=limit, order="created")
+    infos, total = memory.list(query.replace(contains=text or None), limit=limit)
     return infos, Hits([], total)
 
 
@@ -416,9 +420,9 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
 def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
     with call.memory() as memory:
-        query = within(memory, Query(), projects)
+        query = within(memory, Query(order="created"), projects)
         linked = {row for source, target, _ in memory.relations() for row in (source, target)}
-        notes, _ = memory.list(query, limit=0, order="created")
+        notes, _ = memory.list(query, limit=0)
         alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:

@@ -42,7 +42,7 @@ def today_lines(call: Invocation) -> list[str]:
         zone = memory.settings.zone
         now = memory.clock().astimezone(zone)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        new, count = memory.list(Query(created_from=midnight), limit=200, order="created")
+        new, count = memory.list(Query(created_from=midnight, order="created"), limit=200)
         touched = memory.list(Query(after=midnight), limit=1)[1]
         counts = memory.stats()
         total = counts.total - counts.projects.get(TRACE_PROJECT, 0)

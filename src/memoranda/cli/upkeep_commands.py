@@ -14,6 +14,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import minute
 from memoranda.cli.syntax import Usage, command, flag, option
+from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.store.files import lock_owner
 from memoranda.text.unicode import flat
@@ -184,7 +185,7 @@ def _status(memory: MemorySession) -> dict[str, Any]:
             for project in memory.projects
             if project.name != TRACE_PROJECT
         },
-        "agents": memory.by_writer(),
+        "agents": by_writer(memory),
         "index": "stale" if changed else "fresh",
         "daemon": _daemon(memory),
         "last_dream": None if dream is None else stamp(dream),
@@ -192,7 +193,8 @@ def _status(memory: MemorySession) -> dict[str, Any]:
         "unreadable_files": len(memory.unreadable),
         "semantic": _semantic(memory),
         "written_today": {
-            agent: {"notes": use.notes, "bytes": use.bytes} for agent, use in memory.written_today()
+            agent: {"notes": use.notes, "bytes": use.bytes}
+            for agent, use in written_today(memory).items()
         },
     }
 

@@ -34,6 +34,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 _OPENING = "```jsonl\n"
 _CLOSING = "\n```"
+# How often a name is tried that another program may take first.
 _TRIES = 20
 
 
@@ -78,10 +79,10 @@ class MemorandaSession(SessionABC):
 
     def _notes(self) -> list[NoteInfo]:
         """The notes of this session, in their order."""
-        notes = self._memory.list(
-            Query(projects=(TRACE_PROJECT,), types=("transcript",)), limit=0, order="path"
-        )[0]
-        return [note for note in notes if note.path.startswith(f"{self._folder}/")]
+        query = Query(
+            projects=(TRACE_PROJECT,), types=("transcript",), folder=self._folder, order="path"
+        )
+        return self._memory.list(query, limit=0)[0]
 
     def _read(self, info: NoteInfo) -> list[Any]:
         text = self._memory.read((info.project, info.path), count=False).content

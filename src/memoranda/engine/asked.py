@@ -92,7 +92,7 @@ def store_waiting(memory: HistoryVerbs) -> int:
     stored = 0
     for path, request in _waiting(memory.home):
         try:
-            if not memory.secrets_in(request.text):
+            if not memory.gate_rules().find(request.text, "secret"):
                 store(memory, request)
                 stored += 1
         except MemorandaError:

@@ -34,8 +34,11 @@ from memoranda.store.inventory import (
 
 ATTACHMENT = "attachment"
 """The state of a link that leads to a file which is no note."""
+# A variable of a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
+# Notes named that link to an attachment.
 _MOST_LINKING = 20
+# Bytes of a canvas whose texts are listed.
 _LARGEST_CANVAS = 4 << 20
 
 
@@ -159,7 +162,7 @@ class AttachmentVerbs(ReadVerbs):
         # Links leave the `.md` of a drawing out
         short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
         infos, _ = self.index.notes.listing(
-            Query(projects=(project,), contains=short), viewer=self.agent, order="path", limit=200
+            Query(projects=(project,), contains=short, order="path"), viewer=self.agent, limit=200
         )
         link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
         linking = []

@@ -10,6 +10,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memoranda.config import Settings
+from memoranda.engine.engine import verb
+from memoranda.engine.transaction import HomeSession
 from memoranda.errors import StorageError
 from memoranda.index.rows import indexed
 from memoranda.ledger.copying import latest_changes
@@ -20,7 +22,15 @@ from memoranda.text.unicode import one_line
 MOST = 100
 # Changes looked at for those whose numbers begin in a certain way.
 _LATEST = 1000
+# Characters of the text beside a completion.
 _PREVIEW = 50
+
+
+@verb
+def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]:
+    """Permalinks that begin with `prefix`, at most `limit`, of notes the caller sees."""
+    memory.engine.fresh()
+    return memory.index.notes.complete(prefix, memory.agent, limit)
 
 
 def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:

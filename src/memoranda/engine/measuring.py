@@ -20,9 +20,11 @@ from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.tokens import stop_words, words
 
+# A note counts as found when it is among the first hits, up to this number.
 PAGE = 10
 # Characters of a note from which words are drawn.
 _READ = 4_000
+# Words of a sentence that are asked.
 _PHRASE = 8
 # Notes that say less are not asked for: many others may say the same.
 _LEAST_WORDS = 6
@@ -58,7 +60,7 @@ def measure_recall(memory: ReadVerbs, notes: int = 60, seed: int = 1) -> list[Re
     for item in _known_items(memory, notes, seed):
         begin = time.perf_counter()
         hits = memory.index.search(
-            memory._query(item.query, valid=True),
+            memory.query_of(item.query, valid=True),
             viewer=memory.agent,
             limit=PAGE,
             today=memory._today(),
@@ -84,7 +86,7 @@ def _figure(kind: str, places: Sequence[tuple[int | None, float]]) -> RecallFigu
 
 def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem]:
     chance = Random(seed)
-    infos, _ = memory.list(Query(archived=False), limit=0, order="path")
+    infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
     chance.shuffle(candidates)
     notes_left = notes

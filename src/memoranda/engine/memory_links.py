@@ -22,7 +22,7 @@ from memoranda.index.filters import valid_span
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Step
 from memoranda.note.model import CATEGORY_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS, Draft
-from memoranda.note.names import stem
+from memoranda.note.names import Looseness, stem
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class LinkVerbs(AttachmentVerbs):
         project: str | None = None,
     ) -> NoteContext:
         """See `Memory.related`."""
-        info = self.find_ref(ref, project)
+        info = self.find(ref, project)
         edges, more, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
@@ -113,17 +113,17 @@ class LinkVerbs(AttachmentVerbs):
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
         """The note's relations, in the order of its text."""
-        info = self.find_ref(ref)
+        info = self.find(ref)
         return self.mark_attachments(info, self.index.links.outgoing(info, self.agent))
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
         """Relations that lead to the note, newest source first."""
-        return self.index.links.incoming(self.find_ref(ref), self.agent, limit=limit, offset=offset)
+        return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """See `Memory.backlinks`."""
-        info = self.find_ref(ref)
+        info = self.find(ref)
         linking_notes = {
             edge.note.row: edge.note
             for edge in self.incoming(info)
@@ -183,8 +183,8 @@ class LinkVerbs(AttachmentVerbs):
         return change.done is not None
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
-        first = self.find_to_change(a)
-        second = self.find_to_change(b)
+        first = self.find(a, looseness=Looseness.CASE)
+        second = self.find(b, looseness=Looseness.CASE)
         if (first.project, first.path) == (second.project, second.path):
             raise InvalidInput("cannot link a memory to itself")
         return first, second
@@ -217,7 +217,7 @@ class LinkVerbs(AttachmentVerbs):
         memories are left out: nothing is written to them, and a link stands on both sides or not at
         all."""
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
-            infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,)), limit=0, order="path")
+            infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
             by_row = {info.row: info for info in infos}
             links_by_row = {info.row: list(info.links) for info in infos}
             plan = ResolvedLinks([], 0, 0, [])
@@ -301,7 +301,8 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     """The notes to be superseded. Raises NotFound, Ambiguous, InvalidInput for one that is
     superseded already.
     """
-    notes_found = {(info.project, info.path): info for info in map(session.find_to_change, refs)}
+    infos = [session.find(ref, looseness=Looseness.CASE) for ref in refs]
+    notes_found = {(info.project, info.path): info for info in infos}
     for info in notes_found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)

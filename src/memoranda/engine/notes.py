@@ -59,7 +59,7 @@ from memoranda.note.model import (
     Draft,
     Note,
 )
-from memoranda.note.names import file_key
+from memoranda.note.names import Looseness, file_key
 from memoranda.query import Query
 from memoranda.store import path_guard
 from memoranda.store.base import File
@@ -116,7 +116,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         Raises NotText and StorageError too.
         """
         with self.change("restore", fresh=False) as change:
-            info = self.find_to_change(ref)
+            info = self.find(ref, looseness=Looseness.CASE)
             if info.header.get("archived_from"):
                 self._put_back(change, info)
             else:
@@ -207,7 +207,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     ) -> tuple[NoteInfo, Note]:
         """See `Memory.supersede`."""
         if isinstance(new, Draft):
-            before = self.find_to_change(old)
+            before = self.find(old, looseness=Looseness.CASE)
             place = (before.project, before.path)
             note = self.write(
                 replace(
@@ -216,18 +216,18 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                     valid_from=valid_from or new.valid_from,
                 )
             )
-            return self.find_ref(place), note
+            return self.find(place), note
         with self.change("supersede") as change:
-            before = self.find_to_change(old)
-            after = self.find_to_change(new)
+            before = self.find(old, looseness=Looseness.CASE)
+            after = self.find(new, looseness=Looseness.CASE)
             step = memory_links.supersede(self, change, before, after, valid_from)
-        return self.find_ref((before.project, before.path)), change.written(step)
+        return self.find((before.project, before.path)), change.written(step)
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
         """Of a note, those it supersedes and those that supersede it, in however many steps, the
         one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
-        info = self.find_ref(ref)
+        info = self.find(ref)
         chain = memory_links.chain(self, info)
         projects = tuple({version.project for version in chain.values()})
         valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
@@ -379,6 +379,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             old=old,
             habits=keys,
         )
+        if old:
+            text = markdown.with_counted_time(old, text, self.clock())
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
             # Else it is a free one
@@ -475,7 +477,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """See `Memory.edit`. Raises NotText and the edit's own errors too."""
         with self.change("edit") as change:
             try:
-                info = self.find_to_change(ref, project)
+                info = self.find(ref, project, looseness=Looseness.CASE)
             except NotFound:
                 if not create or not isinstance(ref, str):
                     raise
@@ -540,8 +542,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
             title = title.removesuffix(".md")
-        else:
-            title = title
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
@@ -564,7 +564,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         removed_tags = {item.lower() for item in remove}
         with self.change("tag") as change:
-            infos = {item.row: item for item in map(self.find_to_change, refs)}
+            infos_named = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
+            infos = {info.row: info for info in infos_named}
             results: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)

@@ -38,6 +38,7 @@ from memoranda.store.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
+    from memoranda.engine.write_gate import Use
     from memoranda.note.model import Note
     from memoranda.note.reminder import Reminder
 
@@ -145,9 +146,7 @@ class Overview:
                 rows_shown, contents(self.memory, [info for info, _ in rows_shown]), strict=True
             ):
                 text = first_line(content).lstrip("#").strip()
-                if len(text) <= _LENGTH:
-                    text = text
-                else:
+                if len(text) > _LENGTH:
                     text = text[:_LENGTH] + "..."
                 lines.append(
                     " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])
@@ -185,7 +184,7 @@ class Pending:
     def reminders(self) -> list[NoteInfo]:
         """All memories of category `reminders`, of every scope."""
         return self.memory.list(
-            Query(projects=(CATEGORY_PROJECT,), category=REMINDERS), limit=0, order="created"
+            Query(projects=(CATEGORY_PROJECT,), category=REMINDERS, order="created"), limit=0
         )[0]
 
     def listed(
@@ -250,6 +249,33 @@ class Pending:
                     rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
                 written |= put_derived(path, (_HEAD + ("".join(rows) or _NONE)).encode())
             return written
+
+
+@verb
+def by_writer(memory: ReadVerbs) -> dict[str, int]:
+    """How many notes the caller sees by who wrote them (`owner`, an agent, `file`, `import`)."""
+    memory.engine.fresh()
+    return memory.index.notes.by_writer(memory.agent)
+
+
+@verb
+def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
+    """How many notes each day (YYYY-MM-DD) has, from `first` until before `until`.
+
+    It is the day a note is about, where it says so, else the one it was written on. The archive and
+    traces do not count.
+    """
+    memory.engine.fresh()
+    zone = memory.settings.zone
+    return memory.index.notes.by_day(first, until, zone, memory.agent)
+
+
+def written_today(memory: ReadVerbs) -> dict[str, Use]:
+    """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+    engine = memory.engine
+    with engine.guard:
+        used = engine.day_use.since_midnight(memory.clock(), memory.settings)
+        return {name: use for name, use in sorted(used.items()) if memory.agent in (None, name)}
 
 
 @dataclass(slots=True)

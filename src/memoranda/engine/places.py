@@ -19,7 +19,7 @@ from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusa
 from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
-from memoranda.note.names import file_key
+from memoranda.note.names import Looseness, file_key
 from memoranda.store import path_guard
 from memoranda.store.base import File, Store
 from memoranda.store.folder import FolderStore
@@ -69,7 +69,7 @@ class PlaceVerbs(ReadVerbs):
         update_links: whether links that would break lead on afterwards, as part of this change.
         """
         with self.change("move") as change:
-            info = self.find_to_change(ref, project)
+            info = self.find(ref, project, looseness=Looseness.CASE)
             target = path_guard.clean("" if destination == "/" else destination, info.project)
             if destination.endswith("/"):
                 name = info.path.rpartition("/")[2]
@@ -247,12 +247,10 @@ class PlaceVerbs(ReadVerbs):
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
         """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
         with self.change("delete") as change:
-            infos = {
-                note.row: note
-                for note in (
-                    self.find_to_remove(ref_to_delete, project) for ref_to_delete in (ref, *more)
-                )
-            }
+            infos: dict[int, NoteInfo] = {}
+            for ref_to_delete in (ref, *more):
+                info = self.find(ref_to_delete, project, looseness=Looseness.EXACT)
+                infos[info.row] = info
             remove_note(
                 self, change, *((info, read_unlocked(self, info)) for info in infos.values())
             )

@@ -34,6 +34,7 @@ _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
 # Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
 _MOST = 30
+# Characters of a value under a key that still is a preference.
 _LONGEST_VALUE = 300
 
 
@@ -72,10 +73,10 @@ def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
 
 def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteInfo]]]:
     """The places where something about the person is kept, and their notes, newest first."""
-    holding = Query(archived=False, valid_at=memory.clock())
+    holding = Query(archived=False, valid_at=memory.clock(), order="created")
 
     def listed(**filters: object) -> list[NoteInfo]:
-        return memory.list(holding.replace(**filters), limit=limit, order="created")[0]
+        return memory.list(holding.replace(**filters), limit=limit)[0]
 
     yield PINNED, listed(pinned=True)
     yield "preference", listed(projects=(CATEGORY_PROJECT,), category="preferences")

@@ -28,25 +28,26 @@ from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.store import path_guard
-from memoranda.store.base import sha256
 from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.engine.write_gate import Use
     from memoranda.index.note_queries import HomeCounts
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
     from memoranda.store.base import File
-    from memoranda.text.gate import GateMatch, Rules
+    from memoranda.text.gate import Rules
 
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
 
+# A common estimate for English; no tokenizer is needed.
 CHARACTERS_PER_TOKEN = 4
+# Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
 
@@ -126,13 +127,6 @@ class ReadVerbs(HomeSession):
         }
 
     @verb
-    def runs_jobs(self) -> bool:
-        """Whether the upkeep of this memory is done by this process, and not on another machine
-        that shares it.
-        """
-        return self.engine.home.runs_jobs()
-
-    @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
         """The whole note as it is on disk now. Counts one access unless told otherwise. Raises as
         `find`, NotText.
@@ -141,7 +135,7 @@ class ReadVerbs(HomeSession):
             # No other file need be looked at
             info = ref
         else:
-            info = self.find_ref(ref, project)
+            info = self.find(ref, project)
         note = self.parse(info.project, info.path, self.engine.file_of(info))
         if count:
             self.engine.reads.count_read(note.id)
@@ -167,7 +161,7 @@ class ReadVerbs(HomeSession):
     @verb
     def file(self, ref: Ref, project: str | None = None) -> File:
         """A note's bytes, whatever they are."""
-        info = self.find_ref(ref, project)
+        info = self.find(ref, project)
         return self.engine.file_of(info)
 
     @verb
@@ -178,19 +172,31 @@ class ReadVerbs(HomeSession):
     @verb
     def find(
         self,
-        identifier: str,
+        ref: Ref,
         project: str | None = None,
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """The one note an identifier names (contract 000b, 4.2). `looseness` is how far the name may
-        differ from the note's. Raises NotFound, Ambiguous, ProjectNotFound, OutsideError."""
+        """See `Memory.find`, and contract 000b, 4.2 for how a name is resolved.
+
+        looseness: how much a name may differ from the note's own. A change takes CASE, a deletion
+            EXACT.
+        """
+        if isinstance(ref, str):
+            info = self._named(ref, project, looseness)
+        else:
+            info = self._at_place(ref)
+        self.engine.count_pending_reads([info])
+        return info
+
+    def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+        """The note an identifier names. Raises as `find`."""
         if project is not None:
             project = self.engine.store(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
         target = link_target(identifier)
-        if target and not self.is_name_as_written(identifier, project):
+        if target and not self._is_name_as_written(identifier, project):
             identifier = target
         look = partial(
             self.index.notes.find,
@@ -216,39 +222,26 @@ class ReadVerbs(HomeSession):
         if freshness.late and not self._is_unchanged(info):
             freshness.look_at(info.project, info.path)
             info = look()
-        self.engine.count_pending_reads([info])
         return info
 
-    @verb
-    def find_ref(
-        self,
-        ref: Ref,
-        project: str | None = None,
-        *,
-        looseness: Looseness = Looseness.SIGNS,
-    ) -> NoteInfo:
-        """See `Memory.find`.
-
-        looseness: how much a name may differ from the note's own.
-        """
-        if isinstance(ref, str):
-            return self.find(ref, project, looseness=looseness)
+    def _at_place(self, ref: tuple[str, str] | Note | NoteInfo) -> NoteInfo:
+        """The note at a place, or the one that was read there. Raises NotFound."""
         if isinstance(ref, tuple):
-            place = ref
+            project, path = ref
         else:
-            place = (ref.project, ref.path)
+            project, path = ref.project, ref.path
         self.engine.fresh()
-        self.engine.freshness.look_at(self.engine.store(place[0]).name, place[1])
-        info = self.index.notes.get(self.engine.store(place[0]).name, place[1])
-        if info is None and place[0] in MEMORY_PROJECTS and not isinstance(ref, tuple):
+        store_name = self.engine.store(project).name
+        self.engine.freshness.look_at(store_name, path)
+        info = self.index.notes.get(store_name, path)
+        if info is None and project in MEMORY_PROJECTS and not isinstance(ref, tuple):
             # Moved to its category, or merged, since the caller found it
-            return self.memory_id(ref.id)
+            return self._memory_of_id(ref.id)
         if info is None or not self.sees(info.scope):
-            raise NotFound(place[1], place[0])
-        self.engine.count_pending_reads([info])
+            raise NotFound(path, project)
         return info
 
-    def is_name_as_written(self, text: str, project: str | None) -> bool:
+    def _is_name_as_written(self, text: str, project: str | None) -> bool:
         """Whether a note's own name is this text, which looks like a link."""
         try:
             self.index.notes.find(
@@ -264,25 +257,6 @@ class ReadVerbs(HomeSession):
             return False
         return True
 
-    def is_name(self, text: str, project: str | None = None) -> bool:
-        """Whether a note has exactly this name."""
-        try:
-            self.find(text, project, looseness=Looseness.EXACT)
-        except Ambiguous:
-            return True
-        except MemorandaError:
-            return False
-        return True
-
-    def find_to_change(self, ref: Ref, project: str | None = None) -> NoteInfo:
-        """The note `ref` names, for a change: a name without its signs or marks is another name.
-        Raises as `find`."""
-        return self.find_ref(ref, project, looseness=Looseness.CASE)
-
-    def find_to_remove(self, ref: Ref, project: str | None = None) -> NoteInfo:
-        """The note `ref` names, to be deleted: only an exact name will do. Raises as `find`."""
-        return self.find_ref(ref, project, looseness=Looseness.EXACT)
-
     @verb
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
         """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
@@ -297,22 +271,22 @@ class ReadVerbs(HomeSession):
             return memory
         note_named: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            note_named = self.find_as_listed(ref, Looseness.EXACT)
+            note_named = self._find_as_listed(ref, Looseness.EXACT)
         if memory is None and note_named is None:
-            return self.find_as_listed(ref, looseness)
+            return self._find_as_listed(ref, looseness)
         if memory is None or note_named is None:
             return memory or cast("NoteInfo", note_named)
         if memory.row != note_named.row:
             raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
         return memory
 
-    def find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
+    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
         names = {store.lower(): store for store in self.engine.stores}
         project, slash, path = ref.partition("/")
         if slash and project.lower() in names:
             with suppress(NotFound, InvalidInput, OutsideError):
-                return self.find_ref((names[project.lower()], path))
+                return self.find((names[project.lower()], path))
         project, colon, name = ref.partition(": ")
         if colon and project.lower() in names:
             with suppress(NotFound, InvalidInput, OutsideError):
@@ -322,7 +296,16 @@ class ReadVerbs(HomeSession):
     @verb
     def memory_id(self, text: str) -> NoteInfo:
         """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
-        NotFound, Ambiguous. The index alone answers for a whole id when the file is as it says."""
+        NotFound, Ambiguous.
+        """
+        note = self._memory_of_id(text)
+        self.engine.count_pending_reads([note])
+        return note
+
+    def _memory_of_id(self, text: str) -> NoteInfo:
+        """The same without the reads that no header has yet. The index alone answers for a whole id
+        when the file is as it says.
+        """
         reference = text
         text = text.strip().lower()
         if not text.isascii():
@@ -338,7 +321,6 @@ class ReadVerbs(HomeSession):
                 note = self.index.notes.find_id(text, viewer=self.agent)
             except NotFound:
                 raise NotFound(reference, CATEGORY_PROJECT) from None
-        self.engine.count_pending_reads([note])
         return note
 
     @verb
@@ -360,7 +342,7 @@ class ReadVerbs(HomeSession):
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
-        asked = self._query(query, valid=True)
+        asked = self.query_of(query, valid=True)
         hits = self.index.search(
             asked,
             viewer=self.agent,
@@ -396,21 +378,9 @@ class ReadVerbs(HomeSession):
         told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
         return told[:limit]
 
-    @verb
-    def secrets_in(self, text: str) -> builtins.list[GateMatch]:
-        """Where `text` holds what the rules of the write gate say is a secret."""
-        return self.engine.gate.rules().find(text, "secret")
-
     def gate_rules(self) -> Rules:
         """The rules of the write gate, the owner's own among them."""
         return self.engine.gate.rules()
-
-    @verb
-    def suspicion(self, info: NoteInfo) -> str:
-        """The key of the question of `review` about a suspicious note: another one once its title,
-        tags or text are others."""
-        text_of_note = "\0".join([info.title, *info.tags, self.index.notes.text_of(info.row)[1]])
-        return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
 
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
@@ -443,7 +413,7 @@ class ReadVerbs(HomeSession):
         no word."""
         self.engine.fresh()
         result = self.index.smart(
-            query, self._query(wanted, valid=True), viewer=self.agent, top=top
+            query, self.query_of(wanted, valid=True), viewer=self.agent, top=top
         )
         self.engine.count_pending_reads(hit.note for hit in result.best)
         if use:
@@ -475,7 +445,7 @@ class ReadVerbs(HomeSession):
             projects=projects,
             today=self._today(),
             near=self._nearness(),
-            filters=self._query(Query(as_of=as_of), valid=True),
+            filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
         )
         # What was so at another time was right then.
@@ -506,7 +476,7 @@ class ReadVerbs(HomeSession):
             max_chars=max_tokens * CHARACTERS_PER_TOKEN,
             today=self._today(),
             least=least,
-            filters=self._query(Query(as_of=self.clock(), archived=False)),
+            filters=self.query_of(Query(as_of=self.clock(), archived=False)),
             skip=lambda note: note.id in known or self.is_held_back(note),
         )[:limit]
         hits, outdated = self._newest_first(hits)
@@ -519,12 +489,11 @@ class ReadVerbs(HomeSession):
         *,
         limit: int = 50,
         offset: int = 0,
-        order: str = "changed",
     ) -> tuple[builtins.list[NoteInfo], int]:
         """See `Memory.list`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
-            self._query(query), viewer=self.agent, order=order, limit=limit or None, offset=offset
+            self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
         )
         self.engine.count_pending_reads(infos)
         return infos, total
@@ -571,9 +540,13 @@ class ReadVerbs(HomeSession):
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()
 
-    def _query(self, query: str | Query, *, valid: bool = False) -> Query:
-        """The query as the index takes it; with `valid` for what holds at the present, unless it is
-        about another time."""
+    def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
+        """The query as the index takes it.
+
+        valid: whether it is for what holds at the present, unless it is about another time.
+
+        Raises ProjectNotFound, and InvalidInput or OutsideError for what is no address.
+        """
         now = self.clock()
         zone = self.settings.zone
         if isinstance(query, str):
@@ -582,26 +555,15 @@ class ReadVerbs(HomeSession):
             query = query.replace(as_of=query.as_of.astimezone(zone))
         elif valid:
             query = query.replace(valid_at=now.astimezone(zone))
+        if query.day_from is not None and query.day_until is not None:
+            days = (query.day_from.astimezone(zone), query.day_until.astimezone(zone))
+            query = query.replace(day_from=days[0], day_until=days[1])
+        if query.address is not None:
+            query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
-            return query.replace(
-                projects=tuple(self.engine.store(name).name for name in query.projects)
-            )
+            names = tuple(self.engine.store(name).name for name in query.projects)
+            query = query.replace(projects=names)
         return query
-
-    @verb
-    def matching(
-        self, address: str, *, project: str | None = None, limit: int = 10, offset: int = 0
-    ) -> tuple[builtins.list[NoteInfo], int]:
-        """Notes whose address matches a pattern with `*`, and how many."""
-        self.engine.fresh()
-        if project is None:
-            project_names = None
-        else:
-            project_names = [self.engine.store(project).name]
-        pattern = links.parse_address(address)
-        return self.index.notes.matching(
-            pattern, viewer=self.agent, projects=project_names, limit=limit, offset=offset
-        )
 
     @verb
     def directory(
@@ -660,56 +622,19 @@ class ReadVerbs(HomeSession):
             return "hidden"
         return kind
 
-    @verb
-    def complete(self, prefix: str, limit: int = 100) -> builtins.list[str]:
-        """Permalinks that begin with `prefix`."""
-        self.engine.fresh()
-        return self.index.notes.complete(prefix, self.agent, limit)
-
-    @verb
-    def on_days(self, first: date, until: date) -> dict[str, builtins.list[int]]:
-        """The rows of the notes of each day (YYYY-MM-DD) from `first` until before `until`: the day
-        a note is about, where it says so, else the one it was written on. Archived ones are left
-        out."""
-        self.engine.fresh()
-        return self.index.notes.on_days(first, until, self.settings.zone, self.agent)
-
-    @verb
-    def with_ids(self, ids: Iterable[str]) -> builtins.list[NoteInfo]:
-        """The notes with these ids that the caller sees; those there are not are left out."""
-        infos = self.index.notes.with_ids(ids, list(self.engine.stores))
-        return [info for info in infos if self.sees(info.scope)]
-
-    @verb
-    def notes_below(self, project: str, folder: str) -> builtins.list[NoteInfo]:
-        """The notes in a folder of a project, and in those below it, that the caller sees."""
-        infos = self.index.notes.below(self.engine.store(project).name, folder)
-        return [info for info in infos if self.sees(info.scope)]
-
     def holds_entities(self, project: str) -> bool:
         """Whether the notes of a project are entities of a graph file, which other tools write."""
         return self.engine.store(project).holds_entities
 
     @verb
-    def of_rows(self, rows: Sequence[int]) -> builtins.list[NoteInfo]:
-        """What the index knows of these notes, in order, of those that are still there."""
-        return [info for info in self.index.notes.in_order(rows) if self.sees(info.scope)]
-
-    @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
         """The note's observations, in the order of its text."""
-        return self.index.notes.observations(self.find_ref(ref))
+        return self.index.notes.observations(self.find(ref))
 
     @verb
     def sync(self) -> Result:
         """Make the index show what is on disk; every other verb does so on its own."""
         return self.engine.fresh(whole=True)
-
-    def written_today(self) -> builtins.list[tuple[str, Use]]:
-        """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
-        with self.engine.guard:
-            used = self.engine.day_use.since_midnight(self.clock(), self.settings)
-            return [(name, use) for name, use in sorted(used.items()) if self.agent in (None, name)]
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
@@ -722,12 +647,6 @@ class ReadVerbs(HomeSession):
         engine.fresh(progress)
         counts = self.index.notes.counts(self.agent)
         return sum(counts.projects.values()), len(counts.projects)
-
-    @verb
-    def by_writer(self) -> dict[str, int]:
-        """How many notes the caller sees by who wrote them (`owner`, an agent, `file`, `import`)."""
-        self.engine.fresh()
-        return self.index.notes.by_writer(self.agent)
 
     @verb
     def stats(self) -> HomeCounts:

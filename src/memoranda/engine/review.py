@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
@@ -39,7 +39,9 @@ _DELETE = "d"
 _TITLE = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
+# So few questions of one kind are asked one by one.
 _FEW = 3
+# Questions answered at once.
 _MANY = 25
 # So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
@@ -48,6 +50,7 @@ _ALL = ":all:"
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
+# So many notes of one agent in a row are one question.
 _BURST = 50
 # So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
@@ -123,7 +126,16 @@ def source(kind: str) -> ReviewSource:
     return cast(ReviewSource, getattr(import_module(module), name))
 
 
-class ReviewVerbs(HistoryVerbs):
+@verb
+def suspicion(memory: HomeSession, info: NoteInfo) -> str:
+    """The key of the question about a suspicious note: another one once its title, tags or text are
+    others.
+    """
+    text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
+    return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
+
+
+class ReviewVerbs(RestoreVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(
@@ -153,7 +165,7 @@ class ReviewVerbs(HistoryVerbs):
         """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
         if not super().is_held_back(info):
             return False
-        return self.decision(self.suspicion(info)) != KEEP
+        return self.decision(suspicion(self, info)) != KEEP
 
     def suspicious_notes(self) -> list[NoteInfo]:
         """The notes that seem to hold instructions and that the owner has not found fine."""
@@ -171,7 +183,7 @@ class ReviewVerbs(HistoryVerbs):
 
     def _claim(self, info: NoteInfo) -> str:
         """The key under which the owner confirms a note: another one once its text is another."""
-        return self.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
         """Write down in `change` that the owner says these notes are so. Nothing for an agent."""
@@ -192,47 +204,42 @@ class ReviewVerbs(HistoryVerbs):
         """See `Memory.decide`."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        if isinstance(question, str):
-            key = question
-        else:
-            key = question.key
-        kind = key.partition(":")[0]
         if isinstance(question, ReviewItem) and len(question.lines) < 2:
             item = question
             items = [question]
         else:
-            if kind in SOURCES:
-                items = list(self._open_of(kind))
-            else:
-                items = []
-            found_item = next(
-                (
-                    candidate
-                    for candidate in (*items, *_together(kind, items))
-                    if candidate.key == key
-                ),
-                None,
+            item, items = self._open_question(
+                question if isinstance(question, str) else question.key
             )
-            if found_item is None and key.startswith(f"{kind}{_ALL}"):
-                raise InvalidInput(
-                    "the list of this question changed meanwhile", "Ask for the questions anew."
-                )
-            if found_item is None:
-                raise NotFound(key, "the open questions")
-            item = found_item
-            if found_item in items:
-                items = [found_item]
-            else:
-                items = items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        question_source = source(kind)
+        question_source = source(_kind_of(item.key))
         if len(items) > 1 and question_source.batch is not None and choice == "y":
             question_source.batch.apply(self, items)
         elif len(items) > 1 or not question_source.apply(self, item, choice):
             self._write_down([candidate.key for candidate in items], choice)
         return item
+
+    def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
+        """The open question of this key, and the single questions it asks as one, or itself. Raises
+        InvalidInput, NotFound."""
+        kind = _kind_of(key)
+        items: list[ReviewItem] = []
+        if kind in SOURCES:
+            items = list(self._open_of(kind))
+        for item in items:
+            if item.key == key:
+                return item, [item]
+        for item in _together(kind, items):
+            if item.key == key:
+                return item, items[:_MANY]
+        if key.startswith(f"{kind}{_ALL}"):
+            # Its key has a digest of the questions it asked as one.
+            raise InvalidInput(
+                "the list of this question changed meanwhile", "Ask for the questions again."
+            )
+        raise NotFound(key, "the open questions")
 
     def decision(self, key: str) -> str | None:
         """The letter written down for a question; None when it is open, or its answer changed
@@ -262,24 +269,23 @@ class ReviewVerbs(HistoryVerbs):
         return self.engine.home.review_values(ANSWER)
 
 
+def _kind_of(key: str) -> str:
+    """The kind of question that a key is of."""
+    return key.partition(":")[0]
+
+
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that represents the first of them when they are many."""
-    if kind in SOURCES:
-        batch = source(kind).batch
-    else:
-        batch = None
+    batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
     key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(ref for item in many for ref in item.refs)
-    lines = tuple(line for item in many for line in item.lines)
-    return [
-        ReviewItem(
-            key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
-        )
-    ]
+    refs = tuple(chain.from_iterable(item.refs for item in many))
+    lines = tuple(chain.from_iterable(item.lines for item in many))
+    choices = (("y", batch.yes), ("n", batch.no))
+    return [ReviewItem(key, kind, batch.text.format(count), refs, choices, lines)]
 
 
 @verb
@@ -294,13 +300,13 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
         text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
         choices = (KEEP, "it is fine, show it everywhere"), (_DELETE, "delete the note")
-        yield ReviewItem(memory.suspicion(info), "suspicious", text, (info.id,), choices)
+        yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
 
 
 def _answer_suspicious(memory: ReviewVerbs, item: ReviewItem, choice: str) -> bool:
     if choice == KEEP:
         return False
-    memory.delete(next(info for info in _suspicious(memory) if memory.suspicion(info) == item.key))
+    memory.delete(next(info for info in _suspicious(memory) if suspicion(memory, info) == item.key))
     return True
 
 
@@ -327,7 +333,7 @@ def _ask_claims(memory: Any) -> Iterator[ReviewItem]:
         title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
         line = f'"{title}", noted by {author(info.provenance)}'
         choices = (KEEP, "it is so"), (_DELETE, "delete the note"), ("n", "leave it unconfirmed")
-        key = memory.suspicion(info).replace("suspicious:", f"{CLAIM}:", 1)
+        key = suspicion(memory, info).replace("suspicious:", f"{CLAIM}:", 1)
         yield ReviewItem(key, CLAIM, f"Is this so? {line}", (info.id,), choices, (line,))
 
 
@@ -345,7 +351,7 @@ CLAIMS = ReviewSource(_ask_claims, _answer_claim)
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
     """The notes each agent made in a hurry: many within some minutes."""
     by_agent: dict[str, list[NoteInfo]] = {}
-    for info in memory.list(Query(), limit=0, order="created")[0]:
+    for info in memory.list(Query(order="created"), limit=0)[0]:
         who = info.provenance.who
         if who.startswith(AGENT_PREFIX):
             by_agent.setdefault(who, []).append(info)
@@ -380,11 +386,11 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
     if choice != _DELETE:
         return False
-    infos = next(
-        infos for infos in _bursts(memory) if {info.id for info in infos} == set(item.refs)
-    )
-    memory.delete(*infos)
-    return True
+    for infos in _bursts(memory):
+        if {info.id for info in infos} == set(item.refs):
+            memory.delete(*infos)
+            return True
+    raise NotFound(item.key, "the open questions")
 
 
 BURSTS = ReviewSource(_ask_bursts, _answer_burst)

@@ -20,6 +20,7 @@ from memoranda.text.unicode import flat, visible
 
 INTRODUCTION_TOKENS = 400
 """At most this many tokens for a client as it connects."""
+# Reminders leave the rest of the budget to other sections.
 _DUE_TOKENS = 100
 _LINE = 220
 # Notes of one agent about the user that a session is told unconfirmed.

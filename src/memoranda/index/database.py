@@ -50,6 +50,7 @@ _PROBES = (
 _BATCH = 500
 # Pages of 4 kB of a full-text table that are merged in one transaction.
 _MERGED = 250
+# SQLite's codes for a damaged file (SQLITE_CORRUPT, SQLITE_NOTADB).
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
 # How long SQLite waits for another process that writes the index.

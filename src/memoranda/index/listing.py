@@ -33,12 +33,20 @@ from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
 from memoranda.text.unicode import sqlite_text
 
+# The orders of a list. Each ends in a key that no two notes share.
 _ORDERS = {
     "changed": "n.changed desc, n.permalink, n.row",
     "created": "n.created desc, n.permalink, n.row",
     "path": "n.project, n.path",
+    "address": "n.permalink, (select name from project where id = n.project), n.path",
 }
 _THESE = "select value from json_each(?)"
+SAYS_DAY = "n.date glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
+IS_OF_DAYS = (
+    f"case when {SAYS_DAY} then n.date >= ? and n.date < ?"
+    " else n.created >= ? and n.created < ? end"
+)
+"""A condition on `note n`: the day it is about, else its written time, is within two bounds."""
 # The title of a memory is the first line of its text, which is looked at anyway
 # The titles that may hold a text: those beyond ASCII are folded and compared in Python.
 _TITLES = (
@@ -65,21 +73,21 @@ def listing(
     query: Query,
     *,
     viewer: str | None,
-    order: str = "changed",
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
     """One page of the notes that pass the filters of `query` (its text is not looked at), and their
     number.
 
-    `order` is `changed` or `created` (newest first, ties by permalink) or `path`. `contains`
-    compares with case folded as Python does. Raises InvalidInput for a broken metadata filter.
+    Notes of one time are sorted by permalink. `contains` compares with case folded as Python does.
+    Raises InvalidInput for a broken metadata filter.
     """
+    order = query.order
     if order not in _ORDERS:
         raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
     needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
     facets = expression(needed, unwanted)
-    conditions, values = columns(query)
+    conditions, values = columns(db, query, viewer)
     is_since = query.after is not None and len(conditions) == 1
     projects = projects_of(needed, unwanted, project_ids(db).values())
     if projects is None:
@@ -222,8 +230,10 @@ def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int
     return found_rows[:needed]
 
 
-def columns(query: Query) -> tuple[list[str], list[object]]:
-    """The time bounds of `query` as SQL conditions on `note n`, and their values."""
+def columns(
+    db: sqlite3.Connection, query: Query, viewer: str | None
+) -> tuple[list[str], list[object]]:
+    """The place and the time bounds of `query` as SQL conditions on `note n`, and their values."""
     bounds: tuple[tuple[str, datetime | None], ...] = (
         ("n.changed >= ?", query.after),
         ("n.changed < ?", query.before),
@@ -238,6 +248,20 @@ def columns(query: Query) -> tuple[list[str], list[object]]:
     if query.as_of is not None:
         conditions.append(filters.HAS_BEGUN)
         values += filters.moment_values(query.as_of)
+    if query.day_from is not None and query.day_until is not None:
+        bounds_of_days = (query.day_from, query.day_until)
+        conditions.append(IS_OF_DAYS)
+        values += [moment.date().isoformat() for moment in bounds_of_days]
+        values += map(microseconds, bounds_of_days)
+    if query.folder:
+        conditions.append("n.path >= ? and n.path < ?")
+        values += [f"{query.folder}/", f"{query.folder}0"]
+    if query.ids is not None:
+        conditions.append(f"n.id in ({_THESE})")
+        values.append(json.dumps(query.ids))
+    if query.address is not None:
+        conditions.append(f"n.row in ({_THESE})")
+        values.append(json.dumps(at_address(db, query.address, viewer, query.projects)))
     return conditions, values
 
 
@@ -254,19 +278,13 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
     return passing_rows(db, query.metadata, rows)
 
 
-def matching(
-    db: sqlite3.Connection,
-    address: str,
-    *,
-    viewer: str | None,
-    projects: Sequence[str] | None = None,
-    limit: int | None = 10,
-    offset: int = 0,
-) -> tuple[list[NoteInfo], int]:
-    """Notes whose permalink fits `address`, where `*` means any run of characters.
+def at_address(
+    db: sqlite3.Connection, address: str, viewer: str | None, projects: Sequence[str] | None = None
+) -> list[int]:
+    """The rows of the notes whose permalink fits `address`, where `*` means any run of characters.
 
     The address counts with and without the project in front; verbatim first, slugged when that
-    finds nothing (contract 000b, 4.2). By permalink, then project and path; and how many there are.
+    finds nothing (contract 000b, 4.2). By permalink, then project and path.
     """
     address = sqlite_text(address)
     rows = _matching_rows(db, address, viewer, projects)
@@ -274,7 +292,7 @@ def matching(
         pieces = [re.match(r"(/*)(.*?)(/*)\Z", piece, re.S) for piece in re.split(r"\*+", address)]
         slugged = "*".join([piece[1] + slug(piece[2]) + piece[3] for piece in pieces if piece])
         rows = _matching_rows(db, slugged, viewer, projects)
-    return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
+    return rows
 
 
 def _matching_rows(

@@ -22,7 +22,7 @@ from memoranda.index import claims, filters
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
 from memoranda.index.glance import any_of_texts
-from memoranda.index.listing import listing, matching
+from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
@@ -43,7 +43,6 @@ _AFTER_SLASH = "0"
 _PROJECT = "(select id from project where name = ?)"
 _KV = f"(select id from project where name = '{KV_PROJECT}')"
 _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
-_SAYS_DAY = "n.date glob '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
@@ -92,7 +91,6 @@ class NoteQueries(Queries):
     text_of = reads(text_of)
     observations = reads(observations)
     listing = reads(listing)
-    matching = reads(matching)
     find = reads(find)
     find_id = reads(find_id)
 
@@ -212,26 +210,26 @@ class NoteQueries(Queries):
     def _select(self, sql: str, values: Sequence[object] = ()) -> list[NoteInfo]:
         return in_order(self._db, [row for (row,) in self._db.execute(sql, values)])
 
-    def on_days(
+    def by_day(
         self, first: date, until: date, zone: tzinfo | None, viewer: str | None
-    ) -> dict[str, list[int]]:
-        """The rows of the notes of each day of `zone` (YYYY-MM-DD) from `first` until before
-        `until`, without the archive: the day a note is about, else the one it was written on."""
+    ) -> dict[str, int]:
+        """How many notes each day of `zone` (YYYY-MM-DD) has, from `first` until before `until`,
+        without the archive and traces: the day a note is about, else the one it was written on."""
         near = [microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)]
         sql = (
-            f"select n.row, n.created, case when {_SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
+            f"select n.created, case when {SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
             " from note n join project p on p.id = n.project"
-            f" where p.name <> '{ARCHIVE_PROJECT}' and case when {_SAYS_DAY} then n.date >= ? and n.date < ?"
-            " else n.created >= ? and n.created < ? end order by n.created, n.row"
+            f" where p.name not in (?, ?) and {IS_OF_DAYS}"
         )
-        rows_by_day: dict[str, list[int]] = {}
-        for row, created, day_said, scope in self._db.execute(
-            sql, (first.isoformat(), until.isoformat(), *near)
+        bounds = (first.isoformat(), until.isoformat(), *near)
+        counts = Counter[str]()
+        for created, day_said, scope in self._db.execute(
+            sql, (ARCHIVE_PROJECT, TRACE_PROJECT, *bounds)
         ):
             if may_see(scope, viewer):
                 written = (EPOCH + timedelta(microseconds=created)).astimezone(zone)
-                rows_by_day.setdefault(day_said or written.date().isoformat(), []).append(row)
-        return rows_by_day
+                counts[day_said or written.date().isoformat()] += 1
+        return dict(counts)
 
     def written(self, viewer: str | None) -> list[tuple[int, int]]:
         """When each note was written (microseconds), and how large it is."""

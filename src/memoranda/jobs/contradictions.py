@@ -89,7 +89,7 @@ def _rules() -> dict[str, Any]:
 
 def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     """The lines of one note that cannot both hold."""
-    infos, _ = memory.list(Query(valid_at=memory.clock()), limit=0, order="path")
+    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
     infos = [info for info in infos if info.project != KV_PROJECT]
     for info, text in zip(infos, contents(memory, infos), strict=True):
         # Most notes have no two such lines, and need no parsing.
@@ -211,7 +211,7 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> None:
-    """Say that a statement holds no more: of the whole note, or of its sentence or line only."""
+    """Say that a statement ended: of the whole note, or of its sentence or line only."""
     claim = old.claim
     if not claim.stop:
         _end_line(memory, old.info, claim.line)

@@ -1,7 +1,7 @@
 """What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
 archive? reminder?
 
-The daemon does nothing of what stands here unasked.
+The daemon does none of this unasked.
 """
 
 from __future__ import annotations

@@ -14,15 +14,21 @@ from memoranda.transcripts.turn import Kind, Turn
 
 MOST_CHARACTERS = 40_000
 """Characters of what was said that are indexed; of a longer text its beginning and its end."""
+# Characters indexed of an output, and of one that failed.
 _MOST_OF_RESULT = 600
 _MOST_OF_FAILURE = 4_000
+# A change of case inside a word, as random secrets have.
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _DIGITS = "0123456789"
+# The shortest number of a card.
 _CARD_DIGITS = 13
 # Words whose signs are remembered.
 _MOST_KNOWN = 100_000
+# What parts the clauses of a sentence, and the words of a path.
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
+# A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
+# A word too long to be one: data, which nobody looks for.
 _LONG_WORD = re.compile(r"\S{200,}")
 
 
@@ -39,31 +45,30 @@ class Mask:
         self._rules = rules
         self._phrases = rules.phrases_near(SECRET)
         # Sessions say the same words over and over.
-        self._known: dict[str, set[str]] = {}
+        self._by_word: dict[str, set[str]] = {}
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        held = self._held(text)
+        signs = self._signs_in(text)
         # Most texts have nothing that any rule needs.
-        if not held and text.isascii() and not _may_hold_card(text):
+        if not signs and text.isascii() and not _may_hold_card(text):
             return text
-        return self._rules.redacted(text, held)
+        return self._rules.redacted(text, signs)
 
-    def _held(self, text: str) -> set[str]:
+    def _signs_in(self, text: str) -> set[str]:
         """The words that rules need, and that this text holds."""
         lower = text.lower()
-        held = {phrase for phrase in self._phrases if phrase in lower}
-        known = self._known
+        signs = {phrase for phrase in self._phrases if phrase in lower}
         for word in set(lower.split()):
-            signs = known.get(word)
-            if signs is None:
-                signs = self._rules.words_near(SECRET, word)
-                if len(known) > _MOST_KNOWN:
-                    known.clear()
-                known[word] = signs
-            if signs:
-                held.update(signs)
-        return held
+            signs_of_word = self._by_word.get(word)
+            if signs_of_word is None:
+                signs_of_word = self._rules.words_near(SECRET, word)
+                if len(self._by_word) > _MOST_KNOWN:
+                    self._by_word.clear()
+                self._by_word[word] = signs_of_word
+            if signs_of_word:
+                signs |= signs_of_word
+        return signs
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""

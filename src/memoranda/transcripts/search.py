@@ -23,6 +23,7 @@ from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.synonyms import synonyms
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
+# Words of a question that are looked for, the rarest first.
 _MOST_WORDS = 10
 # Turns that the words looked for may be in together, so that a look-up is quick.
 _MOST_TURNS = 16_000
@@ -30,12 +31,15 @@ _MOST_TURNS = 16_000
 _MOST_SCORED = 6_000
 # Words that are looked for where each of them is in more than _MOST_TURNS turns.
 _MOST_COMMON_WORDS = 3
+# Characters of a passage.
 _PASSAGE = 320
 # Characters that are shown before the first word.
 _BEFORE = 40
+# Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
 # What further turns of an exchange add to its score, against the first.
 _OTHER = 0.3
+# Further turns of an exchange that add to its score.
 _FURTHER = 3
 # What the exchanges before and after add to a score, and how many turns away they may begin.
 _NEAR = 0.3
@@ -153,10 +157,12 @@ def _scored_turns(
     ids, each with its score.
     """
     filters, values = _conditions(where)
-    asked = [concept.word for concept in concepts]
-    others = [word for concept in concepts for word in concept.synonyms if word not in asked]
+    own_words = [concept.word for concept in concepts]
+    synonymous = [
+        word for concept in concepts for word in concept.synonyms if word not in own_words
+    ]
     result: dict[int, tuple[TurnRow, float]] = {}
-    for words_used, weight in ((asked, 1.0), (others, _SYNONYM)):
+    for words_used, weight in ((own_words, 1.0), (synonymous, _SYNONYM)):
         query = _trace_query(index, list(dict.fromkeys(words_used)))
         if query is None:
             continue
@@ -258,7 +264,7 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | N
     """
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
-    # A phrase is in no more turns than the rarest of its parts.
+    # A phrase is in at most as many turns as the rarest of its parts.
     sizes: dict[str, int] = {}
     for word, pieces in parts.items():
         size = min((counts.get(piece, 0) for piece in pieces), default=0)

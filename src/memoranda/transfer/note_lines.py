@@ -47,14 +47,12 @@ def exported_notes(
         if file is None:
             continue
         text = file.data.decode("utf-8", "replace")
-        secrets = memory.secrets_in(text)
+        secrets = memory.gate_rules().find(text, "secret")
         if secrets:
             if secret is not None:
                 secret()
             if redacts:
                 text = redact(text, secrets)
-            else:
-                text = text
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -62,8 +60,8 @@ def notes_of(
     memory: MemorySession, projects: Sequence[str] = (), scope: str | None = None
 ) -> list[NoteInfo]:
     """The notes that `exported_notes` writes."""
-    query = Query(projects=tuple(projects) or None, scope=scope, archived=False)
-    infos, _ = memory.list(query, limit=0, order="path")
+    query = Query(projects=tuple(projects) or None, scope=scope, archived=False, order="path")
+    infos, _ = memory.list(query, limit=0)
     exchange = Exchange(memory)
     with_files = {project.name for project in memory.projects if exchange.files_of(project.name)}
     with_files -= {*MEMORY_PROJECTS}
@@ -199,6 +197,6 @@ class NoteImport:
 
     def _is_newer(self, time: datetime | None, project: str, path: str) -> bool:
         with suppress(MemorandaError):
-            existing = self._memory.find_ref((project, path))
+            existing = self._memory.find((project, path))
             return time is not None and time > parse_stamp(existing.updated or existing.changed)
         return False

@@ -36,6 +36,7 @@ _INDEX = "index.md"
 _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
+# Bytes of one document.
 _LARGEST = 64 << 20
 
 
@@ -245,8 +246,8 @@ def documents(
     names = tuple(projects) or tuple(
         project.name for project in memory.projects if project.name != TRACE_PROJECT
     )
-    infos, _ = memory.list(Query(projects=names), limit=0, order="path")
-    archived, _ = memory.list(Query(projects=names, archived=True), limit=0, order="path")
+    infos, _ = memory.list(Query(projects=names, order="path"), limit=0)
+    archived, _ = memory.list(Query(projects=names, archived=True, order="path"), limit=0)
     taken: set[str] = set()
     for info in {info.row: info for info in (*infos, *archived)}.values():
         path = bundle_path(info.project, info.path, taken)

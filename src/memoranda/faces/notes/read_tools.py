@@ -14,6 +14,7 @@ from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.documents.cutting import compact, fitting
 from memoranda.errors import (
+    Ambiguous,
     FolderNotFound,
     InvalidInput,
     MemorandaError,
@@ -44,6 +45,7 @@ from memoranda.note.model import (
     Observation,
     warning_text,
 )
+from memoranda.note.names import Looseness
 from memoranda.query import Query, parse
 from memoranda.text.unicode import flat
 
@@ -53,22 +55,29 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
+# Characters of a header in a reply. Of a longer one, values are left out.
 _HEADER_ROOM = 6000
+# Characters kept free for the lines around a text that is cut.
 _REST = 160
+# Characters that a warning may take of a reply.
 _WARNING = 400
 # Characters read_note leaves for its last line and for a warning, and gives the content at least.
 _LEAST = 1000
 # Characters of a snippet in the text; data holds it whole
 _SNIPPETS = (200, 100, 50)
+# Passages of transcripts in a reply of the note tools, and the characters of each answer.
 _TRACES = 5
 _TRACE = 300
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
 _MINUTE = "%Y-%m-%d %H:%M"
+# Characters of one row of a reply.
 _LINE = 240
 _LINE_SHORT = 120
+# Paths named before "and N more".
 _LISTED = 10
 # Attachments shown with one page of a listing.
 _ATTACHMENTS = 20
+# Characters of an observation in the structured reply.
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000
@@ -141,14 +150,14 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
             f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
         )
     try:
-        info = memory.find_ref(args["identifier"], args.get("project"))
+        info = memory.find(args["identifier"], args.get("project"))
     except NotFound:
         beside = beside_notes(memory, args["identifier"], args.get("project"))
         if isinstance(beside, Reply):
             return beside
         if beside is None:
             raise
-        info = memory.find_ref(beside)
+        info = memory.find(beside)
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
@@ -166,9 +175,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
         header = {}
         for key, value in note.header.items():
             text = compact(value)
-            if len(text) <= 200:
-                value = value
-            else:
+            if len(text) > 200:
                 value = short(value if isinstance(value, str) else text, 200)
             if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
                 break
@@ -652,7 +659,15 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _is_pattern(memory: MemorySession, address: str, project: str | None) -> bool:
-    return "*" in address and not memory.is_name(address, project)
+    if "*" not in address:
+        return False
+    try:
+        memory.find(address, project, looseness=Looseness.EXACT)
+    except Ambiguous:
+        return False
+    except MemorandaError:
+        return True
+    return False
 
 
 def notes_at(
@@ -663,7 +678,9 @@ def notes_at(
     Raises NotFound, Ambiguous.
     """
     if _is_pattern(memory, address, project):
-        return memory.matching(address, project=project, limit=page.size, offset=page.offset)
+        projects = None if project is None else (project,)
+        query = Query(projects=projects, address=address, order="address")
+        return memory.list(query, limit=page.size, offset=page.offset)
     infos = [memory.find(address, project)]
     return infos[page.offset : page.offset + page.size], 1
 

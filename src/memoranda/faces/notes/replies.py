@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
 from memoranda.documents.cutting import compact, cut, fitting
+from memoranda.engine.completion import permalinks
 from memoranda.errors import CannotRead, InvalidInput, MemorandaError, OutsideError, ProjectNotFound
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, error_reply
@@ -19,20 +20,24 @@ from memoranda.faces.tool import Prompt, Run, Template
 from memoranda.index.rows import Hits, NoteInfo, day_of
 from memoranda.note.frontmatter import split
 from memoranda.note.model import Note
-from memoranda.query import parse
+from memoranda.query import Query, parse
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# Characters of a reply: more would crowd out a model's context.
 TEXT_LIMIT = 20_000
 ROOM = 17_000
 """Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
 TITLE = 120
 """Characters of a title in a line."""
+# Warnings of one reply, and the characters of each.
 _WARNINGS = 5
 _WARNING = 300
+# Characters of an error; of a longer one the middle goes.
 _ERROR = 2500
+# Characters of a prompt, and the notes it quotes.
 _PROMPT_LIMIT = 8000
 _PROMPT_NOTES = 8
 _PROMPT_OBSERVATIONS = 3
@@ -128,9 +133,7 @@ def short(text: str, most: int = TITLE) -> str:
     """`text` on one line, at most `most` characters, nothing in it invisible."""
     head = text[: 4 * most]
     line = " ".join(head.split())
-    if len(line) <= most and len(head) == len(text):
-        line = line
-    else:
+    if len(line) > most or len(head) < len(text):
         line = line[: most - 1].rstrip() + "…"
     return flat(line)
 
@@ -164,8 +167,6 @@ def day(memory: MemorySession, moment: str | datetime, form: str = "%Y-%m-%d") -
     """A stored time in the memory's time zone."""
     if isinstance(moment, str):
         moment = parse_stamp(moment)
-    else:
-        moment = moment
     return moment.astimezone(memory.settings.zone).strftime(form)
 
 
@@ -367,10 +368,11 @@ def _complete(
     if not any(match.name.casefold() == project.casefold() for match in memory.projects):
         if project:
             return []
-        return memory.complete(beginning, _COMPLETIONS)
+        return permalinks(memory, beginning, _COMPLETIONS)
     name = memory.project(project).name
     try:
-        matches, _ = memory.matching(f"{beginning}*", project=name, limit=_COMPLETIONS)
+        query = Query(projects=(name,), address=f"{beginning}*", order="address")
+        matches, _ = memory.list(query, limit=_COMPLETIONS)
     # What cannot be an address has no completion
     except (InvalidInput, OutsideError):
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
-_SECTION_EDITS = {
+# Operations that make a missing note.
+_ADDING = ("append", "prepend")
+_SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
     "replace_section": edits.ReplaceSection,
     "insert_before_section": edits.InsertBeforeSection,
     "insert_after_section": edits.InsertAfterSection,
@@ -115,7 +118,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
 def _is_there(memory: MemorySession, project: str, path: str) -> bool:
     """Whether the caller sees a note at this path."""
     try:
-        memory.find_ref((project, path))
+        memory.find((project, path))
     except NotFound:
         return False
     return True
@@ -172,8 +175,6 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     # The default leaves the content's own type
     if kind == "note":
         kind = None
-    else:
-        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     given_arguments = {name: args[name] for name in _GIVEN if name in args}
@@ -217,41 +218,15 @@ def _take_header(draft: Draft) -> None:
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     """Apply one operation; `append` and `prepend` make a missing note."""
     operation = args["operation"]
-    checksum = args.get("expected_checksum")
-    project = args.get("project")
-    content = args["content"]
-    section = args.get("section", "")
-    find = args.get("find_text", "")
-    adds = operation in ("append", "prepend")
-    edit: Any
-    if adds and (place := section.strip(" \t")):
-        edit = (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(
-            place, content
-        )
-    elif adds:
-        if operation == "append":
-            edit = edits.Append(content)
-        else:
-            edit = edits.Prepend(content)
-    elif operation == "find_replace" and not find:
-        raise InvalidInput(
-            "Parameter `find_text` must be the exact text to replace for find_replace; got nothing."
-        )
-    elif operation == "find_replace":
-        edit = edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
-    elif not section.strip(" \t#"):
-        raise InvalidInput(
-            f'Parameter `section` must name a heading for {operation}; got "{section}".'
-        )
-    else:
-        edit = _SECTION_EDITS[operation](section, content)
-    changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
+    changed = memory.edit(
+        args["identifier"],
+        _edit_asked_for(args),
+        checksum=args.get("expected_checksum"),
+        create=operation in _ADDING,
+        project=args.get("project"),
+    )
     note = changed.note
-    edited = changed.edited
-    if changed.created:
-        action = "created"
-    else:
-        action = "edited"
+    action = "created" if changed.created else "edited"
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
@@ -259,17 +234,7 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         "checksum": note.checksum,
     }
     if operation == "find_replace":
-        data["replacements"] = edited.count
-    section = short(section.strip())
-    if changed.created:
-        result = ""
-    elif operation == "find_replace":
-        result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif operation == "replace_section":
-        result = f'replaced: the text of section "{section}", from line {edited.line}'
-    else:
-        added = content.count("\n") + (not content.endswith("\n"))
-        result = f"added: {plural(added, 'line')} at line {edited.line}"
+        data["replacements"] = changed.edited.count
     if changed.updated:
         data["updated_links"] = changed.updated
     if changed.broken:
@@ -278,11 +243,54 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     data |= contradiction
     text = lines(
         *_changed(action, note, f" ({operation})"),
-        result,
+        "" if changed.created else _edit_result(args, changed.edited),
         *_links_lines(changed.updated, changed.broken),
         *contradiction.values(),
     )
     return Reply(text, data)
+
+
+def _edit_asked_for(args: Arguments) -> edits.Edit:
+    """The edit that an operation means. Raises InvalidInput where its place is not named."""
+    operation = args["operation"]
+    content = args["content"]
+    section = args.get("section", "")
+    if operation in _ADDING:
+        return _addition(operation, section.strip(" \t"), content)
+    if operation == "find_replace":
+        find = args.get("find_text", "")
+        if not find:
+            raise InvalidInput(
+                "Parameter `find_text` must be the exact text to replace for find_replace; got "
+                "nothing."
+            )
+        return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
+    if not section.strip(" \t#"):
+        raise InvalidInput(
+            f'Parameter `section` must name a heading for {operation}; got "{section}".'
+        )
+    return _SECTION_EDITS[operation](section, content)
+
+
+def _addition(operation: str, section: str, content: str) -> edits.Edit:
+    """`append` or `prepend`: to a section where one is named, else to the note."""
+    if operation == "append":
+        return edits.AppendToSection(section, content) if section else edits.Append(content)
+    return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
+
+
+def _edit_result(args: Arguments, edited: edits.Edited) -> str:
+    """What an edit did to the text, in one line."""
+    operation = args["operation"]
+    if operation == "find_replace":
+        count = plural(edited.count, "occurrence")
+        return f"replaced: {count} of find_text, the first in line {edited.line}"
+    if operation == "replace_section":
+        section = short(args.get("section", "").strip())
+        return f'replaced: the text of section "{section}", from line {edited.line}'
+    content = args["content"]
+    added = content.count("\n") + (not content.endswith("\n"))
+    return f"added: {plural(added, 'line')} at line {edited.line}"
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
@@ -338,7 +346,7 @@ def move_note(memory: MemorySession, args: Arguments) -> Reply:
     if is_folder:
         permalink = ""
     else:
-        permalink = memory.find_ref((moved.project, moved.new_path)).permalink
+        permalink = memory.find((moved.project, moved.new_path)).permalink
     text = lines(
         f"# Moved {'folder' if is_folder else 'note'}",
         f"project: {moved.project}",

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from memoranda.errors import InvalidInput
 from memoranda.index.filters import validity_marks
 from memoranda.index.header_filters import conditions
-from memoranda.index.listing import listing, matching
+from memoranda.index.listing import at_address, listing
 from memoranda.index.rows import (
     Hit,
     Hits,
@@ -105,9 +105,8 @@ def search(
         return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
     # By permalink, and what has ended too
     if query.search_type == "permalink":
-        notes, _ = matching(
-            db, query.text.strip(), viewer=viewer, projects=query.projects, limit=None
-        )
+        rows_there = at_address(db, query.text.strip(), viewer, query.projects)
+        notes = in_order(db, rows_there)
         filters = query.replace(text="", search_type="text", projects=None, valid_at=None)
         if filters != Query():
             passed, _ = listing(db, filters, viewer=viewer, limit=None)

@@ -185,7 +185,7 @@ class SearchContext:
         self.query = query
         self.needed, self.unwanted = wanted(db, query, viewer, has_text=True)
         self._viewer = viewer
-        self._conditions, self._values = columns(query)
+        self._conditions, self._values = columns(db, query, viewer)
         self.by_title = query.search_type == "title"
         if self.by_title:
             self.table = NAMES
@@ -385,8 +385,6 @@ class SearchContext:
                 words = prefix[0]
             elif len(rows) > 1:
                 words = f"({words})"
-            else:
-                words = words
             self._cache.keep({cache_key: words}, len(words))
         return self._cache[cache_key]
 

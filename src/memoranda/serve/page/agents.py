@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from memoranda.clock import stamp
 from memoranda.engine.doctor import examine
-from memoranda.engine.overview import Writer, figures, writers
+from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
 from memoranda.serve.page.shell import PRESENT
@@ -74,7 +74,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
         card.is_present |= now - session.last < PRESENT
         if session.client not in card.clients:
             card.clients.append(session.client)
-    today = dict(memory.written_today())
+    today = written_today(memory)
     paused = paused_agents(memory)
     for name in paused:
         cards.setdefault(name, AgentCard(name))

@@ -11,16 +11,18 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.overview import content_of
+from memoranda.engine.overview import by_day, content_of
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
+from memoranda.query import Query, day
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
 SOON = timedelta(days=14)
+# Reminders of one view.
 LISTED = 200
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
 """The parts of the agenda, in their order."""
@@ -91,30 +93,35 @@ def show(visit: Visit) -> Response:
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
     month = _month(visit.fields.get("month") or (chosen or today).isoformat())
     weeks = Calendar().monthdatescalendar(month.year, month.month)
-    notes = memory.on_days(weeks[0][0], weeks[-1][-1] + timedelta(days=1))
     rows = reminder_rows(memory)
     shown_day = chosen or today
-    key = shown_day.isoformat()
-    if key not in notes and not weeks[0][0] <= shown_day <= weeks[-1][-1]:
-        notes = notes | memory.on_days(shown_day, shown_day + timedelta(days=1))
-    of_day = notes.get(key, [])
+    of_day, count = _notes_of(memory, shown_day)
     return visit.html(
         "calendar.html",
         month=month,
         weeks=weeks,
-        notes=notes,
+        notes=by_day(memory, weeks[0][0], weeks[-1][-1] + timedelta(days=1)),
         reminders=_by_day(rows),
         today=today,
-        chosen=key,
+        chosen=shown_day.isoformat(),
         is_chosen=chosen is not None,
-        of_day=memory.of_rows(of_day[::-1][:LISTED]),
-        count=len(of_day),
+        of_day=of_day,
+        count=count,
         agenda=_agenda(rows, today),
         snoozes=SNOOZES,
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
     )
+
+
+def _notes_of(memory: MemorySession, shown: date) -> tuple[list[NoteInfo], int]:
+    """The notes of a day, the latest first, and how many there are."""
+    zone = memory.settings.zone
+    begin = day(shown.isoformat(), "day", zone)
+    end = day(shown.isoformat(), "day", zone, 1)
+    query = Query(day_from=begin, day_until=end, archived=False, order="created")
+    return memory.list(query, limit=LISTED)
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
@@ -172,7 +179,7 @@ def as_json(visit: Visit) -> dict[str, Any]:
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
-    days = memory.on_days(month, (month + timedelta(days=31)).replace(day=1))
+    days = by_day(memory, month, (month + timedelta(days=31)).replace(day=1))
     rows = [
         {
             "id": row.info.id,
@@ -186,6 +193,6 @@ def as_json(visit: Visit) -> dict[str, Any]:
     ]
     return {
         "month": month.isoformat()[:7],
-        "days": {day: len(notes) for day, notes in sorted(days.items())},
+        "days": dict(sorted(days.items())),
         "reminders": rows,
     }

@@ -17,6 +17,7 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes of one download; `memory export` has no limit.
 _MOST_EXPORTED = 5_000
 _READ_ONLY = frozenset(("kv", "graph"))
 """Projects whose notes are entries and entities: they are made by their own tools."""
@@ -102,7 +103,7 @@ def export(visit: Visit) -> Response:
     memory = visit.memory
     refs = [ref for ref in visit.fields.get("ref", "").split("\n") if ref]
     if refs:
-        infos = [memory.find_ref(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+        infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     elif visit.text("q"):
         hits = memory.search(query_of(memory, visit.fields), limit=_MOST_EXPORTED)
         infos = [hit.note for hit in hits]

@@ -22,6 +22,7 @@ from memoranda.engine.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
+from memoranda.query import Query
 from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.change_rows import (
@@ -43,6 +44,7 @@ _FOLDED = 5
 """Rows of a session that are shown before `more`."""
 _MOST_TODAY = 2_000
 """Changes of today that are counted."""
+# Changes shown of a session before "more".
 _LISTED = 5
 
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
@@ -296,7 +298,7 @@ def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, datetime]]:
     uses = Upkeep(memory).uses()
     today = {identity: moment for identity, moment in uses.items() if moment >= midnight}
     latest = sorted(today, key=lambda identity: today[identity], reverse=True)[: 4 * _LISTED]
-    infos = memory.with_ids(latest)
+    infos, _ = memory.list(Query(ids=tuple(latest)), limit=0)
     return sorted(
         ((info, today[info.id]) for info in infos), key=lambda pair: pair[1], reverse=True
     )[:_LISTED]
@@ -323,6 +325,7 @@ def change(visit: Visit) -> Response:
     )
 
 
+# Files of a change whose differences are shown.
 _DIFFS = 50
 
 

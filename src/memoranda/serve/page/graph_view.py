@@ -16,11 +16,11 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo, day_of
-from memoranda.query import Query
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes drawn when nothing is asked for, and at most: beyond it nobody can read a graph.
 SHOWN = 300
 MOST = 3000
 HITS = 60
@@ -28,6 +28,7 @@ WHOLE = 400
 """Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by
 notes up to so many.
 """
+# Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
 _SEARCHING = ("tag", "agent", "from", "until")
@@ -79,7 +80,8 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     memory = visit.memory
     fields = visit.fields
     cluster = fields.get("cluster", "")
-    places = _places(memory, query_of(memory, fields))
+    listed, _ = memory.list(query_of(memory, fields), limit=0)
+    places = {info.row: _place(info) for info in listed}
     if cluster:
         places = {row: place for row, place in places.items() if _is_in(place, cluster)}
     if len(places) > WHOLE and not cluster.endswith("/"):
@@ -87,15 +89,9 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
         if clusters is not None:
             return clusters
     pairs = memory.relations(set(places))
-    chosen = _most_linked(places, pairs, limit)
-    infos = memory.of_rows(chosen)
+    by_row = {info.row: info for info in listed}
+    infos = [by_row[row] for row in _most_linked(places, pairs, limit)]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
-
-
-def _places(memory: MemorySession, query: Query) -> dict[int, list[str]]:
-    """Where each note that passes a query's filters is, by its row."""
-    infos, _ = memory.list(query, limit=0)
-    return {info.row: _place(info) for info in infos}
 
 
 def _is_in(place: Sequence[str], cluster: str) -> bool:

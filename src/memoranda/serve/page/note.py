@@ -33,9 +33,12 @@ from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
 
+# Links in each direction.
 _LINKS = 100
+# Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
+# Notes offered for an ambiguous name.
 _NAMESAKES = 50
 
 
@@ -65,7 +68,7 @@ def show(visit: Visit) -> Response:
     if part == "history":
         return _history(visit)
     try:
-        info = visit.memory.find_ref(_place(visit))
+        info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
     if part in ("text", "download"):
@@ -228,7 +231,7 @@ def _changed(visit: Visit) -> Response:
     if action == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
-    info = memory.find_ref(place)
+    info = memory.find(place)
     if action == "erase":
         return _erase(visit, info)
     try:

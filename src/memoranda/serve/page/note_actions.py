@@ -22,6 +22,7 @@ from memoranda.query import split_list
 from memoranda.serve.page import editing
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes of one bulk action: it is one change.
 _MOST_AT_ONCE = 200
 
 Action = Callable[[Visit, NoteInfo], Any]
@@ -42,7 +43,7 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
     if isinstance(survivor, NoteInfo):
         info = survivor
     try:
-        return visit.memory.find_ref(info)
+        return visit.memory.find(info)
     except NotFound:
         return None
 
@@ -93,7 +94,7 @@ def _joined(memory: MemorySession, info: NoteInfo, other: NoteInfo, text: str) -
     heading = f"\n## {other.title}\n\n" if other.project not in MEMORY_PROJECTS else "\n"
     memory.edit(info, Append(f"{heading}{text}\n"))
     if other.project == CATEGORY_PROJECT == info.project:
-        Upkeep(memory).merge(memory.find_ref(info), memory.find_ref(other))
+        Upkeep(memory).merge(memory.find(info), memory.find(other))
     else:
         memory.delete(other)
     return info
@@ -132,7 +133,7 @@ def at_once(visit: Visit) -> Response:
     if len(refs) > _MOST_AT_ONCE:
         raise InvalidInput(f"At most {_MOST_AT_ONCE} notes at once.")
     memory = visit.memory
-    infos = [memory.find_ref(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
+    infos = [memory.find(tuple(ref.split("/", 1))) for ref in refs]  # type: ignore[arg-type]
     _together(visit, action, infos)
     return visit.back(visit.fields.get("back") or f"{HOME}/search")
 

@@ -9,9 +9,11 @@ from starlette.responses import Response
 from memoranda.engine import MemorySession
 from memoranda.engine.served import Served, log_of
 from memoranda.index.rows import NoteInfo
+from memoranda.query import Query
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit
 
+# Rows of what was got, and the notes named in each.
 _SHOWN = 200
 _NOTES = 8
 _DEFAULT_AGENT = "claude"
@@ -46,7 +48,8 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
     """The rows with the notes that are still there."""
     ids = {identity for row in rows for identity in row.notes}
-    infos = {info.id: info for info in memory.with_ids(ids)}
+    listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
+    infos = {info.id: info for info in listed}
     shown = []
     for row in rows:
         notes = [infos[identity] for identity in row.notes if identity in infos]

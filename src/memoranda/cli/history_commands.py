@@ -21,9 +21,12 @@ from memoranda.cli.output import Failure, confirmed, paint, table_row
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
+from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
+from memoranda.note.markdown import shown_stem
 from memoranda.note.model import TRACE_PROJECT
-from memoranda.text.unicode import flat, visible
+from memoranda.text.fence import cut
+from memoranda.text.unicode import flat, one_line, visible
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
 
 if TYPE_CHECKING:
@@ -43,6 +46,8 @@ _ERASED_KEYS = (
     "mentions",
     "out_of_reach",
 )
+# Characters of a note's title in a line of the log.
+_LONGEST_TITLE = 60
 # Notes named before the question whether to erase them.
 _SHOWN = 20
 
@@ -113,9 +118,12 @@ def log(
         if not traces and ref is None:
             runs = [run for run in runs if run[0].project != TRACE_PROJECT][: most or None]
         if not call.json:
-            lines = [
-                _line(run, zone) + (_patches(call, memory, run) if patch else "") for run in runs
-            ]
+            titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
+            lines: list[str] = []
+            for changes in runs:
+                lines.append(_line(changes, zone, titles.get(changes[0].number, "")))
+                if patch:
+                    lines[-1] += _patches(call, memory, changes)
             text = "\n".join(lines) or "No changes found."
             return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
         call.document(entries=[documents.change(change) for change, *_ in runs])
@@ -198,8 +206,43 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     return ref
 
 
-def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
-    """The line of a change, or of the changes of one run, newest first."""
+def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
+    """By the number of a change, what its note is called now; of a note that is gone, what it was
+    called. Only where that is not its file name already."""
+    titles: dict[int, str] = {}
+    gone: list[Change] = []
+    for change in changes:
+        if not change.path or change.path.endswith("/") or change.root:
+            continue
+        try:
+            titles[change.number] = memory.find((change.project, change.path)).title
+        except MemorandaError:
+            gone.append(change)
+    for number, revisions in memory.revisions_of(gone, limit=1).items():
+        for revision in revisions:
+            titles[number] = _title_of(memory, revision)
+    paths = {change.number: change.path for change in changes}
+    return {
+        number: title
+        for number, title in titles.items()
+        if title and title != shown_stem(paths[number])
+    }
+
+
+def _title_of(memory: MemorySession, revision: Revision) -> str:
+    """The title that a note's text had after a change, or before it was deleted."""
+    text = revision.before if revision.after is None else revision.after
+    if text is None:
+        return ""
+    file = as_file(text.encode("utf-8", "surrogatepass"))
+    try:
+        return memory.parse(revision.touched.project, revision.touched.path, file).title
+    except MemorandaError:
+        return ""
+
+
+def _line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
+    """The line of a change, or of the changes of one run, newest first; `title` is its note's."""
     last = changes[0]
     if len(changes) > 1:
         numbers = f"#{changes[-1].number}-{last.number}"
@@ -226,8 +269,12 @@ def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
     words = ", ".join(
         f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
     )
+    if words:
+        more += f" ({words})"
+    if title:
+        more += f'  "{cut(one_line(title), _LONGEST_TITLE)}"'
     row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
+    return table_row(_LOG_ROW, *row, more)
 
 
 def _place(change: Change) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.remembered import remembered
 
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
@@ -112,6 +113,7 @@ class Rules:
                 ) from None
         return Rules(self._rules | own_rules)
 
+    @remembered
     def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
         What is suspicious is so as a whole: those matches have the place of the text. `held`: the
@@ -127,9 +129,9 @@ class Rules:
             shift = len(text) - SPAN
             moved = [
                 GateMatch(match.rule, match.start + shift, match.end + shift)
-                for match in self.find(text[shift:], kind, held)
+                for match in self.find(text[shift:], kind, held=held)
             ]
-            return self.find(text[:SPAN], kind, held) + moved
+            return self.find(text[:SPAN], kind, held=held) + moved
         matches = self._matches(text, kind, _words_near(text), held)
         matches.sort(key=lambda match: (match.start, -match.end))
         apart: list[GateMatch] = []
@@ -138,6 +140,7 @@ class Rules:
                 apart.append(match)
         return apart
 
+    @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
         """The names of the rules by which `text` tries to instruct who reads it, each once."""
         if len(text) > 2 * SPAN:
@@ -185,7 +188,7 @@ class Rules:
 
     def redacted(self, text: str, held: Collection[str] | None = None) -> str:
         """`text` with `[redacted: id]` for every secret. `held` as for `find`."""
-        return redact(text, self.find(text, SECRET, held))
+        return redact(text, self.find(text, SECRET, held=held))
 
     def phrases_near(self, kind: str) -> list[str]:
         """Those words of `words_near` that are several."""

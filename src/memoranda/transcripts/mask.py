@@ -24,6 +24,8 @@ _DIGITS = "0123456789"
 _CARD_DIGITS = 13
 # Words whose signs are remembered.
 _MOST_KNOWN = 100_000
+# Characters of a text whose clauses are looked at one by one; of a longer one what is shown is.
+_LONGEST_APART = 1_000
 # What parts the clauses of a sentence, and the words of a path.
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
@@ -74,6 +76,8 @@ class Mask:
         """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""
         if _orders().search(fold(text)) or self._rules.suspicions(text):
             return True
+        if len(text) > _LONGEST_APART:
+            return False
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
         apart = _JOINTS.sub(".\n", text)
         return apart != text and bool(self._rules.suspicions(apart))

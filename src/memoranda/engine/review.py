@@ -1,5 +1,5 @@
-"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what
-became of them.
+"""Questions of upkeep to the owner (contract 001, 18): the open ones, and what became of the
+others.
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like
 any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
@@ -386,7 +386,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
-    """What agents ask for, by key."""
+    """The requests of agents, by key."""
     return session.engine.home.review_values(REQUEST)
 
 

@@ -302,7 +302,7 @@ class Reached:
 
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
-    """The day a note is about, else the one it was written on where its reader lives."""
+    """The day a note is about; without one, the day it was written, in the reader's time zone."""
     if note.date:
         return note.date[:10]
     return local_day(note.created, zone)

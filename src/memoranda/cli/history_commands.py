@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime, tzinfo
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,13 @@ import click
 from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
+from memoranda.cli.memory_commands import any_note, moment_of
 from memoranda.cli.older_texts import number_of, text_changed
-from memoranda.cli.output import Failure, confirmed, paint, table_row
+from memoranda.cli.output import Failure, confirmed, paint
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
+from memoranda.documents.wording import change_line, minute, place, place_of_change
 from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.text.unicode import flat, visible
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Change
 
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
-_LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
 _ERASED_KEYS = (
     "notes",
     "changes",
@@ -114,7 +114,8 @@ def log(
             runs = [run for run in runs if run[0].project != TRACE_PROJECT][: most or None]
         if not call.json:
             lines = [
-                _line(run, zone) + (_patches(call, memory, run) if patch else "") for run in runs
+                change_line(run, zone) + (_patches(call, memory, run) if patch else "")
+                for run in runs
             ]
             text = "\n".join(lines) or "No changes found."
             return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
@@ -174,7 +175,7 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         if call.json:
             return call.document(change=change.number, before=revision.before, after=revision.after)
         text = _difference(call, revision.before or "", revision.after or "")
-        text_of_change = f"{_line([change], zone)}\n{text or '  (the same text)'}"
+        text_of_change = f"{change_line([change], zone)}\n{text or '  (the same text)'}"
         output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
 
 
@@ -194,50 +195,8 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     is gone.
     """
     with suppress(MemorandaError):
-        return place_of(any_note(memory, ref))
+        return place(any_note(memory, ref))
     return ref
-
-
-def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
-    """The line of a change, or of the changes of one run, newest first."""
-    last = changes[0]
-    if len(changes) > 1:
-        numbers = f"#{changes[-1].number}-{last.number}"
-        return (
-            f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
-        )
-    places = {
-        (text.project, text.root, text.to or text.path)
-        for text in last.texts()
-        if text.do != "remove"
-    }
-    # One that went to another folder is one note
-    names = {path.rpartition("/")[2] for _, _, path in places}
-    removed = [
-        text
-        for text in last.texts()
-        if text.do == "remove" and text.path.rpartition("/")[2] not in names
-    ]
-    number = len(places) + len(removed) - 1
-    if number > 0:
-        more = f" (+{number} more)"
-    else:
-        more = ""
-    words = ", ".join(
-        f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
-    )
-    row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
-
-
-def _place(change: Change) -> str:
-    """`project/path`; for a project that only one process of the home had, the path from the file
-    system's root.
-    """
-    place = change.root or change.project.removeprefix(".")
-    if change.path:
-        return f"{place}/{change.path}"
-    return place
 
 
 @command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
@@ -308,7 +267,9 @@ def undo(
             "",
         )
         call.answer(
-            f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number
+            f"Undid #{undone}: {verb} {flat(place_of_change(change))}",
+            undone=undone,
+            change=change.number,
         )
 
 
@@ -324,7 +285,7 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
             number = f"{len(undone)} changes"
         lines = [f"Undid {number} of {agent}:"]
         lines += [
-            f"#{undone_change.number}: {undone_change.verb} {flat(_place(undone_change))}"
+            f"#{undone_change.number}: {undone_change.verb} {flat(place_of_change(undone_change))}"
             for undone_change in undone
         ]
         call.answer("\n".join(lines), undone=undone[-1].number, change=change.number)

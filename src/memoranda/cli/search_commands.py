@@ -15,7 +15,6 @@ from memoranda.cli.memory_commands import (
     as_of_moment,
     as_of_option,
     category_option,
-    minute,
     moment_of,
     scope_option,
     tags_option,
@@ -26,13 +25,13 @@ from memoranda.cli.rows import (
     mention_left_out,
     noun,
     noun_of,
-    origin,
     project_option,
     traces_flag,
     within,
 )
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
+from memoranda.documents.wording import minute, origin
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
 from memoranda.query import Query, day, memory_query, narrowed
@@ -106,7 +105,7 @@ def list_(
         query = query.replace(as_of=as_of_moment(memory, as_of))
         infos, total = memory.list(query, limit=limit)
         if call.json:
-            call.document(memories=documents.notes(memory, infos), shown=len(infos), total=total)
+            call.listed("memories", documents.notes(memory, infos, total))
         elif not infos:
             call.answer("No memories found.")
         else:
@@ -163,8 +162,7 @@ def recent(
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
         infos, total = memory.list(query, limit=limit)
         if call.json:
-            rows = documents.notes(memory, infos)
-            call.document(since=stamp(start), memories=rows, shown=len(infos), total=total)
+            call.listed("memories", documents.notes(memory, infos, total), since=stamp(start))
         elif not infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
@@ -278,14 +276,12 @@ def _search_document(
     hits: Hits,
     passages: Sequence[TraceHit],
 ) -> None:
-    rows = documents.notes(memory, infos)
-    for row, hit in zip(rows, hits, strict=False):
-        row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
+    listed = documents.found_notes(memory, infos, hits)
     if passages:
         more = {"transcripts": [hit.row() for hit in passages]}
     else:
         more = {}
-    call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
+    call.document(query=text, memories=listed.rows, total=listed.total, **hits.bound, **more)
 
 
 def _mention_traces(memory: MemorySession, query: Query) -> None:
@@ -402,7 +398,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
             if source.project in names or (not names and source.project != TRACE_PROJECT)
         ]
         if call.json:
-            return call.document(id=info.id, memories=documents.notes(memory, infos))
+            return call.document(id=info.id, memories=documents.notes(memory, infos).rows)
         if not infos:
             return call.answer("No backlinks found.")
         rows = list(cells(call, memory, infos, 50))
@@ -422,8 +418,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:
-            rows = documents.notes(memory, infos)
-            return call.document(memories=rows, shown=len(infos), total=len(alone))
+            return call.listed("memories", documents.notes(memory, infos, len(alone)))
         if not infos:
             return call.answer("Every note is linked.")
         _show_list(call, memory, infos, f"Showing {len(infos)} of {len(alone)} {noun(alone)}")

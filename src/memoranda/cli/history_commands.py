@@ -88,38 +88,44 @@ def log(
             start = None
         else:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
-        zone = memory.settings.zone
-        most = limit
-        if not traces and ref is None:
+        hides_traces = not traces and ref is None
+        looked_at = limit
+        if hides_traces and limit:
             # Some of these are of traces, and not shown
-            if limit == 0:
-                limit = 0
-            else:
-                limit = limit + _count_of_traces(memory, limit, agent, start)
+            looked_at += _count_of_traces(memory, limit, agent, start)
         if run is not None:
-            changes = memory.log(ref, limit=0, agent=agent, since=start)
-            runs = [
-                [this_change]
-                for this_change in changes
-                if this_change.run == run and this_change.undoes is None
-            ][: limit or None]
+            runs = _changes_of_run(memory, ref, run, looked_at, agent=agent, since=start)
         elif call.json:
-            runs = [
-                [this_change]
-                for this_change in memory.log(ref, limit=limit, agent=agent, since=start)
-            ]
+            changes = memory.log(ref, limit=looked_at, agent=agent, since=start)
+            runs = [[change] for change in changes]
         else:
-            runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
-        if not traces and ref is None:
-            runs = [run for run in runs if run[0].project != TRACE_PROJECT][: most or None]
-        if not call.json:
-            lines = [
-                change_line(run, zone) + (_patches(call, memory, run) if patch else "")
-                for run in runs
-            ]
-            text = "\n".join(lines) or "No changes found."
-            return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
-        call.document(entries=[documents.change(change) for change, *_ in runs])
+            runs = memory.log_by_run(ref, limit=looked_at, agent=agent, since=start)
+        if hides_traces:
+            runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
+            runs = runs[: limit or None]
+        if call.json:
+            return call.document(entries=[documents.change(change) for change, *_ in runs])
+        lines = []
+        for changes in runs:
+            patch_text = _patches(call, memory, changes) if patch else ""
+            lines.append(change_line(changes, memory.settings.zone) + patch_text)
+        text = "\n".join(lines) or "No changes found."
+        output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
+
+
+def _changes_of_run(
+    memory: MemorySession,
+    ref: str | None,
+    run: int,
+    limit: int,
+    *,
+    agent: Text,
+    since: datetime | None,
+) -> list[list[Change]]:
+    """The changes of one run of a job, each by itself; `limit` 0 is all of them."""
+    changes = memory.log(ref, limit=0, agent=agent, since=since)
+    of_run = [[change] for change in changes if change.run == run and change.undoes is None]
+    return of_run[: limit or None]
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:

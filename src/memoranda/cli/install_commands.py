@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -109,14 +110,52 @@ def install(
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    # in a file that others check out, the bare name
-    if project and shutil.which("memory"):
-        program = ["memory"]
-    else:
-        program = table.launcher()
-    server = Server(
-        checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or ""
+    program = _program(project)
+    server_argv = (*program, "mcp", *_globals(call))
+    server = _server(name, server_argv, http or "", token_env or "")
+    if not (ids or all_ or print_ or native_memory or agents_md):
+        return _show(call, server, project)
+
+    connecting = _Connecting(
+        call,
+        server,
+        [*program, *_globals(call)],
+        is_for_project=project,
+        has_hooks=hooks,
+        native_memory=native_memory,
+        replace=replace,
+        dry_run=dry_run,
+        prints=print_,
+        is_named=bool(ids),
     )
+    client_ids = ids or (("claude-code",) if native_memory and not all_ else ())
+    clients_chosen = _chosen(client_ids, all_, project, print_=print_, agents_md=agents_md)
+    rows = [connecting.row(client) for client in clients_chosen]
+    texts = [_told(client, row) for client, row in zip(clients_chosen, rows, strict=True)]
+    started = None
+    if connecting.has_served(rows):
+        if not http:
+            started = _start(server.argv)
+            result = started["error"] or "{tools} tools, {seconds} s.".format_map(started)
+            texts.append(f"Started it: {result}")
+        texts += _what_is_recorded(call)
+        texts += _transcripts_too(call, transcripts)
+    texts += former_name.advice()
+    call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
+    failed = any(row["result"] in ("refused", "not found") for row in rows)
+    return int(failed or (started is not None and started["error"] is not None))
+
+
+def _program(is_for_project: bool) -> list[str]:
+    """The command a client starts; in a file that others check out, the bare name."""
+    if is_for_project and shutil.which("memory"):
+        return ["memory"]
+    return list(table.launcher())
+
+
+def _server(name: str, argv: tuple[str, ...], http: str, token_env: str) -> Server:
+    """What a client's entry starts, or connects to. Raises InvalidInput."""
+    server = Server(checked_name(name), argv, http, token_env)
     if http:
         message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
         checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
@@ -124,78 +163,96 @@ def install(
     if token_env:
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
         checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
-    if not (ids or all_ or print_ or native_memory or agents_md):
-        return _show(call, server, project)
-    installer = Installer(call.settings.home)
+    return server
 
-    def connected(client: Client) -> dict[str, Any]:
-        if native_memory:
-            memory_files = _memories(client, installer.home)
-        else:
-            memory_files = []
+
+@dataclass(frozen=True)
+class _Connecting:
+    """How `install` connects clients: its options, and the server they are to start.
+
+    program: the command of this memory, for hooks.
+    prints: whether what to paste is shown, and nothing is changed.
+    is_named: whether a client was named.
+    """
+
+    call: Invocation
+    server: Server
+    program: Sequence[str]
+    is_for_project: bool
+    has_hooks: bool
+    native_memory: bool
+    replace: bool
+    dry_run: bool
+    prints: bool
+    is_named: bool
+
+    @cached_property
+    def _installer(self) -> Installer:
+        return Installer(self.call.settings.home)
+
+    def row(self, client: Client) -> dict[str, Any]:
+        """Connect a client. What became of it, as data."""
+        try:
+            outcome = self._connect(client)
+        except MemorandaError as error:
+            outcome = {"result": "refused", "reason": str(error)}
+        return {"client": client.id, "title": client.title} | outcome
+
+    def has_served(self, rows: Sequence[dict[str, Any]]) -> bool:
+        """Whether a program is connected now that starts the server."""
+        if self.dry_run or self.prints:
+            return False
+        results = [row["result"] for row in rows if row["client"] != "agents-md"]
+        return any(result in ("written", "unchanged") for result in results)
+
+    def _connect(self, client: Client) -> dict[str, Any]:
+        memory_files = _memories(client, self._installer.home) if self.native_memory else []
         targets = _targets(
             client,
-            server,
-            project,
-            hooks=hooks,
-            program=[*program, *_globals(call)],
+            self.server,
+            self.is_for_project,
+            hooks=self.has_hooks,
+            program=self.program,
             more=memory_files,
         )
-        first = targets[0]
-        paste = {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
-        if print_:
-            return paste | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
-        if not project and not client.is_here(os.environ):
-            return paste | {
-                "result": "not found",
-                "reason": f"{client.title} is not on this machine",
-            }
-        if project:
-            former = []
-        else:
-            former = _former(client)
+        if self.prints:
+            # Where no client was named, what most of them take is printed, for none of them
+            nobody = {} if self.is_named else {"client": None, "file": None}
+            return self._paste(targets[0]) | {"result": "printed"} | nobody
+        if not self.is_for_project and not client.is_here(os.environ):
+            reason = f"{client.title} is not on this machine"
+            return self._paste(targets[0]) | {"result": "not found", "reason": reason}
+
+        former = [] if self.is_for_project else _former(client)
         if _plugin_is_on(client):
-            if not memory_files and former:
-                return _changes(installer, (), former, replace=replace, dry_run=dry_run)
             if not memory_files:
-                return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
+                return self._beside_plugin(former)
             targets = _own_file(client, memory_files)
-        if hooks or project:
-            unwanted = []
-        else:
-            unwanted = _own_file(client, table.hooks(client, ["memory"]))
-        row = _changes(installer, targets, [*unwanted, *former], replace=replace, dry_run=dry_run)
-        if memory_files and row["result"] in ("written", "unchanged") and not dry_run:
-            with call.memory() as memory:
+        removing = [*self._unwanted_hooks(client), *former]
+        row = _changes(
+            self._installer, targets, removing, replace=self.replace, dry_run=self.dry_run
+        )
+        if memory_files and row["result"] in ("written", "unchanged") and not self.dry_run:
+            with self.call.memory() as memory:
                 memory.add_project("claude memory", memory_files[0].value)
         return row
 
-    client_ids = ids or (("claude-code",) if native_memory and not all_ else ())
-    rows = []
-    texts = []
-    started = None
-    for client in _chosen(client_ids, all_, project, print_=print_, agents_md=agents_md):
-        try:
-            outcome = connected(client)
-        except MemorandaError as error:
-            outcome = {"result": "refused", "reason": str(error)}
-        rows.append({"client": client.id, "title": client.title} | outcome)
-        texts.append(_told(client, rows[-1]))
-    served = {
-        this_row["client"] for this_row in rows if this_row["result"] in ("written", "unchanged")
-    } - {"agents-md"}
-    if not http and not dry_run and not print_ and served:
-        started = _start(server.argv)
-        texts.append(
-            f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}"
-        )
-    if served and not dry_run and not print_:
-        texts += _what_is_recorded(call)
-        texts += _transcripts_too(call, transcripts)
-    texts += former_name.advice()
-    call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
-    failed = any(row["result"] in ("refused", "not found") for row in rows)
-    return int(failed or (started is not None and started["error"] is not None))
+    def _paste(self, target: Target) -> dict[str, Any]:
+        """What a person may paste into a client's file."""
+        text = snippet(target.format, target.edits[:1])
+        return {"file": str(target.file), "snippet": text}
+
+    def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
+        """What is done for a client that has our plugin: what an earlier checkout left goes."""
+        if not former:
+            return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
+        return _changes(self._installer, (), former, replace=self.replace, dry_run=self.dry_run)
+
+    def _unwanted_hooks(self, client: Client) -> list[Target]:
+        """Our hooks, where they are to be taken out."""
+        if self.has_hooks or self.is_for_project:
+            return []
+        return _own_file(client, table.hooks(client, ["memory"]))
 
 
 def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
@@ -390,64 +447,62 @@ def _changes(
     """Carry out one client's changes, as keys of its row; all are tried before the first file is
     written.
     """
-    rows: list[tuple[Target, FileChange]] = []
+    tasks = [(target, installer.add) for target in adding]
+    tasks += [(target, installer.remove) for target in removing]
+    files: list[tuple[Target, FileChange]] = []
     hooks_left: dict[str, str] = {}
-    for dry in (True, dry_run):
-        rows.clear()
-        for target, act in [(this_target, installer.add) for this_target in adding] + [
-            (this_target, installer.remove) for this_target in removing
-        ]:
+    for is_dry in (True, dry_run):
+        files.clear()
+        for target, act in tasks:
             try:
-                rows.append((target, act(target, replace=replace, dry_run=dry)))
+                files.append((target, act(target, replace=replace, dry_run=is_dry)))
             except Unsure as error:
                 problem = f"{target.file} was not changed: {error}"
                 if adding:
-                    beside = target not in adding
+                    is_beside = target not in adding
                 else:
-                    beside = target is not removing[0] and not installer.knows(target)
+                    is_beside = target is not removing[0] and not installer.knows(target)
+                if not is_beside:
+                    return _refused(target, problem, may_paste=bool(adding))
                 # Hooks nobody asked for, or wrote: the server can be connected or taken out all the
                 # same
-                if beside:
-                    hooks_left = {"hooks_left": problem}
-                    continue
-                if adding:
-                    paste = snippet(target.format, target.edits)
-                else:
-                    paste = None
-                return {
-                    "result": "refused",
-                    "file": str(target.file),
-                    "reason": problem,
-                    "snippet": paste,
-                }
-    changed = [
-        (target, this_target) for target, this_target in rows if this_target.old != this_target.new
-    ]
-    if changed:
-        if dry_run:
-            result = "planned"
-        elif adding:
-            result = "written"
-        else:
-            result = "removed"
-    else:
-        result = "unchanged"
-    backups = [
-        str(this_target.backup) for _, this_target in changed if this_target.backup is not None
-    ]
-    diff = ""
-    for target, this_target in changed if dry_run else ():
-        old, new = (
-            (text or "").splitlines(keepends=True) for text in (this_target.old, this_target.new)
-        )
-        for line in unified_diff(old, new, str(target.file), str(target.file)):
-            diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-    document = {
-        "result": result,
-        "file": ", ".join(str(this_target.file) for this_target, _ in changed or rows),
-        "backup": backups,
+                hooks_left = {"hooks_left": problem}
+    changed = [(target, file) for target, file in files if file.old != file.new]
+    document: dict[str, Any] = {
+        "result": "unchanged",
+        "file": ", ".join(str(target.file) for target, _ in changed or files),
+        "backup": [str(file.backup) for _, file in changed if file.backup is not None],
     }
-    return document | ({"diff": diff} if diff else {}) | hooks_left
+    if changed and dry_run:
+        document["result"] = "planned"
+        diff = "".join(_diff(target, file) for target, file in changed)
+        if diff:
+            document["diff"] = diff
+    elif changed:
+        document["result"] = "written" if adding else "removed"
+    return document | hooks_left
+
+
+def _refused(target: Target, problem: str, *, may_paste: bool) -> dict[str, Any]:
+    """The keys of a file that was not changed; what to paste, where something is to be added."""
+    return {
+        "result": "refused",
+        "file": str(target.file),
+        "reason": problem,
+        "snippet": snippet(target.format, target.edits) if may_paste else None,
+    }
+
+
+def _diff(target: Target, file: FileChange) -> str:
+    """What a change would do to a file, in the form of `diff -u`."""
+    old = (file.old or "").splitlines(keepends=True)
+    new = (file.new or "").splitlines(keepends=True)
+    text = ""
+    for line in unified_diff(old, new, str(target.file), str(target.file)):
+        if not line.endswith("\n"):
+            line += "\n\\ No newline at end of file\n"
+        text += line
+    return text
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
@@ -500,73 +555,84 @@ def _show(call: Invocation, server: Server, project: bool) -> int:
     for client in table.clients().values():
         if project and not client.project:
             continue
-        file = client.place(os.environ, Path.cwd() if project else None)
-        is_present = client.is_here(os.environ)
-        entry = "none"
-        version = None
-        hooks = None
-        assert file is not None
-        try:
-            edit = table.entry(client, server)
-            target = Target(client, file, client.format, [edit])
-            (value,) = present(target)
-            if value is not None:
-                argv = table.command_of(value)
-                if value == edit.value:
-                    entry = "ok"
-                else:
-                    entry = "other command"
-                if not table.is_our_server(value):
-                    if not argv and installer.wrote(target, value):
-                        entry = "address"
-                    else:
-                        entry = "not ours"
-                else:
-                    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    if version:
-                        entry = entry
-                    else:
-                        entry = "broken command"
-            hook_file = client.hook_file(os.environ)
-            if hook_file is not None and not project:
-                calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
-                hooks = all(
-                    entry_found is not None
-                    for entry_found in present(Target(client, hook_file, "json", calls))
-                )
-        except MemorandaError as error:
-            entry = f"unreadable: {error}"
-        if not project and entry == "none" and _plugin_is_on(client):
-            entry = "plugin"
-            hooks = True
-        rows.append(
-            {
-                "client": client.id,
-                "title": client.title,
-                "found": is_present,
-                "entry": entry,
-                "version": version,
-                "hooks": hooks,
-                "file": str(file),
-            }
-        )
-        has_hooks = {True: "yes", False: "no", None: "-"}[hooks]
-        if is_present:
-            place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file))
-        else:
-            place = ""
-        if version:
-            state = f"{entry} {version}"
-        else:
-            state = entry
-        lines.append(
-            table_row(
-                _STATUS, client.id, "yes" if is_present else "no", state, has_hooks, place
-            ).rstrip()
-        )
+        row = _status_row(client, installer, server, project)
+        rows.append(row)
+        lines.append(_status_line(row))
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
+
+
+def _status_row(
+    client: Client, installer: Installer, server: Server, is_for_project: bool
+) -> dict[str, Any]:
+    """What there is of us at a client, as data."""
+    file = client.place(os.environ, Path.cwd() if is_for_project else None)
+    assert file is not None
+    entry = "none"
+    version = None
+    has_hooks = None
+    try:
+        entry, version = _entry_status(client, file, installer, server)
+        if not is_for_project:
+            has_hooks = _hooks_status(client)
+    except MemorandaError as error:
+        entry = f"unreadable: {error}"
+    if not is_for_project and entry == "none" and _plugin_is_on(client):
+        entry = "plugin"
+        has_hooks = True
+    return {
+        "client": client.id,
+        "title": client.title,
+        "found": client.is_here(os.environ),
+        "entry": entry,
+        "version": version,
+        "hooks": has_hooks,
+        "file": str(file),
+    }
+
+
+def _entry_status(
+    client: Client, file: Path, installer: Installer, server: Server
+) -> tuple[str, str | None]:
+    """What our entry in a client's file is, and the version of the program it starts. Raises
+    Unsure.
+    """
+    edit = table.entry(client, server)
+    target = Target(client, file, client.format, [edit])
+    (value,) = present(target)
+    if value is None:
+        return "none", None
+    argv = table.command_of(value)
+    if not table.is_our_server(value):
+        is_address = not argv and installer.wrote(target, value)
+        return ("address" if is_address else "not ours"), None
+    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
+    if not version:
+        return "broken command", None
+    return ("ok" if value == edit.value else "other command"), version
+
+
+def _hooks_status(client: Client) -> bool | None:
+    """Whether a client has all our hooks; None if it has no such file. Raises Unsure."""
+    hook_file = client.hook_file(os.environ)
+    if hook_file is None:
+        return None
+    calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
+    return all(value is not None for value in present(Target(client, hook_file, "json", calls)))
+
+
+def _status_line(row: dict[str, Any]) -> str:
+    """The row of a client in the table."""
+    place = ""
+    if row["found"]:
+        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"])
+    state = row["entry"]
+    if row["version"]:
+        state = f"{state} {row['version']}"
+    has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
+    is_found = "yes" if row["found"] else "no"
+    return table_row(_STATUS, row["client"], is_found, state, has_hooks, place).rstrip()
 
 
 @cache

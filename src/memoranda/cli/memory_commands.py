@@ -371,7 +371,8 @@ def edit(call: Invocation, ref: str) -> None:
     note meanwhile, nothing is written and your text is kept in a file.
     """
     import shutil
-    import subprocess
+
+    from memoranda.note.edit import Rewrite
 
     command = _editor()
     with call.memory() as memory:
@@ -382,38 +383,11 @@ def edit(call: Invocation, ref: str) -> None:
         file = _draft(memory, note)
     before = file.read_bytes()
     try:
-        # Its output never mixes with the JSON document
-        try:
-            ended = subprocess.run(
-                [*command, str(file)], check=False, stdout=2 if call.json else None
-            ).returncode
-        except OSError as error:
-            raise Failure(
-                f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
-            ) from None
-        if file.exists():
-            after = file.read_bytes()
-        else:
-            after = before
-        if ended:
-            if after == before:
-                consequence = "nothing was changed"
-            else:
-                consequence = "nothing was written"
-            raise Failure(f"{command[0]} ended with status {ended}; {consequence}")
+        after = _edited(command, file, before, as_json=call.json)
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
-        try:
-            text = after.decode()
-        except UnicodeDecodeError:
-            raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
-        if not text.strip():
-            raise Failure(
-                "the text is empty; nothing was written. To remove the note: memory delete"
-            )
-        from memoranda.note.edit import Rewrite
-
+        text = _text_of(after)
         # They may have changed meanwhile
         del call.settings
         with call.memory() as memory:
@@ -421,19 +395,48 @@ def edit(call: Invocation, ref: str) -> None:
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
+        # What the person wrote is kept; nothing else is
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
         problem = str(error).rstrip(".")
         if isinstance(error, (Conflict, NotFound)):
-            if isinstance(error, Conflict):
-                event = "changed"
-            else:
-                event = "was moved or deleted"
+            event = "changed" if isinstance(error, Conflict) else "was moved or deleted"
             problem = f"{place(note)} {event} while you edited it; nothing was written"
         raise Failure(f"{problem}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
     call.answer(f"Edited {place(written)}", id=written.id, path=place(written), changed=True)
+
+
+def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
+    """What the person's editor makes of a file. Raises Failure when it cannot be run, or fails."""
+    import subprocess
+
+    try:
+        # Its output never mixes with the JSON document
+        stdout = 2 if as_json else None
+        status = subprocess.run([*command, str(file)], check=False, stdout=stdout).returncode
+    except OSError as error:
+        raise Failure(
+            f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
+        ) from None
+    # An editor may have removed it
+    after = file.read_bytes() if file.exists() else before
+    if status:
+        consequence = "nothing was changed" if after == before else "nothing was written"
+        raise Failure(f"{command[0]} ended with status {status}; {consequence}")
+    return after
+
+
+def _text_of(data: bytes) -> str:
+    """The text a person wrote. Raises Failure for what is no text, or an empty one."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
+    if not text.strip():
+        raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
+    return text
 
 
 def _editor() -> list[str]:

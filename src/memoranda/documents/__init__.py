@@ -1,7 +1,7 @@
 """One form for each kind of thing: what a note, a hit, a change … is as data.
 
 A document is a dict that JSON can hold. Note tools, agent and key-value tools, the command's
-`--json` and `/api` give these; a face whose contract fixes a key of its own adds it to the document.
+`--json` and `/api` give these; a face adds the keys that its contract alone fixes.
 Times are stamps in UTC. Several documents are a `Listed`. What is too long is cut to size by
 `documents.cutting`.
 """
@@ -323,16 +323,16 @@ def entity_relation(edge: GraphRelation) -> Document:
     return {"from": edge.source, "to": edge.target, "relationType": edge.type}
 
 
-def entry(kept: Entry) -> Document:
+def entry(stored: Entry) -> Document:
     """A key-value entry, with the keys of ENTRY_KEYS (contract 004)."""
     return {
-        "namespace": kept.namespace,
-        "key": kept.key,
-        "value": kept.value,
-        "created_at": seconds(kept.created),
-        "accessed_at": seconds(kept.accessed),
-        "expires_at": kept.expires and milliseconds(kept.expires),
-        "access_count": kept.access_count,
+        "namespace": stored.namespace,
+        "key": stored.key,
+        "value": stored.value,
+        "created_at": seconds(stored.created),
+        "accessed_at": seconds(stored.accessed),
+        "expires_at": stored.expires and milliseconds(stored.expires),
+        "access_count": stored.access_count,
     }
 
 
@@ -354,7 +354,7 @@ def place(directory_entry: DirectoryEntry) -> Document:
 
 
 def attachment(attached: Attachment) -> Document:
-    """A file that lies in a folder beside its notes."""
+    """A file beside the notes of a folder."""
     return {
         "path": attached.path,
         "type": attached.kind,

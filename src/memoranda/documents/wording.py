@@ -152,7 +152,7 @@ def row_text(info: NoteInfo, content: str) -> str:
 
 def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
     """The document of a whole note, as a person reads it; a memory where it names no project."""
-    shown = {
+    fields = {
         **document,
         "source": document["source"] or "",
         "tags": " ".join(document["tags"]),
@@ -163,9 +163,9 @@ def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
     if "project" in document:
         # The archive has a dot in front, which its path in the home has not
         inner = document["path"].partition("/")[2]
-        head = [_NOTE.format_map(shown | {"place": f"{document['project']}/{inner}"})]
+        head = [_NOTE.format_map(fields | {"place": f"{document['project']}/{inner}"})]
     else:
-        head = [_MEMORY.format_map(shown), *_remarks(document, zone)]
+        head = [_MEMORY.format_map(fields), *_remarks(document, zone)]
     return "\n".join([*head, "", document["content"]])
 
 
@@ -241,11 +241,13 @@ def relation_line(edge: Edge) -> str:
     context = f" ({edge.context})" if edge.context else ""
     end = f" ({address(edge.note)})" if edge.note else ""
     if edge.direction == "in":
-        row = f"from {edge.target}{end}: {edge.type}{context}"
-    else:
-        relation_type = f'"{edge.type}"' if " " in edge.type else edge.type
-        row = f"{relation_type} [[{edge.target}]]{context}{end or _STATES.get(edge.state, '')}"
-    return "- " + short(row, LINE)
+        return "- " + short(f"from {edge.target}{end}: {edge.type}{context}", LINE)
+
+    relation_type = edge.type
+    if " " in relation_type:
+        relation_type = f'"{relation_type}"'
+    end = end or _STATES.get(edge.state, "")
+    return "- " + short(f"{relation_type} [[{edge.target}]]{context}{end}", LINE)
 
 
 def related_line(step: Reached, passage: str) -> str:
@@ -279,14 +281,16 @@ def change_line(changes: Sequence[Change], zone: tzinfo | None) -> str:
 
 def _others(change: Change) -> str:
     """How many notes a change is about beside the first."""
-    texts = list(change.texts())
-    left = [text for text in texts if text.do != "remove"]
-    places = {(text.project, text.root, text.to or text.path) for text in left}
-    # One that went to another folder is one note
+    places: set[tuple[str, str | None, str]] = set()
+    removed_names: list[str] = []
+    for text in change.texts():
+        if text.do == "remove":
+            removed_names.append(text.path.rpartition("/")[2])
+        else:
+            places.add((text.project, text.root, text.to or text.path))
+    # A note that went to another folder is one note, not a new one and a removed one
     names = {path.rpartition("/")[2] for _, _, path in places}
-    removed = [text for text in texts if text.do == "remove"]
-    gone = sum(text.path.rpartition("/")[2] not in names for text in removed)
-    number = len(places) + gone - 1
+    number = len(places) + sum(name not in names for name in removed_names) - 1
     if number > 0:
         return f" (+{number} more)"
     return ""

@@ -359,49 +359,54 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
     if id is None:
         raise _missing("bank_id", "activate")
     may_be_code = kind == "code" or (by_alias and kind == "project")
-    if path and may_be_code:
-        repository = find_repository(path)
-    else:
-        repository = None
-    if repository is None:
-        kind = kind
-    else:
+    repository = find_repository(path) if path and may_be_code else None
+    if repository is not None:
         kind = "code"
-    if id in banks.AUTO and kind == "global":
-        id = "default"
-    elif id in banks.AUTO and kind == "project":
-        name = (arguments.get("project_name") or "").strip()
-        if not name:
-            if by_alias:
-                needed = "is required for project conversations."
-            else:
-                needed = "is required to detect a project bank"
-            raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
-        id = banks.project_id(name)
-    elif id in banks.AUTO:
-        if repository is None:
-            path_told = path or "no current_path was given"
-            raise _failed(
-                "activate",
-                f"No Git repository found at: {path_told}",
-                _REPOSITORY_NEEDED,
-                "bank_not_found",
-            )
-        plain = banks.repository_id(repository.name)
-        stem = plain
-        suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
-        while not is_bank_id(hashed := f"{stem}-{suffix}"):
-            stem = stem[:-1]
-        owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
-        # Never the bank of another repository of that name
-        if owned[plain] is None:
-            unowned = plain
+    if id in banks.AUTO:
+        if kind == "global":
+            id = "default"
+        elif kind == "project":
+            id = _project_bank(arguments, by_alias)
         else:
-            unowned = hashed
-        id = next((id for id, is_own in owned.items() if is_own), unowned)
+            id = _code_bank(memory, repository, path)
     if not is_bank_id(id):
         raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
     return kind, id, repository
+
+
+def _project_bank(arguments: Arguments, by_alias: bool) -> str:
+    """The id of the bank for the project the arguments name. Raises BankError without a name."""
+    name = (arguments.get("project_name") or "").strip()
+    if name:
+        return banks.project_id(name)
+    if by_alias:
+        needed = "is required for project conversations."
+    else:
+        needed = "is required to detect a project bank"
+    raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+
+
+def _code_bank(memory: MemorySession, repository: Repository | None, path: str | None) -> str:
+    """The id of the bank for a repository, never that of another repository of the same name.
+    Raises BankError where there is no repository.
+    """
+    if repository is None:
+        searched = path or "no current_path was given"
+        problem = f"No Git repository found at: {searched}"
+        raise _failed("activate", problem, _REPOSITORY_NEEDED, "bank_not_found")
+    plain = banks.repository_id(repository.name)
+    stem = plain
+    suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+    # An id has at most 100 characters
+    while not is_bank_id(f"{stem}-{suffix}"):
+        stem = stem[:-1]
+    hashed = f"{stem}-{suffix}"
+    owners = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+    for id, is_own in owners.items():
+        if is_own:
+            return id
+    # None: its record names no repository, so it may become this one's
+    return plain if owners[plain] is None else hashed
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:

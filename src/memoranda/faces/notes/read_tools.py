@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
+# Characters of the frontmatter in a reply, and of one of its values where that is too long.
 _HEADER_ROOM = 6000
+_HEADER_VALUE = 200
 _REST = 160
 _WARNING = 400
 # Characters read_note leaves for its last line and for a warning, and gives the content at least.
@@ -135,12 +137,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     """The file's text, or some of its lines, cut at a line end when it is too long."""
     first = args.get("start_line", 1)
     last = args.get("end_line", -1)
-    if first < 1:
-        raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
-    if last != -1 and last < first:
-        raise InvalidInput(
-            f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
-        )
+    _check_lines(first, last)
     try:
         info = memory.find(args["identifier"], args.get("project"))
     except NotFound:
@@ -153,35 +150,16 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
-        text = "".join(memory.text_of(info))
-        mark = memory.read(info, count=False).checksum
-        data = documents.reference(info) | {
-            "checksum": mark,
-            "total_lines": text.count("\n") + (not text.endswith("\n")),
-        }
-        return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
+        return _without_content(memory, info)
     note = memory.read(info)
-    header = note.header
-    # Frontmatter of unusual size is shown with its long values cut
-    if len(compact(header)) > _HEADER_ROOM:
-        header = {}
-        for key, value in note.header.items():
-            text = compact(value)
-            if len(text) <= 200:
-                value = value
-            else:
-                value = short(value if isinstance(value, str) else text, 200)
-            if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
-                break
-            header[key] = value
     data = documents.reference(note) | documents.validity(memory.validity_marks([info]), info)
-    data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
+    data |= {"checksum": note.checksum, "frontmatter": _header_shown(note.header)}
+    data["provenance"] = note.provenance.row()
     complaint = _byte_complaint(note)
-    room = (
-        replies.TEXT_LIMIT
-        - len(replies.warning_lines(replies.shown_warnings(memory.warnings)))
-        - (_WARNING if complaint else 0)
-    )
+    warnings = replies.warning_lines(replies.shown_warnings(memory.warnings))
+    room = replies.TEXT_LIMIT - len(warnings)
+    if complaint:
+        room -= _WARNING
     if args["as_json"]:
         room = max(room - len(compact(data)) - _REST, _LEAST)
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
@@ -189,6 +167,41 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if complaint:
         data["warnings"] = [f"{note.path} {complaint}"]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
+
+
+def _check_lines(first: int, last: int) -> None:
+    """Raise InvalidInput for lines that no text has."""
+    if first < 1:
+        raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
+    if last != -1 and last < first:
+        raise InvalidInput(
+            f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
+        )
+
+
+def _without_content(memory: MemorySession, info: NoteInfo) -> Reply:
+    """What is known of a note without its text, which counts as no access."""
+    text = "".join(memory.text_of(info))
+    data = documents.reference(info) | {
+        "checksum": memory.read(info, count=False).checksum,
+        "total_lines": text.count("\n") + (not text.endswith("\n")),
+    }
+    return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
+
+
+def _header_shown(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The frontmatter for a reply; one of unusual size has its long values cut."""
+    if len(compact(header)) <= _HEADER_ROOM:
+        return dict(header)
+    shown: dict[str, Any] = {}
+    for key, value in header.items():
+        text = compact(value)
+        if len(text) > _HEADER_VALUE:
+            value = short(value if isinstance(value, str) else text, _HEADER_VALUE)
+        if len(compact(shown)) + len(key) + _HEADER_VALUE > _HEADER_ROOM:
+            break
+        shown[key] = value
+    return shown
 
 
 def _byte_complaint(note: Note) -> str:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
+_ADDING = {"append": edits.Append, "prepend": edits.Prepend}
+_ADDING_TO_SECTION = {"append": edits.AppendToSection, "prepend": edits.InsertAfterSection}
 _SECTION_EDITS = {
     "replace_section": edits.ReplaceSection,
     "insert_before_section": edits.InsertBeforeSection,
@@ -206,41 +208,15 @@ def _take_header(draft: Draft) -> None:
 def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     """Apply one operation; `append` and `prepend` make a missing note."""
     operation = args["operation"]
-    checksum = args.get("expected_checksum")
-    project = args.get("project")
-    content = args["content"]
-    section = args.get("section", "")
-    find = args.get("find_text", "")
-    adds = operation in ("append", "prepend")
-    edit: Any
-    if adds and (place := section.strip(" \t")):
-        edit = (edits.AppendToSection if operation == "append" else edits.InsertAfterSection)(
-            place, content
-        )
-    elif adds:
-        if operation == "append":
-            edit = edits.Append(content)
-        else:
-            edit = edits.Prepend(content)
-    elif operation == "find_replace" and not find:
-        raise InvalidInput(
-            "Parameter `find_text` must be the exact text to replace for find_replace; got nothing."
-        )
-    elif operation == "find_replace":
-        edit = edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
-    elif not section.strip(" \t#"):
-        raise InvalidInput(
-            f'Parameter `section` must name a heading for {operation}; got "{section}".'
-        )
-    else:
-        edit = _SECTION_EDITS[operation](section, content)
-    changed = memory.edit(args["identifier"], edit, checksum=checksum, create=adds, project=project)
+    changed = memory.edit(
+        args["identifier"],
+        _edit_of(args),
+        checksum=args.get("expected_checksum"),
+        create=operation in _ADDING,
+        project=args.get("project"),
+    )
     note = changed.note
-    edited = changed.edited
-    if changed.created:
-        action = "created"
-    else:
-        action = "edited"
+    action = "created" if changed.created else "edited"
     data: dict[str, Any] = {
         "action": action,
         "operation": operation,
@@ -248,27 +224,55 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         "checksum": note.checksum,
     }
     if operation == "find_replace":
-        data["replacements"] = edited.count
-    section = short(section.strip())
-    if changed.created:
-        result = ""
-    elif operation == "find_replace":
-        result = f"replaced: {plural(edited.count, 'occurrence')} of find_text, the first in line {edited.line}"
-    elif operation == "replace_section":
-        result = f'replaced: the text of section "{section}", from line {edited.line}'
-    else:
-        added = content.count("\n") + (not content.endswith("\n"))
-        result = f"added: {plural(added, 'line')} at line {edited.line}"
+        data["replacements"] = changed.edited.count
     if changed.updated:
         data["updated_links"] = changed.updated
     if changed.broken:
         data["broken_links"] = changed.broken
     text = lines(
         *_changed(action, note, f" ({operation})"),
-        result,
+        "" if changed.created else _edit_line(args, changed.edited),
         *_links_lines(changed.updated, changed.broken),
     )
     return Reply(text, data)
+
+
+def _edit_of(args: Arguments) -> Any:
+    """The edit that the arguments of edit_note ask for. Raises InvalidInput."""
+    operation = args["operation"]
+    content = args["content"]
+    section = args.get("section", "")
+    if operation in _ADDING:
+        heading = section.strip(" \t")
+        if heading:
+            return _ADDING_TO_SECTION[operation](heading, content)
+        return _ADDING[operation](content)
+    if operation == "find_replace":
+        find = args.get("find_text", "")
+        if not find:
+            raise InvalidInput(
+                "Parameter `find_text` must be the exact text to replace for find_replace; got nothing."
+            )
+        return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
+    if not section.strip(" \t#"):
+        raise InvalidInput(
+            f'Parameter `section` must name a heading for {operation}; got "{section}".'
+        )
+    return _SECTION_EDITS[operation](section, content)
+
+
+def _edit_line(args: Arguments, edited: edits.Edited) -> str:
+    """What an edit did to the text, as a line."""
+    operation = args["operation"]
+    if operation == "find_replace":
+        number = plural(edited.count, "occurrence")
+        return f"replaced: {number} of find_text, the first in line {edited.line}"
+    if operation == "replace_section":
+        section = short(args.get("section", "").strip())
+        return f'replaced: the text of section "{section}", from line {edited.line}'
+    content = args["content"]
+    added = content.count("\n") + (not content.endswith("\n"))
+    return f"added: {plural(added, 'line')} at line {edited.line}"
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:

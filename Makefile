@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-page screenshots check-bundles check-frameworks check-types docs clean
+.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-ledger bench-page screenshots check-bundles check-frameworks check-types docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -60,6 +60,9 @@ bench: .venv/ready
 
 bench-graph: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/graph.py
+
+bench-ledger: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/ledger.py $(OPTIONS)
 
 bench-ingest: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/ingest.py

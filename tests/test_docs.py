@@ -83,13 +83,16 @@ def test_the_readmes_library_example_runs(terminal, capsys) -> None:
     assert capsys.readouterr().out.startswith("Billing | ")
 
 
-def test_the_readmes_shell_examples_run(terminal) -> None:
-    example = next(block for block in blocks(ROOT / "README.md", "sh") if "memory write" in block)
-    for line in example.splitlines():
-        words = shlex.split(line, comments=True)
-        assert words[0] == "memory"
+@pytest.mark.parametrize("page", ["README.md", "docs/shell.md"])
+def test_shell_examples_run_in_their_order(terminal, monkeypatch, tmp_path, page: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks(ROOT / page, "sh") for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    of_the_memory = [words for words in commands if words[0] == "memory" and words[1] != "install"]
+    assert len(of_the_memory) >= 6
+    for words in of_the_memory:
         ran = terminal(*words[1:])
-        assert ran.status == 0, (line, ran)
+        assert ran.status == 0, (words, ran)
 
 
 def test_every_setting_in_the_pages_is_known(tmp_path) -> None:

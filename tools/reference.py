@@ -60,9 +60,11 @@ This page is made by `tools/reference.py` from the table that `memory install` w
 
 **What changes.** One entry, and the hooks (`docs/hooks.md`; `--no-hooks` leaves them out). Comments, order, line ends,
 trailing commas, mode and symlinks of a file stay; `memory uninstall` leaves the bytes that were there before. A file
-that is not understood is not changed: you are told why, and what to paste. Entries and hooks of an earlier checkout,
-under the name the project had then, are replaced, and `memory uninstall` takes out both. An entry `memory` that is
-not ours stays, unless you say `--replace`. What a file was before is kept in `.memoranda/install/` of the memory, the
+that is not understood is not changed: you are told why, and what to paste. An entry `memory` that is not ours stays,
+unless you say `--replace`. Entries and hooks of an earlier checkout, under the name the project had then, are replaced,
+and `memory uninstall` takes out both.
+
+What a file was before is kept in `.memoranda/install/` of the memory, the
 last 5 copies of each client; `cp` brings one back, and `memory erase` takes those that quote what it erases. If
 another program changes the file meanwhile, its change is kept. At the end the command that was written is started
 once and asked for its tools.
@@ -80,6 +82,7 @@ for agents without hooks. `memory uninstall claude-code` and `memory uninstall -
 **The daemon.** The first `memory mcp` or hook starts one process for the home, `memory serve`, where none runs; the
 process of each client is then small and starts in a tenth of a second, reminders fire, and the inbox is sorted. There
 is one for each home. It ends half an hour after its last client and writes its log to `.memoranda/daemon.log`.
+
 `memory status` shows it, `memory serve --stop` ends it (the next client starts another one), and `memory serve`, when
 you start it yourself, takes its place. `memory config set daemon.autostart false`, or `memory mcp --no-daemon` for one
 client, does without. No client starts one where `CI` is set, where the home cannot be written, or for notes in

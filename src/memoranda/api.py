@@ -753,6 +753,7 @@ def open_memory(
     return Memory(session)
 
 
+# Characters of a `repr`.
 _REPR_LENGTH = 60
 
 

@@ -19,6 +19,7 @@ T = TypeVar("T")
 Clock = Callable[[], datetime]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Units of time in English and Chinese by their seconds; a month has 30 days, a year 365.
 _SPELLED = {
     60: "m min mins minute minutes 分钟",
     3600: "h hour hours 小时 个小时",
@@ -27,13 +28,19 @@ _SPELLED = {
     30 * 86400: "mo month months 个月",
     365 * 86400: "y year years 年",
 }
-_UNITS = {name: seconds for seconds, names in _SPELLED.items() for name in names.split()}
+_UNITS: dict[str, int] = {}
+for _seconds, _names in _SPELLED.items():
+    _UNITS |= dict.fromkeys(_names.split(), _seconds)
+# Words that only say that a frame is in the past: "in the last 3 days".
 _PHRASE = re.compile(
     r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)"
 )
+# A frame that means one of its unit: "an hour", "week".
 _ONE = re.compile(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
+# "an hour" is a frame; "hour" alone is too little to be one.
 _ARTICLE = re.compile(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
+# A longer text is no time.
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 # A date, or a date and a time of day, with or without an offset.
@@ -300,6 +307,7 @@ def _written_time(written: str) -> datetime | None:
         return None
 
 
+# Frames that begin with a calendar day.
 _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "today 今天": lambda day: day,
     "yesterday 昨天": lambda day: day - timedelta(days=1),
@@ -311,4 +319,6 @@ _FRAMES: dict[str, Callable[[datetime], datetime]] = {
     "lastyear 去年": lambda day: day.replace(year=day.year - 1, month=1, day=1),
 }
 # Name of a time frame → its first day, from midnight of the present day.
-_BEGINS = {name: begin for names, begin in _FRAMES.items() for name in names.split()}
+_BEGINS: dict[str, Callable[[datetime], datetime]] = {}
+for _names, _begin in _FRAMES.items():
+    _BEGINS |= dict.fromkeys(_names.split(), _begin)

@@ -35,6 +35,7 @@ _CHOICES = {
     "create_existing": ("overwrite", "error"),
 }
 SOURCES = ("claude", "car-agent", "fingersaver", "logseq", "obsidian")
+# Keys of a project that say what agents may do in it.
 _ACCESS_KEYS = {"read_only", "agents", "write_folder", "ignore"}
 _WEB = ("http://", "https://")
 
@@ -310,7 +311,9 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_ino
 
 
+# An address of a home in PostgreSQL.
 _DATABASE = re.compile(r"postgres(?:ql)?://")
+# A space is part of table names and addresses, so its letters are few.
 _SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
 PRIVATE_FOLDER = ".memoranda"
@@ -670,6 +673,15 @@ class _File(NamedTuple):
 
     def unknown(self) -> list[str]:
         """Warnings for keys nobody reads."""
+        unknown_names = [
+            *self._unknown_in_file(),
+            *self._unknown_of_access(),
+            *self._unknown_sources(),
+        ]
+        return [f"unknown key {name}" for name in unknown_names]
+
+    def _unknown_in_file(self) -> list[str]:
+        """The sections nobody reads, and the keys of other sections nobody reads."""
         known_names = {key.name for key in keys()}
         known_names |= {"graph.memoryFilePath", "memoryFilePath", "projects.{name}"}
         known_sections = {name.partition(".")[0] for name in known_names}
@@ -681,11 +693,15 @@ class _File(NamedTuple):
             if isinstance(rows, dict):
                 names = [f"{section}.{key}" for key in rows]
                 unknown_names += [name for name in names if name not in known_names]
+        return unknown_names
+
+    def _unknown_of_access(self) -> list[str]:
+        """The keys of `access` nobody reads."""
+        unknown_names: list[str] = []
         for project, rows in self.section("access").items():
             further = sorted({*map(str, rows or ())} - _ACCESS_KEYS)
             unknown_names += [f"access.{project}.{key}" for key in further]
-        unknown_names += self._unknown_sources()
-        return [f"unknown key {name}" for name in unknown_names]
+        return unknown_names
 
     def _unknown_sources(self) -> list[str]:
         """The keys of `ingestion` nobody reads."""

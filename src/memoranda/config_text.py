@@ -67,6 +67,7 @@ _LINE = (
     r"|  ([A-Za-z_][\w-]*): (?:([A-Za-z/~][\w/.~-]*)|(0|[1-9][0-9]{0,15})|((?:[0-9]+[smhd])+))"
     r"|#.*)?"
 )
+# Words that YAML would not read as a key of ours.
 _YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 

@@ -116,6 +116,7 @@ def left_behind(root: Path) -> list[tuple[str, str]]:
     return leftovers + [(path, _ADVICE[Path(path).suffix]) for path in files()]
 
 
+# What to do with a file under the former name, by its extension.
 _ADVICE = {
     ".service": f"starts the daemon a second time: systemctl --user disable --now {NAME}, then delete it",
     ".plist": "starts the daemon a second time: launchctl unload it, then delete it",

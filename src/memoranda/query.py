@@ -100,8 +100,10 @@ class Query:
         return dataclasses.replace(self, **changes)
 
 
+# Filters that may be given several times, and the field each goes to.
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status", "by", "client")
+# A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
 _FILTER = re.compile(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"

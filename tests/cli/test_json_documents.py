@@ -76,8 +76,6 @@ def test_the_document_of_a_command_has_its_keys_in_order(
     for word in argv:
         if isinstance(found, click.Group):
             found = found.get_command(None, word)
-        else:
-            found = found
     # tests/test_docs.py sees that these are the keys of the page
     assert found.keys
     assert list(ran.json) == ["schema", *found.keys]

@@ -88,11 +88,7 @@ class Shelf:
     def forms(self, word: str) -> set[str]:
         """The notes with a word that may be another form of this one, or with it in two words."""
         ways = [rf"{word[:at]}\W+{word[at:]}" for at in range(3, len(word) - 2)]
-        forms = self.grep("|".join([rf"\b{word[: max(3, len(word) - 4)]}", *ways]))
-        # A known gap: tags that follow each other in the index count as neighbouring words
-        for at in range(3, len(word) - 2):
-            forms |= self.grep(rf"#{word[:at]}\b") & self.grep(rf"#{word[at:]}\b")
-        return forms
+        return self.grep("|".join([rf"\b{word[: max(3, len(word) - 4)]}", *ways]))
 
     def found(self, query: str) -> set[str]:
         """The notes a query finds that is not relaxed."""

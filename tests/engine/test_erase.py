@@ -677,3 +677,20 @@ def test_the_path_of_a_project_of_this_process_alone_is_no_trace_of_what_is_eras
         found = memory.erase((gone.project, gone.path))
         assert (found.remains, found.mentions) == ((), ())
         assert [each.path for each in memory.log() if each.verb == "write"] == ["Other.md"]
+
+
+def test_the_name_of_a_folder_that_other_notes_are_in_is_no_trace(memory: MemorySession) -> None:
+    erased = note(memory, "first", "the secret zq4711vault", folder="project-2025/team_alpha1")
+    note(memory, "second", "text", folder="project-2025/team_alpha1")
+    done = memory.erase(erased)
+    assert done.remains == ()
+    assert memory.log(limit=0)[0].verb == "erase"
+
+
+def test_the_name_of_a_folder_that_went_with_its_only_note_is_looked_for(
+    memory: MemorySession, place: Place
+) -> None:
+    erased = note(memory, "first", "text", folder="zq4711vault/inner")
+    note(memory, "second", "text", folder="other")
+    assert memory.erase(erased).remains == ()
+    assert place.holding("zq4711vault") == []

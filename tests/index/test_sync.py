@@ -165,6 +165,7 @@ def test_many_new_notes_are_indexed_as_each_by_itself_would_be(shelf: Shelf, tmp
     assert [*shelf.desk.db.execute(columns)] == [*alone.db.execute(columns)]
     for query in ("fact", "面包", "One 3", "tag:t3", "word"):
         assert shelf.desk.asked(query) == alone.asked(query) != []
+    alone.index.close()
 
 
 def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, monkeypatch):

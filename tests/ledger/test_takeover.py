@@ -47,6 +47,25 @@ def old_home(root: Path) -> Layout:
     layout.review.write_text(json.dumps({"merge:a": {"choice": "n"}}))
     layout.requests.write_text(json.dumps({"project:b": {"name": "B", "agent": "claude"}}))
     layout.access.write_text(json.dumps(ACCESS))
+    calls = [
+        {
+            "time": "2026-01-01T00:00:00Z",
+            "agent": "claude",
+            "how": "search",
+            "asked": "a",
+            "notes": [ID],
+        },
+        {
+            "time": "2026-01-02T00:00:00Z",
+            "agent": "codex",
+            "how": "read",
+            "asked": "",
+            "notes": ["x", ID],
+        },
+    ]
+    lines = "".join(f"{json.dumps(call)}\n" for call in calls)
+    layout.served.write_text(lines + '{"time": "2026-01-03T00:0')
+    layout.paused.write_text(json.dumps({"agents": ["gemini", "aider"]}))
     layout.sessions.mkdir()
     (layout.sessions / f"codex-{'0' * 20}").write_text(
         f"saw 2026-01-02T00:00:00Z\nnote {ID}\ntext 0123456789ab\n"
@@ -64,6 +83,8 @@ def held(root: Path) -> tuple[object, ...]:
             home.review_values("answer"),
             home.review_values("request"),
             [tuple(item) for item in items],
+            [(row.agent, row.how, row.notes) for row in home.served_rows.rows(note=ID)],
+            home.paused_rows.names(),
             [token.name for token in Access(root).tokens()],
             Access(root).space("team").members,
         )
@@ -75,6 +96,8 @@ EXPECTED = (
     {"merge:a": {"choice": "n"}},
     {"project:b": {"name": "B", "agent": "claude"}},
     [("note", ID), ("text", "0123456789ab")],
+    [("codex", "read", ("x", ID)), ("claude", "search", (ID,))],
+    ["aider", "gemini"],
     ["laptop"],
     {"ann": "owner"},
 )
@@ -85,7 +108,8 @@ def test_everything_is_taken_over_once_and_the_files_go(tmp_path: Path) -> None:
     assert held(tmp_path) == EXPECTED
     assert held(tmp_path) == EXPECTED
     left = {path.name for path in layout.private.iterdir()}
-    assert not left & {"access.log", "review.json", "requests.json", "access.json", "sessions"}
+    former = ("access.log", "review.json", "requests.json", "access.json", "sessions")
+    assert not left & {*former, "served.log", "paused.json"}
 
 
 @pytest.mark.parametrize("is_before", [True, False])
@@ -140,3 +164,11 @@ def test_doctor_names_what_could_not_be_taken_over_and_nothing_else(tmp_path: Pa
     with open_session(tmp_path, watch=False) as memory:
         named = [each.path for each in examine(memory) if each.code == "not_taken_over"]
     assert named == [".memoranda/review.json"]
+
+
+def test_a_damaged_list_of_paused_agents_pauses_nobody(tmp_path: Path) -> None:
+    layout = old_home(tmp_path)
+    layout.paused.write_text('{"agents": "gem')
+    with open_session(tmp_path, watch=False) as memory:
+        assert memory.engine.home.paused_rows.names() == []
+    assert not layout.paused.exists()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 KINDS = {"entity", "observation", "relation"}
+# Notes asked for at once while a page of observations or relations is filled.
 _BATCH = 200
 MOST_READ = 4_000
 """Notes read at a time, and at most, for a page of their observations and relations."""

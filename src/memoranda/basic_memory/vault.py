@@ -29,6 +29,7 @@ _OPTIONS = (
     "update_permalinks_on_move",
     "permalinks_include_project",
 )
+# The spellings of a switch in its configuration and environment.
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 # Arguments whose value may begin with the name of a project.
 _ADDRESSES = ("identifier", "url", "path", "id")

@@ -26,6 +26,7 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# Media types by extension.
 _TEXTS = {
     "md": "text/markdown",
     "markdown": "text/markdown",
@@ -39,6 +40,7 @@ _IMAGES = {
     "webp": "image/webp",
     "gif": "image/gif",
 }
+# Basic Memory shows no larger file.
 _MOST_BYTES = 350_000
 _HITS = 10
 

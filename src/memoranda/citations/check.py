@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
 
+# Raised when what is cached changes its form.
 _VERSION = 1
+# Rows of the cache; the oldest go first.
 _MOST_KEPT = 20_000
 _REPO_KEYS = ("repo", "repository", "root")
 

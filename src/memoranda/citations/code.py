@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 from memoranda.note.citations import Citation
 
+# How long one call of git may take.
 _SECONDS = 10.0
+# Bytes of a cited file; larger ones are not read.
 _LARGEST = 4 << 20
 # A file of which less than this part of the lines is left is another one.
 _REWRITTEN = 0.5
@@ -200,6 +202,7 @@ class Expectation(NamedTuple):
     symbol: str = ""
 
 
+# Lines compared to recognise a renamed file.
 _SAMPLE = 200
 
 

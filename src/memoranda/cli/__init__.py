@@ -54,6 +54,7 @@ COMMANDS = {name: module for _, module, names in _MODULES for name in names.spli
 
 # Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8).
 _TIME_ERRORS = ("ambiguous_time", "past_time", "no_time", "invalid_time", "vague_time")
+# The exit status of a program that Ctrl+C ended: 128 and the number of SIGINT.
 _INTERRUPTED = 130
 # New objects before garbage is collected; a short command makes 40,000
 _OBJECTS = 100_000

@@ -52,9 +52,11 @@ _KINDS = (
 )
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
+# Bytes read at once.
 _BLOCK = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
+# Seconds between two looks at the folder.
 _LOOKS = 1.0
 # Seconds between two looks at the journal, and looks after which the files are compared anyway.
 _ANYWAY = 60
@@ -90,8 +92,6 @@ def export(
     check_memory(category, scope=scope)
     if file in ("", "-"):
         file = None
-    else:
-        file = file
     if form is not None:
         if form != "okf":
             raise Usage(f'invalid value "{form}" for --to: must be okf')
@@ -175,6 +175,7 @@ def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterab
     call.answer(f"Exported {count} {noun} to {file}", exported=count, file=file)
 
 
+# Temporary files of an export that ended early; the group is the process that wrote them.
 _LEFT = re.compile(r"\.export-(\d+)-\w+")
 
 
@@ -253,9 +254,7 @@ def import_(
     """
     if named is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
-    if named is None:
-        file = file
-    else:
+    if named is not None:
         file = named
     if moved and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
@@ -368,8 +367,6 @@ def _move_in(
                 noun = "files"
             if kind == "agent-memory":
                 noun = "entries"
-            else:
-                noun = noun
             text = f"{number} {noun} ({plan.unchanged} were there, {len(plan.skipped)} skipped)"
         if dry_run and not call.json:
             for line in plan.lines():
@@ -658,7 +655,7 @@ def backup(call: Invocation, folder: str) -> None:
 
 
 @command("mirror", "DIR", keys=_MIRROR_KEYS, example="memory mirror ~/memory-mirror --git")
-@flag("--git", "Commit each change, by its author; once it was given, always.")
+@flag("--git", "Commit what each run changed; once it was given, always.")
 @option(
     "--after-erase",
     type=Names("what", _after_erase),

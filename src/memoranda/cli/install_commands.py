@@ -39,7 +39,9 @@ from memoranda.config import is_database
 from memoranda.errors import MemorandaError, near
 from memoranda.text.user_path import absolute_path
 
+# How long the server that was written may take for its first answer.
 _START_SECONDS = 30.0
+# How long a client may take to name its version.
 _VERSION_SECONDS = 10.0
 _IDS = lambda _: [*table.clients()]
 _NOBODY = "No client was found on this machine. Name one: memory install CLIENT; for others: memory install --print"

@@ -209,7 +209,9 @@ def _lessons(memory: MemorySession) -> int:
     return count_proposals(memory)
 
 
+# Counting questions takes time, so beyond this number "50+" is shown.
 _MOST_COUNTED = 50
+# What became of a memory, in one word.
 _DONE = {
     "expire": "archived",
     "decay": "archived",

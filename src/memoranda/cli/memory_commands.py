@@ -118,6 +118,18 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
             is_by_hand = memory.agent is None and note.source == "manual"
             said_text += f"\n{by_hand if is_by_hand else source_hint}"
         call.answer(said_text, memory=documents.note(memory, note, note.content))
+        _say_contradiction(memory, note)
+
+
+def _say_contradiction(memory: MemorySession, note: Note) -> None:
+    """Say on stderr that an older note says otherwise, and how to end that one."""
+    from memoranda.engine.contested import otherwise, written_over
+
+    pair = written_over(memory, note)
+    if pair is None:
+        return
+    ending = f"memory supersede {pair.old.info.id[:8]} {note.id[:8]}"
+    output.notice(f"{otherwise(memory, pair)} If it holds no more: {ending}")
 
 
 @command(

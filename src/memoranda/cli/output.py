@@ -27,6 +27,7 @@ _WARNINGS = 10
 _GAP = "  "
 # Columns the last cell of a table has at least, however narrow the terminal.
 _LEAST = 12
+# SGR codes of ANSI terminals.
 _STYLES = {
     "head": "1",
     "id": "33",
@@ -81,12 +82,8 @@ def text(
     are shown as escapes, those of JSON `as_json`; except in `painted`, whose cells are clean.
     A pipe or file gets the text as it is. Raises Failure, BrokenPipeError."""
     if is_terminal():
-        if painted:
-            content = content
-        elif as_json:
-            content = visible(content, json_escape)
-        else:
-            content = visible(content)
+        if not painted:
+            content = visible(content, json_escape) if as_json else visible(content)
         if paged and sys.stdin is not None and sys.stdin.isatty() and _page(content):
             return
     write(content + "\n")
@@ -98,8 +95,6 @@ def paint(text: str, style: str, stream: object = None) -> str:
     """
     if stream is None:
         stream = sys.stdout
-    else:
-        stream = stream
     is_plain = (
         os.environ.get("NO_COLOR")
         or os.environ.get("TERM") == "dumb"

@@ -88,6 +88,7 @@ def json_entries(folder: str | None) -> AbstractContextManager[JsonFolder | None
     return closing(JsonFolder(folder))
 
 
+# Signs that a project's name cannot have.
 _NOT_IN_NAMES = re.compile(r"[^\w .\-]+")
 _NAME_LENGTH = 40
 _GRAPH_VARIABLES = ("THOUGHTBOX_MEMORY_PATH", "MEMORY_FILE_PATH")

@@ -42,13 +42,17 @@ if TYPE_CHECKING:
     from memoranda.transcripts.search import TraceHit
 
 DEFAULT_TOKENS = 2_000
+# A limit that no home reaches.
 NO_LIMIT = 1 << 30
 _ROW = "{:<8} {:<10} {:<10} {}"
 _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
+# How many near notes are offered where nothing matches.
 _NEAREST = 5
+# How many passages of transcripts are shown.
 _PASSAGES = 10
+# Fewer words than this are no question.
 _QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110

@@ -566,6 +566,7 @@ def help_(call: Invocation, *path: str) -> None:
     call.answer(text, command=context.command_path, text=text)
 
 
+# For the manual page.
 _EXITS = {
     "0": "Done, also when nothing was found.",
     "1": "The operation failed.",

@@ -40,6 +40,7 @@ def _toolsets(_: object) -> tuple[str, ...]:
 _TOOLSET_NAMES = Names("list", _toolsets)
 _CALL = 'memory call read_note \'{"identifier": "notes/Plan"}\''
 _FORM = Names("json", lambda _: ("json",))
+# A limit that no home reaches.
 _ALL_ENTRIES = 1 << 30
 _SERVERS = f"Stand in for another server: {', '.join(PRESETS)}."
 

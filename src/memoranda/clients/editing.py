@@ -20,9 +20,13 @@ Name = str | Callable[[Any], bool]
 Tree = Any
 """A tuple of (key, tree), a list of trees, or a scalar."""
 BOM = "\ufeff"
+# A string of JSON, which is left alone, or a comment.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+# A string of JSON, which is left alone, or a comma before a closing bracket.
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
+# A string, a sign of structure, or a bare word of JSON.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+# The first indented line: new lines are indented like it.
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
 _SPACE = " \t\r\n"
 
@@ -257,8 +261,6 @@ class JsonEditor(Editor):
             key = None
         if missing:
             value = _nested([*missing[1:], name], value)
-        else:
-            value = value
         if at is None:
             new, blank = _add(text, node, key, value, unit, end)
         else:

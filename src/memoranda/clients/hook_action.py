@@ -14,6 +14,7 @@ from memoranda.transcripts.recall import facts
 
 ACTION_TOKENS = 200
 """At most this many tokens for one call of a tool, with the marks around."""
+# Facts told before one tool runs.
 _MOST_FACTS = 3
 
 

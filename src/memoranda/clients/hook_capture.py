@@ -28,8 +28,10 @@ from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible
 
+# Bytes read from the beginning of a transcript, and from its end.
 _HEAD = 64_000
 _TAIL = 256_000
+# Characters kept of a prompt, of an answer and of a command.
 _PROMPT = 300
 _ANSWER = 1_000
 _COMMAND = 120
@@ -37,6 +39,7 @@ _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replac
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
 _TEXTS = ("text", "input_text", "output_text")
 _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
+# The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
@@ -124,8 +127,6 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
         content = message.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
-        else:
-            content = content
         if isinstance(content, list):
             parts = [part for part in content if isinstance(part, dict)]
         else:
@@ -151,9 +152,7 @@ def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
                     arguments = json.loads(arguments)
                 except ValueError:
                     continue
-            if isinstance(arguments, dict):
-                arguments = arguments
-            else:
+            if not isinstance(arguments, dict):
                 arguments = {"input": arguments}
             path = (
                 arguments.get("file_path")

@@ -36,6 +36,7 @@ from memoranda.text.user_path import user_folder
 if TYPE_CHECKING:
     from memoranda.citations.check import CitationCheck
 
+# The most that a session is told at its start.
 START_TOKENS = 1_500
 PROMPT_TOKENS = 600
 """At most this many tokens at the start of a session, and for a prompt."""
@@ -48,12 +49,15 @@ _HOW = (
     "You have a memory shared with the user's other agents. Search it before you ask what they may have said before; "
     "store what will matter later: decisions, preferences, facts."
 )
+# Characters of one line that a session is told.
 _LINE = 220
+# Characters of one line of the profile.
 _PROFILE_LINE = 400
 _LATELY = timedelta(days=7)
 # A client's first session is told this many notes from this far back: it has no last session.
 _MOST_LATELY = 10
 _STALE = "outdated?"
+# A task with such a status is not told as open.
 _DONE = frozenset(("done", "closed", "cancelled", "canceled", "completed"))
 
 

@@ -13,6 +13,7 @@ from memoranda.text.dialogue import Turn, as_dialogue
 
 # Bytes at the end of a transcript that are read: a hook has little time.
 _TAIL = 64_000
+# Turns before the prompt that its search takes into account.
 _TURNS = 4
 # Of this many turns before the prompt, so much of each is part of the query.
 _CHARACTERS = 400

@@ -22,6 +22,7 @@ four.
 """
 _REMEMBER = ("remember", "记住")
 
+# The most characters read of each field that a client sends.
 _TEXT = 20_000
 _ANSWER = 4_000
 _GIVEN = 60_000
@@ -70,6 +71,7 @@ class HookDialect(NamedTuple):
 _CLAUDE_REPLY = lambda name, text: {
     "hookSpecificOutput": {"hookEventName": name, "additionalContext": text}
 }
+# Each client's name of an event, and what it means here.
 _CLAUDE = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
@@ -181,8 +183,6 @@ def event_of(
     cwd = payload.get(client_events.keys.get("cwd", "cwd")) or payload.get("cwd")
     if isinstance(cwd, list) and cwd:
         cwd = cwd[0]
-    else:
-        cwd = cwd
     if isinstance(cwd, str):
         cwd = cwd[:4096]
     else:

@@ -12,9 +12,11 @@ from memoranda.text.fence import TAG
 
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
 """What stands between our marks, those of earlier checkouts included."""
+# Text that a person pastes rather than says: fenced blocks, quoted lines, tags.
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
 )
+# A request at the beginning of a sentence, perhaps after "please" or a list sign.
 _REMEMBER = re.compile(
     r"(?:^|(?<=[.!?\n])|(?<=[。！？；]))[^\S\n]*(?:[-*] )?(?:(?:please|also|and|ok|okay|so|hey)[,:]?[^\S\n]+)*"
     r"(?:remember\s+that\b|remember:)\s*(?P<english>[^\n]+?)(?P<end>[.!?](?=\s|$)|$)"
@@ -23,8 +25,11 @@ _REMEMBER = re.compile(
     r"(?P<chinese>[^\n。！？!?]+)(?P<stop>[。！？!?]|$)",
     re.I | re.M,
 )
+# Characters of a request; the rest is cut.
 _LONGEST = 1_000
+# Fewer characters are no request: "remember: x".
 _LEAST = 4
+# Requests of one prompt.
 _MOST = 5
 
 

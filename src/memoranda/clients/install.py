@@ -45,7 +45,9 @@ EDITORS: dict[str, Editor] = {
     "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
 }
+# How often a file is read again that another program changes meanwhile.
 _ATTEMPTS = 5
+# Copies kept of each client's files.
 _BACKUPS = 5
 
 

@@ -47,6 +47,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 # Header key: how long an entry lives after it was written or read
 _TTL = "ttl_minutes"
+# The comparisons of LangGraph's filters.
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
@@ -179,9 +180,7 @@ class MemorandaStore(BaseStore):
             if op.value is not None:
                 try:
                     text = json.dumps(dict(op.value), ensure_ascii=False, indent=1)
-                    if is_valid_unicode(text):
-                        text = text
-                    else:
+                    if not is_valid_unicode(text):
                         text = json.dumps(op.value)
                 except (TypeError, ValueError, RecursionError) as error:
                     raise InvalidInput(f"the value of an item must be JSON: {error}") from None

@@ -34,6 +34,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 _OPENING = "```jsonl\n"
 _CLOSING = "\n```"
+# How often a name is tried that another program may take first.
 _TRIES = 20
 
 

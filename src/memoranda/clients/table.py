@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.projects import Project
 
+# A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = "macos" if sys.platform == "darwin" else "linux"
 # Of each client its name, the variable and the folder of its files, and the folders below that hold
@@ -32,6 +33,7 @@ _PLACES = (
     ("codex", "CODEX_HOME", "~/.codex", "memories"),
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
+# The longest name of an entry that all clients take.
 _NAME = 64
 # What the command and the module that clients start are called, or were.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
@@ -181,8 +183,6 @@ def entry(client: Client, server: Server) -> Edit:
             )
         if server.token:
             shape = {**shape, **(client.token or {})}
-        else:
-            shape = shape
     argv = server.argv or ("",)
     words = {
         "command": argv[0],
@@ -278,8 +278,6 @@ def _is_our_hook(command: str, client: str) -> bool:
 def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = Path()) -> Path:
     if isinstance(value, dict):
         value = value[system]
-    else:
-        value = value
     places = [
         expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
     ]
@@ -309,8 +307,6 @@ def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
                 return word
             if isinstance(word, str):
                 shape = shape.replace(f"{{{key}}}", word)
-            else:
-                shape = shape
     return shape
 
 

@@ -22,6 +22,7 @@ from memoranda.clients.editing import (
     newline,
 )
 
+# A key that TOML takes without quotes.
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 

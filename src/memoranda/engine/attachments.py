@@ -34,8 +34,11 @@ from memoranda.store.inventory import (
 
 ATTACHMENT = "attachment"
 """The state of a link that leads to a file which is no note."""
+# A variable of a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
+# Notes named that link to an attachment.
 _MOST_LINKING = 20
+# Bytes of a canvas whose texts are listed.
 _LARGEST_CANVAS = 4 << 20
 
 

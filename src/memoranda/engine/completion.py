@@ -22,6 +22,7 @@ from memoranda.text.unicode import one_line
 MOST = 100
 # Changes looked at for those whose numbers begin in a certain way.
 _LATEST = 1000
+# Characters of the text beside a completion.
 _PREVIEW = 50
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from memoranda.config import Settings
 
+# Bytes; the daemon takes no larger request.
 _REQUEST_LIMIT = 1 << 20
 
 
@@ -28,6 +29,7 @@ AUTOSTARTED = "started by a client"
 """What the lock file of such a daemon says after its process number."""
 STATE = "daemon/state"
 """The daemon's method that says how it is."""
+# Seconds between two looks at a daemon that is starting.
 _LOOK_AGAIN = 0.02
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -23,7 +24,7 @@ from memoranda.engine.overview import home_path
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
-from memoranda.index.rows import original_of
+from memoranda.index.rows import NoteInfo, original_of
 from memoranda.ledger.examination import Damage, DamageKind, mend
 from memoranda.ledger.examination import examine as examine_ledger
 from memoranda.ledger.home import HOME_TEMP
@@ -46,9 +47,11 @@ from memoranda.store.path_guard import open_folder
 from memoranda.store.synced_folders import synced_by
 from memoranda.store.walking import walk
 
+# A temporary file of ours; the group is the process that wrote it.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
 _REBUILD = "rebuild it from the notes"
 _SEPARATE = "remove it where it says the same, else give it an id of its own"
+# How serious a warning of a note is.
 _WARNING_LEVELS = {
     BAD_HEADER: "warning",
     "category_differs": "info",
@@ -59,6 +62,7 @@ _WARNING_LEVELS = {
 
 
 _LEDGER = "ledger.db"
+# What `memory doctor --fix` does for each damage of the ledger.
 _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",
@@ -86,22 +90,9 @@ class Finding:
 def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
-    damaged = Finding(
-        "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
-    )
     with engine.guard:
         # An index behind the disk is no finding: every call catches up on its own.
-        history = _history(memory)
-        findings = [*history, *_unfinished(engine)]
-        findings += [] if engine.index.is_sound() else [damaged]
-        try:
-            findings += _notes(memory)
-        except sqlite3.Error as error:
-            if not engine.index.is_corrupt(error):
-                raise StorageError("the index", engine.index.explain(error)) from None
-            # What the notes say can only be seen with an index
-            engine.rebuild_index()
-            findings = [*history, *_unfinished(engine), damaged, *_notes(memory)]
+        findings = [*_history(memory), *_unfinished(engine), *_index_and_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings
         findings += [Finding("warning", "bad_config", name, warning) for warning in warnings]
@@ -115,28 +106,56 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             Finding("info", "former_name", path, text)
             for path, text in former_name.left_behind(engine.layout.root)
         ]
-        graphs = [
-            store.root
-            for store in engine.stores.values()
-            if store.holds_entities and os.path.exists(store.root)
-        ]
-        if engine.settings.graph_file:
-            graphs.append(str(absolute(engine.settings.graph_file)))
-        if graphs:
-            from memoranda.store.inplace.graph_store import GraphStore
-        for place in dict.fromkeys(graphs):
-            file = os.path.basename(place)
-            graph = GraphStore(file, place, logs=False)
-            try:
-                graph.fresh()
-            except MemorandaError as error:
-                findings.append(Finding("error", "unreadable", file, str(error)))
-            findings += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
+        findings += _graph_files(engine)
         findings += _ownership(engine)
     order = ("error", "warning", "info")
     return sorted(
         findings, key=lambda finding: (order.index(finding.level), finding.code, finding.path)
     )
+
+
+def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
+    """What is wrong with the index and, as only it can tell, with the notes. Rebuilds a damaged
+    index. Raises StorageError."""
+    engine = memory.engine
+    damaged = Finding(
+        "error", "index_stale", ".memoranda/index.db", "the index is damaged", _REBUILD
+    )
+    findings = [] if engine.index.is_sound() else [damaged]
+    try:
+        return findings + _notes(memory)
+    except sqlite3.Error as error:
+        if not engine.index.is_corrupt(error):
+            raise StorageError("the index", engine.index.explain(error)) from None
+    engine.rebuild_index()
+    return [damaged, *_notes(memory)]
+
+
+def _graph_files(engine: Engine) -> list[Finding]:
+    """Graph files, of projects and of the settings, that cannot be read or have bad lines."""
+    places = [
+        store.root
+        for store in engine.stores.values()
+        if store.holds_entities and os.path.exists(store.root)
+    ]
+    if engine.settings.graph_file:
+        places.append(str(absolute(engine.settings.graph_file)))
+    if not places:
+        return []
+
+    # Only homes with a graph file pay for this import.
+    from memoranda.store.inplace.graph_store import GraphStore
+
+    findings: list[Finding] = []
+    for place in dict.fromkeys(places):
+        file = os.path.basename(place)
+        graph = GraphStore(file, place, logs=False)
+        try:
+            graph.fresh()
+        except MemorandaError as error:
+            findings.append(Finding("error", "unreadable", file, str(error)))
+        findings += [Finding("warning", "unreadable", file, text) for text in graph.warnings()]
+    return findings
 
 
 def _synced(engine: Engine) -> list[Finding]:
@@ -235,53 +254,79 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     """What only the index can tell: what could not be read, what reading noticed, and what does not
     fit together.
     """
-    engine = memory.engine
-    notes = memory.index.notes
-    engine.fresh(whole=True)
-    findings = []
+    memory.engine.fresh(whole=True)
+    return [
+        *_unreadable_files(memory.engine),
+        *_missing_stores(memory.engine),
+        *_reading_warnings(memory),
+        *_duplicate_ids(memory),
+        *_unreferenced_vectors(memory),
+        *_memories(memory),
+    ]
+
+
+def _unreadable_files(engine: Engine) -> list[Finding]:
+    findings: list[Finding] = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
         text = why.partition(": ")[2] or why
-        findings.append(
-            Finding(
-                "error",
-                "unreadable",
-                f"{project}/{path}",
-                f"{text}; it is left out until it is text",
-            )
-        )
-    for name, store in engine.stores.items():
-        kind, exists = (
-            ("file", os.path.exists) if store.holds_entities else ("folder", os.path.isdir)
-        )
-        if name not in engine.layout.built_in and not exists(store.root):
-            findings.append(
-                Finding("error", "broken_store", name, f"the project's {kind} is missing")
-            )
+        place = f"{project}/{path}"
+        text = f"{text}; it is left out until it is text"
+        findings.append(Finding("error", "unreadable", place, text))
+    return findings
 
+
+def _missing_stores(engine: Engine) -> list[Finding]:
+    """Projects of the user's whose folder or file is missing."""
+    findings: list[Finding] = []
+    for name, store in engine.stores.items():
+        if name in engine.layout.built_in:
+            continue
+        if store.holds_entities:
+            kind = "file"
+            exists = os.path.exists(store.root)
+        else:
+            kind = "folder"
+            exists = os.path.isdir(store.root)
+        if not exists:
+            text = f"the project's {kind} is missing"
+            findings.append(Finding("error", "broken_store", name, text))
+    return findings
+
+
+def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
+    """What reading noticed in the notes that this caller may see."""
+    notes = memory.index.notes
+    findings: list[Finding] = []
     for project, path, warnings in notes.warnings():
         info = notes.get(project, path)
-        for warning in warnings if info is not None and memory.sees(info.scope) else ():
-            code, _, text = warning.partition(": ")
-            if code not in _WARNING_LEVELS:
-                code = BAD_HEADER
-                text = warning
-            level = _WARNING_LEVELS[code]
-            if code == BAD_HEADER and text is not warning and project in MEMORY_PROJECTS:
-                level = "error"
-                text += "; upkeep leaves it alone until that is corrected"
-            findings.append(
-                Finding(
-                    level,
-                    "unreadable" if code in (NOT_UTF8_CODE, UTF16_CODE) else code,
-                    f"{project}/{path}",
-                    text or NOT_UTF8,
-                )
-            )
+        if info is None or not memory.sees(info.scope):
+            continue
+        findings += [_reading_warning(project, path, warning) for warning in warnings]
+    return findings
 
-    for infos in notes.duplicates().values():
+
+def _reading_warning(project: str, path: str, warning: str) -> Finding:
+    """The finding for one warning of a note, with its code or without (`model.coded`)."""
+    place = f"{project}/{path}"
+    code, _, text = warning.partition(": ")
+    if code not in _WARNING_LEVELS:
+        return Finding(_WARNING_LEVELS[BAD_HEADER], BAD_HEADER, place, warning)
+    if code == BAD_HEADER and project in MEMORY_PROJECTS:
+        text += "; upkeep leaves it alone until that is corrected"
+        return Finding("error", code, place, text)
+    shown_code = "unreadable" if code in (NOT_UTF8_CODE, UTF16_CODE) else code
+    return Finding(_WARNING_LEVELS[code], shown_code, place, text or NOT_UTF8)
+
+
+def _duplicate_ids(memory: ReadVerbs) -> list[Finding]:
+    """Notes that have the id of another note, as copies by programs that sync do."""
+    findings: list[Finding] = []
+    for infos in memory.index.notes.duplicates().values():
         visible = [info for info in infos if memory.sees(info.scope)]
+        if len(visible) < 2:
+            continue
         original = original_of(visible)
-        for info in visible if len(visible) > 1 else ():
+        for info in visible:
             place = f"{info.project}/{info.path}"
             if original is None:
                 text = f"id {info.id} is used by another note too"
@@ -289,10 +334,17 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
             elif info is not original:
                 text = f"a copy of {original.path} made by a program that syncs; both have one id"
                 findings.append(Finding("warning", "conflict_copy", place, text, _SEPARATE))
-    if engine.layout.vectors.exists() and (count := Embedding(memory).gone()):
-        text = f"{count} vectors are of texts that are gone"
-        findings.append(Finding("info", "unreferenced_vectors", "vectors", text, "drop them"))
-    return findings + _memories(memory)
+    return findings
+
+
+def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
+    if not memory.engine.layout.vectors.exists():
+        return []
+    count = Embedding(memory).gone()
+    if not count:
+        return []
+    text = f"{count} vectors are of texts that are gone"
+    return [Finding("info", "unreferenced_vectors", "vectors", text, "drop them")]
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
@@ -315,78 +367,99 @@ def _unfinished(engine: Engine) -> list[Finding]:
 def _memories(memory: ReadVerbs) -> list[Finding]:
     """Ids in the links of memories that no memory has, contents edited by hand, and reminders that
     will not fire, though somebody gave them a time."""
-    engine = memory.engine
     zone = memory.settings.reading_zone
     now = memory.clock()
-    infos, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
-    reminders = [info for info in infos if info.category == REMINDERS]
-    infos += memory.list(Query(projects=(CATEGORY_PROJECT,), archived=True, order="path"), limit=0)[
-        0
-    ]
-    known_ids = {info.id for info in infos}
-    known_ids |= {str(merged_id) for info in infos for merged_id in info.header.get("merged") or ()}
-    findings = []
+    present, _ = memory.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
+    archived_only = Query(projects=(CATEGORY_PROJECT,), archived=True, order="path")
+    archived, _ = memory.list(archived_only, limit=0)
+    infos = [*present, *archived]
+    findings: list[Finding] = []
+    # For an agent a link to a note it may not see looks the same: only the owner is told.
+    if memory.agent is None:
+        findings += _dangling_links(infos)
     for info in infos:
-        place = home_path(info)
-        for link in info.links:
-            # For an agent a link to a note it may not see looks the same: only the owner is told.
-            if memory.agent is None and link not in known_ids:
-                text = f"links to {link}, which is gone"
-                findings.append(Finding("warning", "dangling_link", place, text, "remove the link"))
-        expected_hash = info.header.get("content_hash")
-        if expected_hash:
-            try:
-                note = engine.parse(
-                    info.project, info.path, engine.store(info.project).read(info.path)
-                )
-            except StorageError as error:
-                findings.append(
-                    Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was")
-                )
-                continue
-            if note is not None and sha256(note.content.encode()) != expected_hash:
-                findings.append(Finding("info", "hash_differs", place, "edited by hand"))
-    for info in reminders:
-        complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
-        findings += [
-            Finding("warning", "bad_frontmatter", home_path(info), why) for why in complaints
-        ]
+        if info.header.get("content_hash"):
+            findings += _edits_by_hand(memory.engine, info)
+    for info in present:
+        if info.category == REMINDERS:
+            complaints = Reminder.of(info.header).complaints(now, zone, locked=info.locked)
+            place = home_path(info)
+            findings += [Finding("warning", "bad_frontmatter", place, why) for why in complaints]
     return findings
 
 
+def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
+    known_ids = {info.id for info in infos}
+    for info in infos:
+        known_ids.update(str(merged_id) for merged_id in info.header.get("merged") or ())
+    findings: list[Finding] = []
+    for info in infos:
+        for link in info.links:
+            if link not in known_ids:
+                text = f"links to {link}, which is gone"
+                place = home_path(info)
+                findings.append(Finding("warning", "dangling_link", place, text, "remove the link"))
+    return findings
+
+
+def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
+    """Whether the text of a memory is another one than its header has the digest of."""
+    place = home_path(info)
+    try:
+        note = engine.parse(info.project, info.path, engine.store(info.project).read(info.path))
+    except StorageError as error:
+        return [Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was")]
+    if note is None or sha256(note.content.encode()) == info.header["content_hash"]:
+        return []
+    return [Finding("info", "hash_differs", place, "edited by hand")]
+
+
 def _leftovers(engine: Engine) -> list[Finding]:
-    """What processes that are gone left: the lock file of a daemon that was killed, which names
-    it though nobody holds it, and temporary files, in the projects and beside the files of the
-    home."""
+    """What processes that are gone left behind, in the projects and beside the files of the home."""
+    return [*_lock_of_killed_daemon(engine), *_temporary_files(engine)]
+
+
+def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
+    """The lock file of a daemon that was killed: it names the daemon though nobody holds it."""
     place = engine.layout.daemon_lock
-    leftovers = list[Finding]()
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
-        pid = os.read(fd, 20).decode("utf-8", "replace").strip()
-        if pid:
-            text = f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
-            leftovers.append(Finding("warning", "stale_lock", place.name, text, "empty it"))
-        os.close(fd)
+        try:
+            pid = os.read(fd, 20).decode("utf-8", "replace").strip()
+        finally:
+            os.close(fd)
     except (BlockingIOError, FileNotFoundError):
-        pass
+        return []
     except OSError as error:
-        leftovers.append(
-            Finding("warning", "stale_lock", place.name, f"it cannot be read: {reason(error)}")
-        )
+        text = f"it cannot be read: {reason(error)}"
+        return [Finding("warning", "stale_lock", place.name, text)]
+    if not pid:
+        return []
+    text = (
+        f"left behind by a daemon that was killed (process {pid}); the next one starts all the same"
+    )
+    return [Finding("warning", "stale_lock", place.name, text, "empty it")]
+
+
+def _temporary_files(engine: Engine) -> list[Finding]:
+    """Temporary files of processes that have ended."""
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
     for name, store in engine.stores.items():
         for folder, folders, files in walk(store.root):
-            folders[:] = [
-                folder_name
-                for folder_name in folders
-                if not folder_name.startswith(".") and folder_name not in SKIPPED_FOLDERS
-            ]
+            # `walk` goes into what is left of this list.
+            folders[:] = filter(_may_hold_notes, folders)
             shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
             matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
     text = "left behind by a program that ended"
-    fix = "remove it"
-    over = [path for path, match in matches if match and not is_alive(int(match[1]))]
-    return leftovers + [Finding("warning", "stale_temp", path, text, fix) for path in over]
+    return [
+        Finding("warning", "stale_temp", path, text, "remove it")
+        for path, match in matches
+        if match and not is_alive(int(match[1]))
+    ]
+
+
+def _may_hold_notes(folder: str) -> bool:
+    return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 
 def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
@@ -416,52 +489,61 @@ def _separate(memory: ReadVerbs, project: str, path: str) -> None:
 
 
 def _repair(memory: ReadVerbs, finding: Finding) -> None:
-    engine, home = memory.engine, memory.engine.home
-    place, _, path = finding.path.partition("/")
+    engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:
             _mend_ledger(engine, finding)
         case "unfinished_write":
-            home.retry(finding.path)
+            engine.home.retry(finding.path)
         case "unfinished_erase":
             finish(HistoryVerbs(engine, None, memory.face))
         case "unreferenced_text":
-            home.history.sweep()
+            engine.home.history.sweep()
         case "unreferenced_vectors":
             Embedding(memory).drop_gone()
         case "index_stale":
             engine.rebuild_index()
             engine.fresh()
         case "conflict_copy":
-            _separate(memory, place, path)
+            project, _, path = finding.path.partition("/")
+            _separate(memory, project, path)
         case "dangling_link":
-            info = memory.index.notes.get(
-                CATEGORY_PROJECT if place == CATEGORY_PROJECT else ARCHIVE_PROJECT, path
-            )
-            missing_id = finding.text.removeprefix("links to ").partition(",")[0]
-            if info is not None and missing_id in info.links:
-                with memory.change("unlink", fresh=False) as change:
-                    set_keys(memory, change, info, links_without(info, missing_id))
+            _remove_link(memory, finding)
         case "permissions":
             os.chmod(engine.layout.root, 0o700)
         case "stale_lock" | "stale_temp":
-            try:
-                if finding.code == "stale_lock":
-                    fd = lock_file(
-                        engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False
-                    )
-                    os.ftruncate(fd, 0)
-                    os.close(fd)
-                elif not path:
-                    os.unlink(engine.layout.root / place)
-                else:
-                    folder, _, name = path.rpartition("/")
-                    with open_folder(engine.store(place).root, folder, place) as opened:
-                        os.unlink(name, dir_fd=opened.fd)
-            except (BlockingIOError, FileNotFoundError):
-                # A daemon has started, or somebody removed it
-                return
-            except OSError as error:
-                raise StorageError(finding.path, reason(error)) from None
+            _remove_leftover(engine, finding)
         case code:
             raise AssertionError(f"nothing repairs {code}")
+
+
+def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
+    """Remove from a memory the link to one that is gone, if it is there still."""
+    folder, _, path = finding.path.partition("/")
+    project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT
+    info = memory.index.notes.get(project, path)
+    missing_id = finding.text.removeprefix("links to ").partition(",")[0]
+    if info is not None and missing_id in info.links:
+        with memory.change("unlink", fresh=False) as change:
+            set_keys(memory, change, info, links_without(info, missing_id))
+
+
+def _remove_leftover(engine: Engine, finding: Finding) -> None:
+    """Empty a lock file, or remove a temporary file. Raises StorageError."""
+    project, _, path = finding.path.partition("/")
+    try:
+        if finding.code == "stale_lock":
+            fd = lock_file(engine.layout.daemon_lock, fcntl.LOCK_EX | fcntl.LOCK_NB, make=False)
+            os.ftruncate(fd, 0)
+            os.close(fd)
+        elif not path:
+            os.unlink(engine.layout.root / finding.path)
+        else:
+            folder, _, name = path.rpartition("/")
+            with open_folder(engine.store(project).root, folder, project) as opened:
+                os.unlink(name, dir_fd=opened.fd)
+    except (BlockingIOError, FileNotFoundError):
+        # A daemon has started, or somebody removed it.
+        return
+    except OSError as error:
+        raise StorageError(finding.path, reason(error)) from None

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.vectors.nearest import EmbeddingCounts, KnownTexts, Vectors
 
+# Passages embedded in one call of the model while somebody may wait.
 AT_ONCE = 8
 CHARACTERS = 2_000
 """Passages, and characters of them, embedded at once while others call: a tenth of a second on one
 core, which the model does not share among threads."""
+# Passages embedded in one call of the model when nobody waits.
 THOROUGH_AT_ONCE = 32
 THOROUGH_CHARACTERS = 8_000
 """The same where somebody waits for all of them: as many cores as there are."""
@@ -129,49 +131,72 @@ class Embedding:
         progress: Callable[[int, int], None] | None = None,
         thorough: bool = False,
     ) -> int:
-        """Embed passages that wait, for about `seconds`. Returns how many are done: 0 = none waits,
-        there is no model,
-        or another process is at it. The guard is released between batches. `progress` is called
-        with (done, total).
-        `thorough`: every note is looked at, another process is waited for, and no vector of a text
-        that is gone stays.
-        Raises NoModel (the model cannot be loaded), NoAnswer, StorageError."""
+        """Embed passages that wait. Returns how many are done: 0 when none waits, there is no
+        model, or another process is at it. The guard is released between batches.
+
+        seconds: for about how long.
+        stop: asked between batches whether to end.
+        progress: called with (done, total).
+        thorough: every note is looked at, another process is waited for, and no vector of a text
+            that is gone stays.
+
+        Raises NoModel (the model cannot be loaded), NoAnswer, StorageError.
+        """
         vectors = self.vectors
         if vectors is None:
             return 0
         from memoranda.index.vectors.store import locked
 
         folder = self.engine.layout.vectors
-        embedded = 0
-        total = 0
-        anew = thorough
         try:
             make_private(folder)
-            with locked(folder / "embedding", wait=thorough) as free:
+            with locked(folder / "embedding", wait=thorough) as is_free:
+                if not is_free:
+                    return 0
                 end = time.monotonic() + seconds
-                while free and not stop():
-                    while self._part(vectors, anew) and not stop() and time.monotonic() < end:
-                        anew = False
-                    anew = False
-                    if progress is not None and not embedded:
-                        total = vectors.counts().waiting
-                    texts = self._waiting(vectors, thorough)
-                    if not texts:
-                        if embedded or thorough or not self.engine.vectors_collected:
-                            self._collect(vectors, thorough)
-                        break
-                    vectors.embed(texts)
-                    embedded += len(texts)
-                    if progress is not None:
-                        progress(min(embedded, total), total)
-                    if time.monotonic() >= end:
-                        break
-            return embedded
+                return self._embed_until(vectors, end, stop, progress, thorough)
         except OSError as error:
             raise StorageError("the vectors", reason(error)) from None
         except NoModel as error:
             self._give_up(error)
             raise
+
+    def _embed_until(
+        self,
+        vectors: Vectors,
+        end: float,
+        stop: Callable[[], bool],
+        progress: Callable[[int, int], None] | None,
+        thorough: bool,
+    ) -> int:
+        """Embed until `end` (time.monotonic). Returns how many passages are done."""
+        embedded = 0
+        total = 0
+        is_first_look = thorough
+        while not stop():
+            self._find_waiting(vectors, is_first_look, end, stop)
+            is_first_look = False
+            if progress is not None and not embedded:
+                total = vectors.counts().waiting
+            texts = self._waiting(vectors, thorough)
+            if not texts:
+                if embedded or thorough or not self.engine.vectors_collected:
+                    self._collect(vectors, thorough)
+                break
+            vectors.embed(texts)
+            embedded += len(texts)
+            if progress is not None:
+                progress(min(embedded, total), total)
+            if time.monotonic() >= end:
+                break
+        return embedded
+
+    def _find_waiting(
+        self, vectors: Vectors, is_first_look: bool, end: float, stop: Callable[[], bool]
+    ) -> None:
+        """Look at the notes for passages without a vector; at every note with `is_first_look`."""
+        while self._part(vectors, is_first_look) and not stop() and time.monotonic() < end:
+            is_first_look = False
 
     @verb
     def _part(self, vectors: Vectors, anew: bool) -> int:

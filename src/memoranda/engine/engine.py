@@ -49,7 +49,7 @@ from memoranda.note.model import (
 from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
 from memoranda.store.base import File, Stamp, Store
-from memoranda.store.files import lock_folders, reason, storing
+from memoranda.store.files import closed_on_error, lock_folders, reason, storing
 from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.store.layout import Layout
 from memoranda.text.utf16 import utf16_text
@@ -66,7 +66,9 @@ ONLY_SHARED = (
     "the notes are in PostgreSQL, the same on every machine, and this is of one machine; "
     "use a memory in a folder (--home) for it"
 )
+# How often a change is planned again when an editor was faster.
 _CONFLICT_RETRIES = 4
+# Seconds of catching up with the files while a call waits.
 _PIECE = 0.004
 # Seconds of work behind the calls before the guard is given back, and until it is taken again.
 _BETWEEN = 0.004
@@ -116,11 +118,13 @@ class Engine:
         self.reads = self.home.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
-        self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
         self.stores: dict[str, Store] = {
             name: store for name, store in extra.items() if isinstance(store, Store)
         }
-        self._open_stores()
+        with closed_on_error(self.home):
+            self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
+            with closed_on_error(self.index):
+                self._open_stores()
         self.freshness = Freshness(
             self.index,
             self.home,

@@ -26,7 +26,7 @@ from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
 from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
-from memoranda.engine.transaction import Location, Transaction, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
@@ -145,8 +145,6 @@ class Erasure:
                     self._add_note(plan, info)
                 if derived_notes:
                     trail = self._follow(plan)
-                else:
-                    trail = trail
             unknown = next(
                 (ref for place, ref in self._gone.items() if place not in trail.met), None
             )
@@ -165,10 +163,11 @@ class Erasure:
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
         folders = [row[0] for row in plan.rows]
-        search_result = search(self.engine, needles, folders)
+        in_use = self._folders_in_use(plan)
+        search_result = search(self.engine, needles, folders, in_use)
         if any("/index" in remain for remain in search_result.remains):
             self.engine.rebuild_index()
-            search_result = search(self.engine, needles, folders)
+            search_result = search(self.engine, needles, folders, in_use)
         for item in [*search_result.remains]:
             copy = self.engine.layout.root / item
             # Of another program's file
@@ -186,6 +185,22 @@ class Erasure:
             tuple(mentions),
             out_of_reach,
         )
+
+    def _folders_in_use(self, plan: Plan) -> list[str]:
+        """The folders of the erased notes in which others are, or were: their names are no trace."""
+        above = {
+            (project, path[:at], root)
+            for project, path, root in plan.places
+            for at, sign in enumerate(path)
+            if sign == "/"
+        }
+        history = self.engine.home.history
+        folders = []
+        for project, path, root in sorted(above):
+            place = os.path.join(root or own_root(self.engine, project) or "", path)
+            if os.path.isdir(place) or history.has_steps_below(project, path):
+                folders.append(path)
+        return folders
 
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
@@ -300,11 +315,8 @@ class Erasure:
             name = self.engine.store(project).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # Every place the journal names a file at
-            for change in self.engine.home.history.changes():
-                for text in change.texts():
-                    for path in (text.path, text.to) if text.project == name else ():
-                        if path:
-                            self._add_file(plan, (name, path, text.root))
+            for path, root in self.engine.home.history.places_of(name):
+                self._add_file(plan, (name, path, root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
@@ -447,6 +459,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
     engine.home.forget_sessions()
+    log_of(memory).forget(plan.ids)
     # Entities and the relations at them, or one observation
     for project in sorted({in_line[0] for in_line in in_lines}):
         from memoranda.engine.graph import FileGraph
@@ -475,14 +488,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    touched_files = (
-        file for done_change in memory.engine.home.history.changes() for file in done_change.files
-    )
-    made_folders = {
-        (touched.project, touched.to or touched.path)
-        for touched in touched_files
-        if touched.do in ("mkdir", "move")
-    }
+    history = memory.engine.home.history
     stores = memory.engine.stores
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above = {
@@ -494,8 +500,9 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
-        is_ours = project in memory.engine.layout.built_in or (project, path) in made_folders
-        if is_here and is_ours and inside <= removed_steps.keys():
+        if not is_here or not inside <= removed_steps.keys():
+            continue
+        if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
             removed_steps[root, path] = change.add("rmdir", project, path)
 
 
@@ -521,7 +528,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 
         Embedding(memory).drop_gone()
     engine.index.scrub()
-    log_of(memory).forget(plan.ids)
 
 
 def _read(engine: Engine, place: Location) -> File | None:

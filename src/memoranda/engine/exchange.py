@@ -53,6 +53,7 @@ OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
 BANK_RECORD = ".bank.json"
 """The one hidden file of a project that moves with it: what a memory bank is (faces/bank/)."""
+# Rows of one transaction, and the bytes of their texts.
 _ROWS = 500
 _BYTES = 8 << 20
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,18 +37,20 @@ from memoranda.store.path_guard import has_link
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result
-    from memoranda.index.watch import Watch
+    from memoranda.index.watch import Changes, Watch
 
 Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
+# How long a command waits for the daemon to say what changed on disk.
 _DAEMON_SECONDS = 0.25
 _DAEMON_SECONDS_LOCKED = 0.05
 LARGE = 50_000
 """Notes from which on a server's first look at a project's files, some tenths of a second, goes on
 behind its calls.
 """
+# Files of one portion of a listing, after which the lock may go to others.
 _LISTED = 200
 # Files compared with the index, and changes applied to it, in one piece of that: a few
 # milliseconds.
@@ -203,70 +205,95 @@ class Freshness:
         self, result: Result, progress: Progress | None, patience: float, whole: bool
     ) -> None:
         stores = self.stores
-        index = self._index
-        # One verb sees one index, even if another process rebuilds it meanwhile
-        index.pin()
-        if index.openings != self._openings:
-            self._openings = index.openings
-            self._pending = set(stores)
-            if self.late:
-                self.close()
-            self._load_skipped()
-        if self._watch and self._roots != {
-            name: _identity(stores[name].root) for name in self._roots
-        }:
-            # A project's folder was made, went away or was exchanged
+        # One verb sees one index, even if another process rebuilds it meanwhile.
+        self._index.pin()
+        if self._index.openings != self._openings:
+            self._begin_with_this_index()
+        if self._has_another_root():
             self.close()
         self._look_at_conventions()
         if self._pending:
             self._forget_other_scopes()
-        if self._watch:
-            changes = self._watch.drain()
-        else:
-            changes = None
-        if changes is not None and changes.lost:
-            self.close()
-            changes = None
+        changes = self._changes_seen_by_watch()
         if not self._watch and self._wants_watch:
             self._open_watch(self._may_be_late and not whole)
         troubled = set(self._troubles)
         if changes is None:
             sweeps = stores.keys() - self.late.keys()
         else:
-            many_shared = {
-                name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED
-            }
-            sweeps = (self._pending | troubled | many_shared) & stores.keys()
-            sweeps |= stores.keys() - self._roots.keys()
-            sweeps -= self.late.keys()
-            uncovered = stores.keys() - sweeps
-            for project, folder in sorted(changes.folders):
-                if project in uncovered:
-                    self._sweep(stores[project], result, None, folder)
-            for project in sorted(uncovered & {project for project, _ in changes.files}):
-                paths = [path for name, path in changes.files if name == project]
-                self._look_at_files(stores[project], paths, result)
-            for project in sorted(uncovered & self._shared.keys()):
-                self._look_at_files(stores[project], sorted(self._shared[project]), result)
+            sweeps = self._beyond_the_watch() - self.late.keys()
+            self._look_at_changes(changes, stores.keys() - sweeps, result)
         covered = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - covered):
             self._sweep(stores[project], result, progress)
         if troubled - self._troubles.keys():
-            # What could be read again was not watched
+            # What can be read again now was not watched.
             self.close()
         if self._pending:
             self._pending -= sweeps
-            self._troubles = {
-                name: texts for name, texts in self._troubles.items() if name in stores
-            }
-            for project in set(index.notes.projects()) - stores.keys():
-                with index.write_lock, index.transaction():
-                    index.forget_project(project)
+            self._forget_removed_projects()
         self.retire_expired()
+
+    def _begin_with_this_index(self) -> None:
+        """Know nothing of what the index shows: another process may have rebuilt it."""
+        self._openings = self._index.openings
+        self._pending = set(self.stores)
+        if self.late:
+            self.close()
+        self._load_skipped()
+
+    def _has_another_root(self) -> bool:
+        """Whether a watched project's folder was made, went away or was exchanged."""
+        if not self._watch:
+            return False
+        roots = {name: _identity(self.stores[name].root) for name in self._roots}
+        return self._roots != roots
+
+    def _changes_seen_by_watch(self) -> Changes | None:
+        """The changes since the last look; None when nothing watched, or some were lost."""
+        if not self._watch:
+            return None
+        changes = self._watch.drain()
+        if changes is not None and changes.lost:
+            self.close()
+            return None
+        return changes
+
+    def _beyond_the_watch(self) -> set[str]:
+        """The projects of which the watch does not tell every change."""
+        many_shared = {name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED}
+        uncertain = self._pending | self._troubles.keys() | many_shared
+        unwatched = self.stores.keys() - self._roots.keys()
+        return (uncertain & self.stores.keys()) | unwatched
+
+    def _look_at_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
+        """Make the index show the changes that the watch has seen in these projects."""
+        for project, folder in sorted(changes.folders):
+            if project in projects:
+                self._sweep(self.stores[project], result, None, folder)
+        paths_by_project: dict[str, list[str]] = {}
+        for project, path in changes.files:
+            paths_by_project.setdefault(project, []).append(path)
+        for project in sorted(projects & paths_by_project.keys()):
+            self._look_at_files(self.stores[project], paths_by_project[project], result)
+        for project in sorted(projects & self._shared.keys()):
+            self._look_at_files(self.stores[project], sorted(self._shared[project]), result)
+
+    def _forget_removed_projects(self) -> None:
+        """Take removed projects out of the index and out of the warnings."""
+        index = self._index
+        self._troubles = {
+            name: texts for name, texts in self._troubles.items() if name in self.stores
+        }
+        for project in set(index.notes.projects()) - self.stores.keys():
+            with index.write_lock, index.transaction():
+                index.forget_project(project)
 
     def _look_at_files(self, store: Store, paths: Sequence[str], result: Result) -> None:
         """Make the index show these files as they are now."""
-        differences = [difference for path in paths for difference in self._differs(store, path)]
+        differences: list[Difference] = []
+        for path in paths:
+            differences += self._differs(store, path)
         self._apply(store, differences, result)
         if isinstance(store, FolderStore):
             shared = self._shared.setdefault(store.name, set())
@@ -345,47 +372,42 @@ class Freshness:
         from memoranda.index.watch import Watch
 
         stores = self.stores
-        notes = self._index.notes
-        folders = {name: store.root for name, store in stores.items() if not store.holds_entities}
-        self._roots = {name: _identity(root) for name, root in folders.items()}
-        present_stores = [stores[name] for name, root in folders.items() if os.path.isdir(root)]
-        late = {
-            store.name: store
-            for store in present_stores
-            if may_be_late
-            and isinstance(store, FolderStore)
-            and not self._index.is_copy
-            and store.name not in _NEVER_LATE
-            and not self._index.seen(store.name)
-            and notes.number_in(store.name) > LARGE
+        roots_by_name = {
+            name: store.root for name, store in stores.items() if not store.holds_entities
         }
-        roots = [
-            (store.name, store.root, folder)
-            for store in present_stores
-            if store.name not in late
-            for folder in store.folders()
-        ]
+        self._roots = {name: _identity(root) for name, root in roots_by_name.items()}
+        late: dict[str, FolderStore] = {}
+        watched: list[tuple[str, str, str]] = []
+        for name, root in roots_by_name.items():
+            store = stores[name]
+            if not os.path.isdir(root):
+                continue
+            if may_be_late and isinstance(store, FolderStore) and self._takes_long(store):
+                late[name] = store
+            else:
+                watched += [(name, root, folder) for folder in store.folders()]
         for name, store in late.items():
-            known_folders = [
-                folder_name
-                for folder_name in notes.folders_in(name)
-                if not has_link(store.root, folder_name)
-            ]
-            roots += [
-                (name, store.root, folder_name)
-                for folder_name in [
-                    store.root,
-                    *(f"{store.root}/{subfolder}" for subfolder in known_folders),
-                ]
-            ]
-        self._watch = Watch.open(roots)
+            watched += [(name, store.root, folder) for folder in self._known_folders(store)]
+        self._watch = Watch.open(watched)
         self._wants_watch = self._watch is not None
         self._pending = set(stores)
-        self.late = {
-            name: self._compare(store, self._watch)
-            for name, store in late.items()
-            if self._watch is not None
-        }
+        self.late = {}
+        if self._watch is not None:
+            self.late = {name: self._compare(store, self._watch) for name, store in late.items()}
+
+    def _takes_long(self, store: FolderStore) -> bool:
+        """Whether a project is so large that calls should not wait until it is compared."""
+        if self._index.is_copy or store.name in _NEVER_LATE or self._index.seen(store.name):
+            return False
+        return self._index.notes.number_in(store.name) > LARGE
+
+    def _known_folders(self, store: FolderStore) -> list[str]:
+        """The folders of a project in which the index has notes, as paths on the disk."""
+        folders = [store.root]
+        for name in self._index.notes.folders_in(store.name):
+            if not has_link(store.root, name):
+                folders.append(f"{store.root}/{name}")
+        return folders
 
     def catch_up(self, seconds: float) -> None:
         """Go on comparing late projects with the disk, for about so long."""
@@ -436,8 +458,8 @@ class Freshness:
             folders = list[str]()
             try:
                 watch.add(name, store.root, folder)
-            # There are too many: every call has to look at all files
             except OSError:
+                # There are too many folders: every call has to look at all files.
                 self.close()
                 self._wants_watch = False
                 return
@@ -451,11 +473,10 @@ class Freshness:
             waiting += folders
             unreadable += listing.unreadable
             self._shared.setdefault(name, set()).update(listing.shared)
-            for part in (
-                notes.not_among(name, folder, seen_paths, folders, _LISTED)
-                if not listing.unreadable
-                else ()
-            ):
+            # A file that could not be listed is not one that is gone.
+            if listing.unreadable:
+                continue
+            for part in notes.not_among(name, folder, seen_paths, folders, _LISTED):
                 removed |= part
                 yield
         changes = comparison.end(removed, ())
@@ -466,38 +487,44 @@ class Freshness:
             yield
         if unreadable:
             self._troubles[name] = _unreadable(name, unreadable)
-        elif lost := [
-            key
-            for key in self.unreadable.keys() | self._skipped.keys()
-            if key[0] == name and store.stamp(key[1]) is None
-        ]:
+        else:
+            self._forget_lost_files(store)
+
+    def _forget_lost_files(self, store: FolderStore) -> None:
+        """Forget the files of a project that were left out of the index and are gone now."""
+        lost: list[tuple[str, str]] = []
+        for project, path in self.unreadable.keys() | self._skipped.keys():
+            if project == store.name and store.stamp(path) is None:
+                lost.append((project, path))
+        if lost:
             self._notice_all(lost)
 
     def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
-        """Apply what of `changes` is still so; False when somebody keeps the lock."""
+        """Apply what of `changes`, found a while ago, is still so; False when somebody keeps the
+        lock."""
         from memoranda.index.sync import Result
 
-        still: list[Difference] = []
-        # Found a while ago
+        differences: list[Difference] = []
         for change in changes:
             old = change.old
-            stamp = store.stamp(change.path)
             if old is None or old == change.path:
-                still += self._differs(store, change.path)
-            elif (
-                store.stamp(old) is None
-                and stamp
-                and self._index.notes.stamp(store.name, change.path) is None
-            ):
-                still.append(change)
+                differences += self._differs(store, change.path)
+            elif self._is_still_moved(store, old, change.path):
+                differences.append(change)
             else:
-                still += self._differs(store, old) + self._differs(store, change.path)
+                differences += self._differs(store, old) + self._differs(store, change.path)
         try:
             with waits_at_most(_LOCK_SECONDS):
-                self._apply(store, still, Result())
+                self._apply(store, differences, Result())
         except Busy:
             return False
         return True
+
+    def _is_still_moved(self, store: FolderStore, old: str, path: str) -> bool:
+        """Whether the file at `old` is gone, and the one at `path` not in the index yet."""
+        if store.stamp(old) is not None or not store.stamp(path):
+            return False
+        return self._index.notes.stamp(store.name, path) is None
 
     def _sweep(
         self, store: Store, result: Result, progress: Progress | None, folder: str = ""
@@ -514,34 +541,11 @@ class Freshness:
                 self._home.try_to_recover()
                 version = store.version()
         elif name in self._pending and not store.holds_entities and index.seen(name):
+            # A graph file had this name.
             with index.write_lock, index.transaction():
-                # A graph file had this name
                 index.forget_project(name)
-        changes: Sequence[Difference] = ()
         try:
-            trouble = store.trouble()
-            if trouble:
-                is_to_come = (
-                    store.optional and store.version() is None and not index.notes.stamps(name)
-                )
-                if not is_to_come:
-                    self._troubles[name] = [trouble]
-            elif not folder and (paths := store.changed_since(index.seen(name))) is not None:
-                changes = [
-                    change
-                    for path in paths
-                    for change in index.plan_file(name, path, store.stamp(path))
-                ]
-            else:
-                listing = Listing()
-                changes = index.plan(
-                    name, self._parts(store, folder, listing), listing.unreadable, folder
-                )
-                if not folder:
-                    self._shared[name] = set()
-                self._shared.setdefault(name, set()).update(listing.shared)
-                if listing.unreadable:
-                    self._troubles[name] = _unreadable(name, listing.unreadable)
+            changes = self._changes_in(store, folder)
         except MemorandaError as error:
             self._troubles[name] = [str(error)]
             return
@@ -549,6 +553,47 @@ class Freshness:
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
+
+    def _changes_in(self, store: Store, folder: str) -> Sequence[Difference]:
+        """What differs between a project, or one folder of it, and the index. What cannot be read
+        is noted as a trouble of the project. Raises MemorandaError."""
+        trouble = store.trouble()
+        if trouble:
+            if not self._is_to_come(store):
+                self._troubles[store.name] = [trouble]
+            return ()
+        if not folder:
+            paths = store.changed_since(self._index.seen(store.name))
+            if paths is not None:
+                return self._changes_of(store, paths)
+        return self._changes_by_listing(store, folder)
+
+    def _is_to_come(self, store: Store) -> bool:
+        """Whether a project that cannot be read is one that nobody has written to yet."""
+        if not store.optional or store.version() is not None:
+            return False
+        return not self._index.notes.stamps(store.name)
+
+    def _changes_of(self, store: Store, paths: Iterable[str]) -> list[Difference]:
+        """What differs between these files, or entities, and the index."""
+        changes: list[Difference] = []
+        for path in paths:
+            changes += self._index.plan_file(store.name, path, store.stamp(path))
+        return changes
+
+    def _changes_by_listing(self, store: Store, folder: str) -> Sequence[Difference]:
+        """What differs between a listing of the files and the index."""
+        name = store.name
+        listing = Listing()
+        parts = self._parts(store, folder, listing)
+        # The parts are listed while the plan is made; `listing` is whole only after it.
+        changes = self._index.plan(name, parts, listing.unreadable, folder)
+        if not folder:
+            self._shared[name] = set()
+        self._shared.setdefault(name, set()).update(listing.shared)
+        if listing.unreadable:
+            self._troubles[name] = _unreadable(name, listing.unreadable)
+        return changes
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
         """What has to change in the index so that it shows one file."""

@@ -28,6 +28,7 @@ from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
 from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
 
 T = TypeVar("T")
+# Entities that a search of the graph ranks.
 MAX_RANKED = 1000
 
 
@@ -171,18 +172,16 @@ class Graph(Protocol):
             missing = [name for name, _ in additions if name not in edits.known]
             if missing:
                 raise NoEntity(missing[0])
-            names = dict.fromkeys(name for name, _ in additions)
-            present_by_name = {
-                name: dict.fromkeys(edits.observations(name), False) for name in names
-            }
-            results = []
+            # Each note is read and written once, though several additions may be to it.
+            new_by_name: dict[str, list[str]] = {name: [] for name, _ in additions}
+            present = {name: set(edits.observations(name)) for name in new_by_name}
+            results: list[tuple[str, list[str]]] = []
             for name, texts in additions:
-                added = [text for text in dict.fromkeys(texts) if text not in present_by_name[name]]
-                present_by_name[name] |= dict.fromkeys(added, True)
+                added = [text for text in dict.fromkeys(texts) if text not in present[name]]
+                present[name].update(added)
+                new_by_name[name] += added
                 results.append((name, added))
-            # Each note is read and written once
-            for name, present in present_by_name.items():
-                new = [text for text, is_new in present.items() if is_new]
+            for name, new in new_by_name.items():
                 if new:
                     edits.add_observations(name, new)
             return results
@@ -275,8 +274,10 @@ class FileGraph(Graph):
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         self._fresh()
-        lines = sorted(line for name in set(names) for line in self.store.named.get(name, ()))
-        return [_key(self.store.entities[line]) for line in lines]
+        lines: list[int] = []
+        for name in set(names):
+            lines += self.store.named.get(name, ())
+        return [_key(self.store.entities[line]) for line in sorted(lines)]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
@@ -296,11 +297,9 @@ class FileGraph(Graph):
             kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
-        holding = [
-            this_entity_line
-            for this_entity_line in self.store.entities.values()
-            if all(word in this_entity_line.lowered for word in words)
-        ]
+        holding = list(self.store.entities.values())
+        for word in words:
+            holding = [entity for entity in holding if word in entity.lowered]
         ranked_lines: dict[int, EntityLine] = {}
         if self.engine.stores.get(self.store.name) is self.store:
             hits = self.session.search(
@@ -337,7 +336,9 @@ class FileGraph(Graph):
         self._fresh()
         if names is None:
             return list(self.store.relations.values())
-        lines = {line for name in names for line in self.store.ends.get(name, ())}
+        lines: set[int] = set()
+        for name in names:
+            lines.update(self.store.ends.get(name, ()))
         return [self.store.relations[line] for line in sorted(lines)]
 
     @verb
@@ -470,50 +471,66 @@ def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
 
 
 def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes it back; None when a line of it is not there as it was left, or what went
-    is there again.
+    """The edit that takes a change back; None when a line of it is not there as it was left, or
+    what went is there again.
     """
-    slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(store.lines):
-        if line:
-            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    slots = _slots_by_line(store)
     edit = LineEdit(store, verb="undo")
     for line in reversed(kept_lines.added):
-        found_slot = slots.get(line.rstrip(b"\r\n"))
-        if not found_slot:
+        line_slots = slots.get(line.rstrip(b"\r\n"))
+        if not line_slots:
             return None
-        edit.lines[found_slot.pop()] = b""
+        edit.lines[line_slots.pop()] = b""
     returning: list[tuple[int, bytes]] = []
     for number, old, new in kept_lines.replaced:
         if not new:
             returning.append((number, old))
-        elif found_slot := slots.get(new.rstrip(b"\r\n")):
-            edit.lines[found_slot.pop(0)] = old
-        else:
+            continue
+        line_slots = slots.get(new.rstrip(b"\r\n"))
+        if not line_slots:
             return None
-    # Whether its entity or relation is in the file again
+        edit.lines[line_slots.pop(0)] = old
     for _, old in returning:
-        observations = said_by(old)
-        again = list[int]()
-        if isinstance(observations, GraphRelation):
-            again = [
-                slot
-                for slot in store.ends.get(observations.source, ())
-                if store.relations[slot].triple == observations.triple
-            ]
-        elif observations is not None:
-            again = store.named.get(observations.name, [])
-        if any(slot not in edit.lines for slot in again):
+        if _is_there_again(store, edit, old):
             return None
-    deleted_slots = [
+    _insert(store, edit, returning)
+    return edit
+
+
+def _slots_by_line(store: GraphStore) -> dict[bytes, list[int]]:
+    """The slots of each line of a file, without its line break."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(store.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    return slots
+
+
+def _is_there_again(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
+    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
+    thing = said_by(line)
+    slots: list[int] = []
+    if isinstance(thing, GraphRelation):
+        slots = [
+            slot
+            for slot in store.ends.get(thing.source, ())
+            if store.relations[slot].triple == thing.triple
+        ]
+    elif thing is not None:
+        slots = store.named.get(thing.name, [])
+    return any(slot not in edit.lines for slot in slots)
+
+
+def _insert(store: GraphStore, edit: LineEdit, returning: Sequence[tuple[int, bytes]]) -> None:
+    """Insert lines where they were, each given with the number it had among all lines."""
+    remaining_slots = [
         slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""
     ]
-    for before, (number, old) in enumerate(returning):
+    for before, (number, line) in enumerate(returning):
+        # The lines returned before this one are not in the file yet.
         at = number - before
-        edit.inserted.setdefault(
-            deleted_slots[at] if at < len(deleted_slots) else len(store.lines), []
-        ).append(old)
-    return edit
+        slot = remaining_slots[at] if at < len(remaining_slots) else len(store.lines)
+        edit.inserted.setdefault(slot, []).append(line)
 
 
 def _key(entity: EntityLine) -> EntityKey:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ from memoranda.store.inplace.graph_store import GraphStore
 EVERY = "*"
 # In the year 9987; no time after it could be written any more
 _LATEST = 253_000_000_000_000_000
+# Keys with a meaning here; an entity's further keys go below `fields`.
 _OWN_KEYS = frozenset(("id", "title", "type", "created_at", "placeholder", "scope", "locked"))
 
 
@@ -318,9 +319,8 @@ class NoteEdits:
             for relation in touching
             if relation.target in removed_names and relation.order[1] not in paths
         ]
-        sources = {
-            row.path: row for row in self._graph.notes({relation.source for relation in linking})
-        }
+        source_names = {relation.source for relation in linking}
+        sources = {row.path: row for row in self._graph.notes(source_names)}
         for path in dict.fromkeys(relation.order[1] for relation in linking):
             self._drop(sources[path], lambda triple: triple[1] in removed_names)
 
@@ -395,11 +395,11 @@ class ProjectGraph(NoteGraph):
     def matching(self, text: str) -> list[EntityKey]:
         lowered = text.lower()
         keys = self.keys()
-        return [
-            key
-            for key, texts in zip(keys, self.observations(keys), strict=True)
-            if any(lowered in text_part.lower() for text_part in (key.name, key.type, *texts))
-        ]
+        matching: list[EntityKey] = []
+        for key, texts in zip(keys, self.observations(keys), strict=True):
+            if any(lowered in part.lower() for part in (key.name, key.type, *texts)):
+                matching.append(key)
+        return matching
 
     @verb
     def ranked(self, text: str) -> list[EntityKey]:
@@ -425,24 +425,30 @@ class ProjectGraph(NoteGraph):
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self.engine.fresh()
-        index = self._index
-        viewer = self.session.agent
-        if names is None:
-            rows = [key.handle for key in self.keys()]
-        else:
-            rows = [row.note for row in self.notes(names)]
+        notes = self._index.notes
         relations_found: set[GraphRelation] = set()
-        for info in index.notes.in_order(rows):
-            relations_found.update(self._leaving(info))
-            if names is not None:
-                for edge in index.links.incoming(info, viewer):
-                    if edge.note is not None and edge.note.project == self.project:
-                        relations_found.add(_relation(edge.note, edge, info.title))
-        for info in index.notes.in_order(index.entities.linking(self.project, names or (), viewer)):
-            relations_found.update(
-                relation for relation in self._leaving(info) if names and relation.target in names
-            )
+        if names is None:
+            for info in notes.in_order([key.handle for key in self.keys()]):
+                relations_found.update(self._leaving(info))
+        else:
+            for info in notes.in_order([row.note for row in self.notes(names)]):
+                relations_found.update(self._leaving(info))
+                relations_found.update(self._arriving(info))
+            # Notes that link to one of the names, whether a note has it or not.
+            rows = self._index.entities.linking(self.project, names, self.session.agent)
+            for info in notes.in_order(rows):
+                relations_found.update(
+                    relation for relation in self._leaving(info) if relation.target in names
+                )
         return sorted(relations_found, key=lambda relation: (relation.order, relation.triple))
+
+    def _arriving(self, info: NoteInfo) -> list[GraphRelation]:
+        edges = self._index.links.incoming(info, self.session.agent)
+        return [
+            _relation(edge.note, edge, info.title)
+            for edge in edges
+            if edge.note is not None and edge.note.project == self.project
+        ]
 
     def _leaving(self, info: NoteInfo) -> list[GraphRelation]:
         edges = self._index.links.outgoing(info, self.session.agent)
@@ -498,10 +504,11 @@ class EveryGraph(Graph):
 
     def ranked(self, text: str) -> list[EntityKey]:
         """The best of each project in turn."""
-        ranked_keys = [
-            [_of(name, key) for key in graph.ranked(text)] for name, graph in self._graphs.items()
-        ]
-        return [key for keys in zip_longest(*ranked_keys) for key in keys if key is not None]
+        ranked_keys: list[list[EntityKey]] = []
+        for name, graph in self._graphs.items():
+            ranked_keys.append([_of(name, key) for key in graph.ranked(text)])
+        in_turn = chain.from_iterable(zip_longest(*ranked_keys))
+        return [key for key in in_turn if key is not None]
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
         return [self._graphs[key.project or ""].observations([key])[0] for key in keys]
@@ -510,16 +517,16 @@ class EveryGraph(Graph):
         return [self._graphs[key.project or ""].further([key])[0] for key in keys]
 
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
-        relations_found = [
-            relation for graph in self._graphs.values() for relation in graph.relations(names)
-        ]
-        return sorted(relations_found, key=lambda this_relation: this_relation.order)
+        relations_found: list[GraphRelation] = []
+        for graph in self._graphs.values():
+            relations_found += graph.relations(names)
+        return sorted(relations_found, key=lambda relation: relation.order)
 
     def version(self) -> Any:
         return [graph.version() for graph in self._graphs.values()]
 
     def warnings(self) -> list[str]:
-        return [text for graph in self._graphs.values() for text in graph.warnings()]
+        return list(chain.from_iterable(graph.warnings() for graph in self._graphs.values()))
 
     def at_once(self, read: Callable[[], T]) -> T:
         for graph in self._graphs.values():
@@ -527,7 +534,9 @@ class EveryGraph(Graph):
         return read()
 
     def _each(self, read: Callable[[Graph], list[EntityKey]]) -> list[EntityKey]:
-        keys_found = [_of(name, key) for name, graph in self._graphs.items() for key in read(graph)]
+        keys_found: list[EntityKey] = []
+        for name, graph in self._graphs.items():
+            keys_found += [_of(name, key) for key in read(graph)]
         return sorted(keys_found, key=lambda key: key.order)
 
     def _change(self, *_: Any) -> Any:

@@ -10,62 +10,58 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, Transaction, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, root_of, store_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
     PASSING,
+    Later,
     Undo,
-    blocked,
     concerns,
     is_blank,
     is_upkeep,
 )
-from memoranda.engine.writing import as_file, scope_of
+from memoranda.engine.writing import as_file
 from memoranda.errors import (
     Ambiguous,
     CannotUndo,
-    Exists,
-    InvalidInput,
     MemorandaError,
     NotFound,
     NotInHistory,
-    Unusable,
 )
-from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import ERASE, FOLD, LINES, Change, Step, Touched
+from memoranda.ledger.change import (
+    ERASE,
+    FOLD,
+    LINES,
+    TAKEN_BACK,
+    Change,
+    Step,
+    Touched,
+    undone_numbers,
+)
 from memoranda.ledger.history import PlacedStep
 from memoranda.note.model import (
-    ARCHIVE_PROJECT,
-    GLOBAL,
-    MEMORY_KEYS,
     MEMORY_PROJECTS,
 )
 from memoranda.note.names import Looseness
 from memoranda.store import path_guard
 from memoranda.store.base import File
 
-TAKEN_BACK = "taken_back"
-"""In the details of an undo: the numbers of the changes it took back, where they are several."""
+_ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
+# An id of a memory, or its first eight digits and more.
 _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
     """The numbers of the changes an undo says it took back; of a run the first one."""
-    if change.undoes is None:
-        return []
-    several = (change.details or {}).get(TAKEN_BACK)
-    if isinstance(several, list):
-        return [number for number in several if isinstance(number, int)]
-    return [change.undoes]
+    return undone_numbers(change.undoes, change.details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +105,7 @@ class HistoryVerbs(NoteVerbs):
         counts these. With `before` only changes of lower numbers."""
         groups: dict[int, list[Change]] = {}
         runs: list[int] = []
-        for change in self._seen_changes(ref, agent, since):
-            if before and change.number >= before:
-                continue
+        for change in self._seen_changes(ref, agent, since, before or None):
             if change.undoes is None:
                 run = change.run
             else:
@@ -129,8 +123,13 @@ class HistoryVerbs(NoteVerbs):
         return list(groups.values())
 
     def _seen_changes(
-        self, ref: str | None, agent: str | None, since: datetime | None
+        self,
+        ref: str | None,
+        agent: str | None,
+        since: datetime | None,
+        before: int | None = None,
     ) -> Iterator[Change]:
+        """The changes of `log`, newest first; with `before` those with a lower number."""
         if ref is None:
             place = None
         else:
@@ -138,12 +137,12 @@ class HistoryVerbs(NoteVerbs):
         agent = agent and agent.lower()
         history = self.engine.home.history
         if place is not None:
-            changes = history.changes_at(place[0], place[1])
+            changes = history.changes_at(place[0], place[1], before=before)
         elif agent is not None:
-            changes = history.changes_by(agent)
+            changes = history.changes_by(agent, before=before)
         else:
-            changes = history.changes()
-        past = self._past()
+            changes = history.changes(before=before)
+        past = self.past()
         for change in changes:
             if since is not None and parse_stamp(change.time) < since:
                 break
@@ -159,7 +158,7 @@ class HistoryVerbs(NoteVerbs):
             if self._is_visible(change, past):
                 yield visible_change
 
-    def _past(self) -> PastPrivacy | None:
+    def past(self) -> PastPrivacy | None:
         """What this caller may see of the past; None for the owner, who sees all."""
         if self.agent is None:
             return None
@@ -168,7 +167,7 @@ class HistoryVerbs(NoteVerbs):
 
     def undo_in(self, transaction: Transaction) -> Undo:
         """What takes changes back within a transaction, and names only changes the caller sees."""
-        past = self._past()
+        past = self.past()
         return Undo(self, transaction, lambda later: self._is_visible(later, past))
 
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
@@ -244,7 +243,7 @@ class HistoryVerbs(NoteVerbs):
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
             for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
-                steps = engine.home.history.steps_named(name, f"-{ref[:8]}.md")
+                steps = engine.home.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
             info = self._find_as_listed(ref, looseness)
@@ -252,7 +251,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
         """What steps did, of those the caller may see."""
-        past = self._past()
+        past = self.past()
         for step in steps:
             if self.may_see(step, step.touched, past):
                 yield step.touched
@@ -261,9 +260,9 @@ class HistoryVerbs(NoteVerbs):
         """When something the caller may see last changed by anything except the face `besides`, as far
         as the history goes back; None: never. A change made by hand in a file is not in the
         history."""
-        past = self._past()
-        for change in self.engine.home.history.changes():
-            if change.face == besides or is_upkeep(change):
+        past = self.past()
+        for change in self.engine.home.history.changes_besides(besides):
+            if is_upkeep(change):
                 continue
             if past is None or self._is_visible(change, past):
                 return parse_stamp(change.time)
@@ -278,36 +277,15 @@ class HistoryVerbs(NoteVerbs):
         """Take all changes of a run of a job back that still stand, as one change or none. Returns
         it, and those. Raises CannotUndo."""
         with self.engine.writing():
-            past = self._past()
-            of_run: list[tuple[Change, list[Change]]] = []
-            was_undone = False
-            for change, later, undone_by in self.changes_to_undo():
-                if change.number < run:
-                    break
-                was_undone |= change.undoes is not None and undone_by is None
-                if change.undoes is None and change.run == run:
-                    if not self._is_visible(change, past):
-                        raise CannotUndo(f"There is no run #{run}.")
-                    # What the run itself did later is taken back with it
-                    if undone_by is None:
-                        run_numbers = {change_of_run.number for change_of_run, _ in of_run}
-                        of_run.append(
-                            (
-                                change,
-                                [
-                                    change_of_run
-                                    for change_of_run in later
-                                    if change_of_run.number not in run_numbers
-                                ],
-                            )
-                        )
-            if not of_run:
-                raise CannotUndo(
-                    f"cannot undo run #{run}: it was undone"
-                    if was_undone
-                    else f"There is no run #{run}."
-                )
-            return self._take_back(of_run, f"run #{run}", run), [change for change, _ in of_run]
+            past = self.past()
+            history = self.engine.home.history
+            of_run = [change for change in history.changes_of_run(run) if change.undoes is None]
+            if not of_run or not all(self._is_visible(change, past) for change in of_run):
+                raise CannotUndo(f"There is no run #{run}.")
+            standing = [change for change in of_run if history.undone_by(change) is None]
+            if not standing:
+                raise CannotUndo(f"cannot undo run #{run}: it was undone")
+            return self._take_back(standing, f"run #{run}", run), standing
 
     @verb
     def undo_changes_of(
@@ -321,64 +299,54 @@ class HistoryVerbs(NoteVerbs):
         there is nothing to take back, or somebody else changed the same notes after it.
         """
         with self.engine.writing():
-            past = self._past()
-            if project is None:
-                place = None
-            else:
-                place = self.engine.store(project).name
-            changes: list[tuple[Change, list[Change]]] = []
-            for change, later, undone_by in self.changes_to_undo():
-                moment = parse_stamp(change.time)
-                if since is not None and moment is not None and moment < since:
-                    break
-                is_theirs = change.agent == agent.lower() and change.undoes is None
-                is_there = place in (None, change.project)
-                if not (is_theirs and is_there and undone_by is None):
-                    continue
-                if is_upkeep(change) or is_blank(change) or not self._is_visible(change, past):
-                    continue
-                own_numbers = {change_taken.number for change_taken, _ in changes}
-                later_others = [
-                    later_change for later_change in later if later_change.number not in own_numbers
-                ]
-                changes.append((change, later_others))
+            if project is not None:
+                project = self.engine.store(project).name
+            changes = [*self._standing_changes_of(agent.lower(), since, project)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
-            changes_taken = [change for change, _ in changes]
-            return self._take_back(changes, f"the changes of {agent}"), changes_taken
+            return self._take_back(changes, f"the changes of {agent}"), changes
 
-    def _take_back(
-        self,
-        changes: Sequence[tuple[Change, list[Change]]],
-        name: str,
-        run: int | None = None,
-    ) -> Change:
-        """Take changes back, the latest first, each given with all after it, as one change. Raises
-        CannotUndo.
-        """
-        first = changes[-1][0]
+    def _standing_changes_of(
+        self, agent: str, since: datetime | None, project: str | None
+    ) -> Iterator[Change]:
+        """The changes of an agent that an undo would take back, newest first."""
+        past = self.past()
+        history = self.engine.home.history
+        for change in history.changes_by(agent):
+            if since is not None and parse_stamp(change.time) < since:
+                return
+            is_there = project in (None, change.project)
+            is_work = change.undoes is None and not is_upkeep(change) and not is_blank(change)
+            if not (is_there and is_work and self._is_visible(change, past)):
+                continue
+            if history.undone_by(change) is None:
+                yield change
+
+    def _take_back(self, changes: Sequence[Change], name: str, run: int | None = None) -> Change:
+        """Take changes back, given the latest first, as one change. Raises CannotUndo."""
+        first = changes[-1]
+        numbers = [change.number for change in changes]
         with self.change("undo", (first.project, first.path), fresh=False) as transaction:
             transaction.undoes = first.number
             transaction.run = run
             if run is None and len(changes) > 1:
-                transaction.details = {TAKEN_BACK: [change.number for change, _ in changes]}
-            past = self._past()
-            undo = Undo(self, transaction, lambda later: self._is_visible(later, past))
-            for change, later in changes:
-                undo.take_back(change, later)
+                transaction.details = {TAKEN_BACK: numbers}
+            undo = self.undo_in(transaction)
+            for change in changes:
+                undo.take_back(change, together=numbers)
             undo.finish()
             if not transaction.steps:
                 raise CannotUndo(f"cannot undo {name}: nothing of it is left")
-        self._keep_reads(transaction.steps)
+        self.keep_reads(transaction.steps)
         assert transaction.done is not None
-        return self._seen_part(transaction.done, self._past())
+        return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
         """The change with those of its files that the caller may see."""
         files = [file for file in change.files if self.may_see(change, file, past)]
         return replace(change, files=files)
 
-    def _keep_reads(self, steps: Sequence[Step]) -> None:
+    def keep_reads(self, steps: Sequence[Step]) -> None:
         """Reads are a note's, not its text's: those that were folded into the texts replaced are
         counted on.
         """
@@ -407,229 +375,64 @@ class HistoryVerbs(NoteVerbs):
         notes = [self.engine.parse(step.project, step.path, file) for step, file in counted]
         return {note.id: note.access_count for note in notes if note is not None}
 
-    def changes_to_undo(self) -> Iterator[tuple[Change, list[Change], int | None]]:
-        """All changes, newest first, each with those after it, and the undo that took it back
-        unless it stands: an undo that was itself taken back leaves its change standing."""
-        later: list[Change] = []
-        undone: dict[int, int] = {}
-        for change in self.engine.home.history.changes():
-            yield change, later, undone.get(change.number)
-            if change.undoes is not None and change.number not in undone:
-                back = undone_by_change(change)
-                if change.run is not None:
-                    back = [
-                        earlier.number
-                        for earlier in self.engine.home.history.changes()
-                        if earlier.run == change.run
-                    ]
-                for number in back:
-                    undone.setdefault(number, change.number)
-            later.append(change)
-
     @verb
     def undo(self, change: int | None = None) -> Change:
         """See `Memory.undo` and contract 001, 18.5."""
         with self.engine.writing():
-            past = self._past()
-            for done_change, later, undone_by in self.changes_to_undo():
-                # That an entry expired is upkeep, which only its number names.
-                stands = (
-                    done_change.undoes is None
-                    and undone_by is None
-                    and not (is_upkeep(done_change) or is_blank(done_change))
-                )
-                if not (
-                    (stands if change is None else done_change.number == change)
-                    and self._is_visible(done_change, past)
-                ):
-                    continue
-                if done_change.verb == ERASE:
-                    if is_blank(done_change):
-                        reason = "what it changed was erased"
-                    else:
-                        reason = "what was erased is gone for good"
-                    raise CannotUndo(
-                        f"cannot undo #{done_change.number}: {reason}; memory undo N takes back another change"
-                    )
-                if done_change.undoes is None and undone_by is not None:
-                    raise CannotUndo(
-                        f"cannot undo #{done_change.number}: it was undone already (#{undone_by})"
-                    )
-                texts = list(done_change.texts())
-                if texts and not any(text.kept for text in texts):
-                    raise CannotUndo(f"cannot undo #{done_change.number}: {PASSING}")
-                if any(file.do == LINES for file in done_change.files):
-                    from memoranda.engine.graph import undo_lines
-
-                    return undo_lines(
-                        self,
-                        done_change,
-                        partial(
-                            blocked,
-                            done_change,
-                            later,
-                            is_visible=lambda change: self._is_visible(change, past),
-                        ),
-                    )
-                return self._take_back([(done_change, later)], f"#{done_change.number}")
-            raise CannotUndo(
-                "There is nothing to undo." if change is None else f"There is no change #{change}."
-            )
-
-    @verb
-    def restore(
-        self,
-        ref: str,
-        *,
-        at: datetime | None = None,
-        change: int | None = None,
-        to: str | None = None,
-    ) -> tuple[str, int]:
-        """See `Memory.restore`."""
-        is_named = at is not None or change is not None or to is not None
-        if not is_named:
-            archived: NoteInfo | None = None
-            with suppress(NotFound, Ambiguous):
-                archived = self.memory_id(ref)
-            if archived is not None and archived.project == ARCHIVE_PROJECT:
-                back = self.bring_back(archived)
-                history = self.engine.home.history
-                was_at = (archived.project, archived.path, "")
-                # The change that put it there; the latest of all when the history holds that no
-                # more.
-                older = (
-                    this_change
-                    for this_change in history.changes()
-                    if this_change.undoes is None and this_change.number < history.last
-                )
-                put = next(
-                    (this_change.number for this_change in older if concerns(this_change, was_at)),
-                    history.last,
-                )
-                return f"{back.project}/{back.path}", put
-        with self.change("restore", fresh=False) as transaction:
-            project, path, root = place = self.locate(ref, looseness=Looseness.CASE)
-            store = store_at(self.engine, project, root)
-            source, this_change = self._older(place, read_or_none(store, path), at, change)
-            data = self.engine.home.history.text(
-                this_change.old or this_change.new or "", f"{project}/{path}"
-            )
-            if to is not None:
-                name, _, rest = to.partition("/")
-                known_project = next(
-                    (
-                        this_change
-                        for this_change in self.engine.stores
-                        if rest and this_change.lower() == name.lower()
-                    ),
-                    None,
-                )
-                if known_project is not None:
-                    project = known_project
-                    to = rest
-                    root = root_of(self.engine, known_project)
-                was_note = store.is_note(path)
-                path = path_guard.clean(to, project, hidden=True)
-                store = store_at(self.engine, project, root)
-                if was_note and not store.is_note(path):
-                    # Else nothing would find it
-                    path += ".md"
-                    if to.endswith("/") or not store.is_note(path):
-                        raise InvalidInput(
-                            f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
-                        )
-            current = read_or_none(store, path)
-            if current is not None:
-                before = scope_of(current.data)
+            past = self.past()
+            if change is None:
+                meant = self._latest_standing(past)
             else:
-                before = GLOBAL
-            if not self.sees(before):
-                # What is there now is not theirs to replace
-                raise Unusable(f"{project}/{path}")
-            if to is not None and current is not None:
-                raise Exists(f"{project}/{path}")
-            last = None
-            if current is not None and not is_named:
-                of_it = (
-                    this_change
-                    for this_change in self.engine.home.history.changes()
-                    if concerns(this_change, place)
+                meant = self.engine.home.history.change(change)
+            if meant is None or not self._is_visible(meant, past):
+                raise CannotUndo(
+                    "There is nothing to undo."
+                    if change is None
+                    else f"There is no change #{change}."
                 )
-                last = next(
-                    (this_change for this_change in of_it if not is_upkeep(this_change)), None
-                )
-                if last is not None and current.etag not in {text.new for text in last.texts()}:
-                    # Somebody changed it by hand since
-                    last = None
-            if last is not None and last.verb == "restore":
-                name = os.path.join(root or project, path)
-                remedy = f"--change N or --at TIME names an older text (memory log {ref}), memory undo takes it back"
-                raise CannotUndo(f"{name} was restored already (#{last.number}); {remedy}")
-            if not self.sees(scope_of(data)):
-                raise NotInHistory(f"{project}/{path}")
-            if root == "":
-                self.engine.store(project).check_writable()
-                data = self._with_own_id(project, path, data)
-            if before == GLOBAL:
-                scope = this_change.scope
-            else:
-                scope = before
-            transaction.put(
-                project, path, data, store=store, old=current, mode=this_change.mode, scope=scope
-            )
-        self._keep_reads(transaction.steps)
-        return os.path.join(root or project, path), source.number
+            refusal = self.refusal_of_undo(meant)
+            if refusal:
+                raise CannotUndo(f"cannot undo #{meant.number}: {refusal}")
+            if any(file.do == LINES for file in meant.files):
+                return self._undo_lines(meant, past)
+            return self._take_back([meant], f"#{meant.number}")
 
-    def _older(
-        self, place: Location, now: File | None, at: datetime | None, number: int | None
-    ) -> tuple[Change, Touched]:
-        """The change whose replaced text is wanted. Raises NotFound when the history holds none."""
-        best: tuple[Change, Touched] | None = None
-        past = self._past()
-        for change in self.engine.home.history.changes():
-            for text in change.texts():
-                is_it = (text.project, text.path, text.root) == place
-                if not is_it or text.do == "move" or text.old is None or not text.kept:
-                    continue
-                if not self.may_see(change, text, past) or (
-                    number is not None and change.number != number
-                ):
-                    continue
-                if at is not None:
-                    if parse_stamp(change.time) > at:
-                        # The earliest change after `at` replaced what stood then
-                        best = (
-                            change,
-                            text,
-                        )
-                    continue
-                if number is None and now is not None and text.old == now.etag:
-                    continue
-                return change, text
-        if best is None:
-            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
-        return best
+    def _latest_standing(self, past: PastPrivacy | None) -> Change | None:
+        """The latest change that an undo without a number takes back, None for none."""
+        history = self.engine.home.history
+        for change in history.changes():
+            # That an entry expired is upkeep, which only its number names
+            if change.undoes is not None or is_upkeep(change) or is_blank(change):
+                continue
+            if self._is_visible(change, past) and history.undone_by(change) is None:
+                return change
+        return None
 
-    def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to be restored, with a new id if another file has its own: of two
-        memories with one id neither could be named any more."""
-        if project not in MEMORY_PROJECTS:
-            return data
-        note = self.engine.parse(project, path, as_file(data))
-        self.engine.fresh()
-        if note is None or all(
-            info.path == path for info in self.index.notes.with_ids([note.id], (project,))
-        ):
-            return data
-        from uuid import uuid4
+    def refusal_of_undo(self, change: Change) -> str:
+        """Why a change cannot be taken back, as far as the history tells; "" for no reason."""
+        if is_blank(change):
+            return f"what it changed was erased{_ANOTHER}"
+        if change.verb == ERASE:
+            return f"what was erased is gone for good{_ANOTHER}"
+        if change.undoes is None:
+            undone_by = self.engine.home.history.undone_by(change)
+            if undone_by is not None:
+                return f"it was undone already (#{undone_by})"
+        texts = list(change.texts())
+        if texts and not any(text.kept for text in texts):
+            return PASSING
+        return ""
 
-        from memoranda.note.edit import SetKeys
+    def _undo_lines(self, change: Change, past: PastPrivacy | None) -> Change:
+        """Take back a change of lines in a file used in place. Raises CannotUndo."""
+        from memoranda.engine.graph import undo_lines
 
-        try:
-            return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
-        except ValueError:
-            # No header that could hold it
-            return data
+        later = Later(self.engine.home.history, change.number)
+
+        def blocked(project: str, path: str) -> CannotUndo:
+            return later.blocked((project, path, ""), lambda other: self._is_visible(other, past))
+
+        return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
         """See `Memory.revisions`. Only notes the caller may see are shown."""
@@ -640,17 +443,8 @@ class HistoryVerbs(NoteVerbs):
             )
             if change_meant is None:
                 raise NotInHistory(f"#{change}")
-            # What texts became by counts of reads written into them: that has no history
-            folds: dict[str, str] = {}
-            for near_change in self.engine.home.history.changes():
-                if near_change.number <= change:
-                    break
-                if near_change.verb == FOLD:
-                    folds |= {
-                        file.old: file.new for file in near_change.files if file.old and file.new
-                    }
             return [
-                self._revision(change_meant, text, folds)
+                self._revision(change_meant, text)
                 for text in islice(change_meant.texts(), limit or None)
             ]
 
@@ -659,11 +453,9 @@ class HistoryVerbs(NoteVerbs):
     ) -> dict[int, list[Revision]]:
         """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
         with self.engine.guard:
-            folds = self._folds_after(min((change.number for change in changes), default=0))
             return {
                 change.number: [
-                    self._revision(change, text, folds)
-                    for text in islice(change.texts(), limit or None)
+                    self._revision(change, text) for text in islice(change.texts(), limit or None)
                 ]
                 for change in changes
             }
@@ -671,7 +463,7 @@ class HistoryVerbs(NoteVerbs):
     def change_numbered(self, number: int) -> Change | None:
         """The change of this number, if the caller may see it."""
         change = self.engine.home.history.change(number)
-        if change is None or not self._is_visible(change, self._past()):
+        if change is None or not self._is_visible(change, self.past()):
             return None
         return change
 
@@ -679,35 +471,33 @@ class HistoryVerbs(NoteVerbs):
         """The number of the last change before a moment; 0 for none."""
         return self.engine.home.history.last_before(stamp(moment))
 
-    def _folds_after(self, number: int) -> dict[str, str]:
-        """What texts became by counts of reads written into them since: that has no history."""
-        folds: dict[str, str] = {}
-        for change in self.engine.home.history.changes():
-            if change.number <= number:
-                break
-            if change.verb == FOLD:
-                folds |= {file.old: file.new for file in change.files if file.old and file.new}
-        return folds
-
-    def _revision(self, change: Change, text: Touched, folds: dict[str, str]) -> Revision:
+    def _revision(self, change: Change, text: Touched) -> Revision:
         """What a change did to one text."""
         after = None
         if text.do != "remove":
-            after = self._text_of(text, text.new or text.old, folds)
-        return Revision(change, text, self._text_of(text, text.old, folds), after)
+            after = self._text_of(change, text, text.new or text.old)
+        return Revision(change, text, self._text_of(change, text, text.old), after)
 
-    def _text_of(self, touched: Touched, digest: str | None, folds: dict[str, str]) -> str | None:
-        """The text with this SHA-256: kept, or still the file's."""
-        name = f"{touched.project}/{touched.path}"
-        for _ in range(len(folds) + 1):
-            if digest is None:
-                return None
+    def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
+        """The text with this SHA-256: kept, or still the file's, or what counts of reads made of
+        it: these have no history.
+        """
+        met: set[str] = set()
+        while digest is not None and digest not in met:
+            met.add(digest)
+            data = self._kept_or_there(touched, digest)
+            if data is not None:
+                return data.decode("utf-8", "replace")
+            digest = self.engine.home.history.folded_into(digest, change.number)
+        return None
+
+    def _kept_or_there(self, touched: Touched, digest: str) -> bytes | None:
+        """The text with this SHA-256 from the history, or from where the step left it."""
+        with suppress(MemorandaError):
+            return self.engine.home.history.text(digest, f"{touched.project}/{touched.path}")
+        for path in filter(None, (touched.to, touched.path)):
             with suppress(MemorandaError):
-                return self.engine.home.history.text(digest, name).decode("utf-8", "replace")
-            for path in (touched.to, touched.path):
-                with suppress(MemorandaError):
-                    store = store_at(self.engine, touched.project, touched.root)
-                    if path and (file := store.read(path)).etag == digest:
-                        return file.data.decode("utf-8", "replace")
-            digest = folds.get(digest)
+                file = store_at(self.engine, touched.project, touched.root).read(path)
+                if file.etag == digest:
+                    return file.data
         return None

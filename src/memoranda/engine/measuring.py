@@ -20,9 +20,11 @@ from memoranda.note.model import KV_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.tokens import stop_words, words
 
+# A note counts as found when it is among the first hits, up to this number.
 PAGE = 10
 # Characters of a note from which words are drawn.
 _READ = 4_000
+# Words of a sentence that are asked.
 _PHRASE = 8
 # Notes that say less are not asked for: many others may say the same.
 _LEAST_WORDS = 6

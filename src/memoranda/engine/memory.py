@@ -17,6 +17,7 @@ from memoranda.engine.projects import ProjectVerbs
 from memoranda.engine.reading import Ref
 from memoranda.engine.review import ReviewVerbs
 from memoranda.errors import MemorandaError, StorageError
+from memoranda.store.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
@@ -76,6 +77,19 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         latest = next(history.changes(), None)
         return f"{history.last}-{latest.time if latest else ''}"
 
+    def _finish_what_is_left(self) -> None:
+        """Finish an erasure that was interrupted, and store what hooks could not."""
+        if self.engine.home.erasing() is not None:
+            from memoranda.engine.erase import finish
+
+            # A disk that refuses hinders nobody to read; doctor names it
+            with suppress(MemorandaError):
+                finish(self)
+        if self.engine.layout.asked.exists():
+            from memoranda.engine.asked import store_waiting
+
+            store_waiting(self.as_caller(None))
+
     @verb
     def lag(self) -> int | None:
         """How many acknowledged changes are not shown here yet: 0 but where the index could not
@@ -134,16 +148,8 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
         if face == "cli":
             memory.engine.call_waits = COMMAND_WAITS
-        if memory.engine.home.erasing() is not None:
-            from memoranda.engine.erase import finish
-
-            # A disk that refuses hinders nobody to read; doctor names it
-            with suppress(MemorandaError):
-                finish(memory)
-        if memory.engine.layout.asked.exists():
-            from memoranda.engine.asked import store_waiting
-
-            store_waiting(memory.as_caller(None))
+        with closed_on_error(memory):
+            memory._finish_what_is_left()
         return memory
 
 

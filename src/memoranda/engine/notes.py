@@ -346,6 +346,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             old=old,
             habits=keys,
         )
+        if old:
+            text = markdown.with_counted_time(old, text, self.clock())
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
             # Else it is a free one
@@ -512,8 +514,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
             title = title.removesuffix(".md")
-        else:
-            title = title
         if title.startswith("."):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note

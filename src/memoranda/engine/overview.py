@@ -146,9 +146,7 @@ class Overview:
                 rows_shown, contents(self.memory, [info for info, _ in rows_shown]), strict=True
             ):
                 text = first_line(content).lstrip("#").strip()
-                if len(text) <= _LENGTH:
-                    text = text
-                else:
+                if len(text) > _LENGTH:
                     text = text[:_LENGTH] + "..."
                 lines.append(
                     " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])

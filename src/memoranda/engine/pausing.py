@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Protocol
 
 from memoranda.errors import AgentPaused, InvalidInput
-from memoranda.store.files import put_derived
 
 
 class Caller(Protocol):
@@ -17,35 +15,21 @@ class Caller(Protocol):
 
 
 def paused_agents(caller: Caller) -> list[str]:
-    """The names of the agents that are paused."""
-    return _read(caller.engine)
+    """The names of the agents that are paused. Raises StorageError."""
+    names: list[str] = caller.engine.home.paused_rows.names()
+    return names
 
 
 def set_paused(caller: Caller, agent: str, is_paused: bool) -> None:
-    """Pause an agent, or let it go on. Raises InvalidInput for another caller than the owner."""
+    """Pause an agent, or let it go on. Raises InvalidInput for another caller than the owner,
+    StorageError.
+    """
     if caller.agent is not None:
         raise InvalidInput("only the owner pauses agents")
-    names = set(_read(caller.engine))
-    if is_paused:
-        names.add(agent.lower())
-    else:
-        names.discard(agent.lower())
-    data = json.dumps({"agents": sorted(names)}).encode()
-    put_derived(caller.engine.layout.paused, data)
+    caller.engine.home.paused_rows.set_paused(agent.lower(), is_paused)
 
 
 def check_not_paused(caller: Caller) -> None:
     """Raises AgentPaused for a caller that is a paused agent."""
-    if caller.agent is not None and caller.agent in _read(caller.engine):
+    if caller.agent is not None and caller.engine.home.paused_rows.has(caller.agent):
         raise AgentPaused(caller.agent)
-
-
-def _read(engine: Any) -> list[str]:
-    try:
-        names = json.loads(engine.layout.paused.read_bytes())["agents"]
-    except FileNotFoundError:
-        return []
-    # A damaged file pauses nobody: it holds nothing that cannot be said again
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [name for name in names if isinstance(name, str)]

@@ -247,13 +247,10 @@ class PlaceVerbs(ReadVerbs):
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
         """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
         with self.change("delete") as change:
-            infos = {
-                note.row: note
-                for note in (
-                    self.find(ref_to_delete, project, looseness=Looseness.EXACT)
-                    for ref_to_delete in (ref, *more)
-                )
-            }
+            infos: dict[int, NoteInfo] = {}
+            for ref_to_delete in (ref, *more):
+                info = self.find(ref_to_delete, project, looseness=Looseness.EXACT)
+                infos[info.row] = info
             remove_note(
                 self, change, *((info, read_unlocked(self, info)) for info in infos.values())
             )

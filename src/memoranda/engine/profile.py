@@ -34,6 +34,7 @@ _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
 # Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
 _MOST = 30
+# Characters of a value under a key that still is a preference.
 _LONGEST_VALUE = 300
 
 

@@ -36,6 +36,7 @@ from memoranda.store.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
 from memoranda.text.user_path import user_folder, user_path
 
+# Folders of the system, which are never a project.
 _SYSTEM = frozenset(
     (
         "bin",
@@ -123,17 +124,15 @@ class ProjectVerbs(ReadVerbs):
         access: what agents may do in it, which the owner alone says.
         """
         with self.engine.home.lock:
-            # Another process may have added one meanwhile
+            # Another process may have added one meanwhile.
             self.engine.reload_config()
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
-            existing = next(
-                (store for store in self.engine.stores if store.lower() == name.lower()), None
-            )
+            existing = self._name_like(name)
             access_keys: dict[str, Any] = {}
             if access != EVERYTHING:
-                # Before a folder is made: it may be refused
+                # Before a folder is made: it may be refused.
                 access_keys = self._access_keys(name, access)
             root = self._root(existing or name, folder)
             try:
@@ -141,41 +140,47 @@ class ProjectVerbs(ReadVerbs):
             except InvalidInput as too_long:
                 raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
             if existing is not None:
-                if existing in BUILT_IN_PROJECTS or _real(
-                    self.engine.stores[existing].root
-                ) != _real(root):
-                    error = Exists(existing)
-                    error.args = (f"project exists: {existing}",)
-                    raise error
+                self._check_is_in(existing, root)
                 if default:
                     self.set_default(existing)
                 return self.project(existing), "unchanged"
             if self.agent is not None and self.settings.url is None:
-                # As it is now: a link could be replaced
+                # As it is now: a link could be replaced.
                 root = _real(root)
                 if not self._may_add(root, folder):
-                    if default_rules().find(f"{name} {root}", SECRET):
-                        raise ProjectRefused(folder, "the path seems to hold a secret")
-                    ask(self, name, root, default)
+                    self._ask_owner(name, root, folder, default)
                     return Project(name, root, False), "asked"
             if _is_graph_file(root):
                 self._check_graph_file(root, folder, default)
             else:
                 self._check_folder(root, folder, make, hidden)
-                if not root.is_dir():
-                    try:
-                        make_private(root)
-                    except OSError as error:
-                        raise ProjectRefused(folder, reason(error)) from None
-            if self.settings.url is None:
-                place = str(root)
-            else:
-                place = f"{OWN_FOLDER}/{name}"
+                _make_folder(root, folder)
+            place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes | access_keys)
             return self.project(name), "created"
+
+    def _name_like(self, name: str) -> str | None:
+        """The name of the project that is called so, compared without case."""
+        for project in self.engine.stores:
+            if project.lower() == name.lower():
+                return project
+        return None
+
+    def _check_is_in(self, name: str, root: Path) -> None:
+        """Raise Exists if a project is another one than the user's in the folder `root`."""
+        if name in BUILT_IN_PROJECTS or _real(self.engine.stores[name].root) != _real(root):
+            error = Exists(name)
+            error.args = (f"project exists: {name}",)
+            raise error
+
+    def _ask_owner(self, name: str, root: Path, shown_path: str, default: bool) -> None:
+        """Put it among the questions to the owner. Raises ProjectRefused."""
+        if default_rules().find(f"{name} {root}", SECRET):
+            raise ProjectRefused(shown_path, "the path seems to hold a secret")
+        ask(self, name, root, default)
 
     def _root(self, name: str, folder: str) -> Path:
         """The folder as an absolute path. Raises ProjectRefused, of notes in a database for all but
@@ -293,38 +298,39 @@ class ProjectVerbs(ReadVerbs):
         GraphStore(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
+        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder can be no project."""
         real = _real(root)
-        user_home = user_folder()
-        if user_home:
-            user = _real(user_home)
-        else:
-            user = None
-        home = _real(self.engine.layout.root)
-        is_inside = home in (real, *real.parents)
-        if user and user in real.parents:
-            below_user = real.relative_to(user).parts
-        else:
-            below_user = ()
-        for is_refused, why in (
-            (real == Path("/"), "it is the whole file system"),
-            (real == user, "it is your home folder"),
-            (is_inside and home / OWN_FOLDER not in real.parents, "it lies in the memory home"),
-            (real in home.parents, "the memory home lies in it"),
-            (
-                not hidden and not is_inside and any(part.startswith(".") for part in below_user),
-                "it is hidden below your home folder",
-            ),
-        ):
-            if is_refused:
-                raise ProjectRefused(shown_path, why)
+        why = self._refusal(real, hidden)
+        if why:
+            raise ProjectRefused(shown_path, why)
         if not real.is_dir() and (real.exists() or not make):
             raise NotAFolder(shown_path)
         for name, store in self.engine.stores.items():
+            if store.holds_entities:
+                continue
             other_root = _real(store.root)
-            if not store.holds_entities and (
-                other_root == real or other_root in real.parents or real in other_root.parents
-            ):
+            if other_root == real or other_root in real.parents or real in other_root.parents:
                 raise ProjectOverlaps(shown_path, name)
+
+    def _refusal(self, real: Path, hidden: bool) -> str:
+        """Why no project may be at this place, whatever is there; "" where one may."""
+        user_home = user_folder()
+        user = _real(user_home) if user_home else None
+        home = _real(self.engine.layout.root)
+        is_inside_home = home in (real, *real.parents)
+        if real == Path("/"):
+            return "it is the whole file system"
+        if real == user:
+            return "it is your home folder"
+        if is_inside_home and home / OWN_FOLDER not in real.parents:
+            return "it lies in the memory home"
+        if real in home.parents:
+            return "the memory home lies in it"
+        if hidden or is_inside_home or user is None or user not in real.parents:
+            return ""
+        if any(part.startswith(".") for part in real.relative_to(user).parts):
+            return "it is hidden below your home folder"
+        return ""
 
     def _write_config(self, changes: dict[str, Any]) -> None:
         """Change these keys of config.yaml under the lock, and use the new settings at once."""
@@ -374,3 +380,13 @@ def _is_graph_file(root: Path) -> bool:
         return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))
     except OSError:
         return False
+
+
+def _make_folder(root: Path, shown_path: str) -> None:
+    """Make a project's folder if it is missing. Raises ProjectRefused."""
+    if root.is_dir():
+        return
+    try:
+        make_private(root)
+    except OSError as error:
+        raise ProjectRefused(shown_path, reason(error)) from None

@@ -31,6 +31,7 @@ from memoranda.store import path_guard
 from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
+    from memoranda.engine.contested import Contradiction
     from memoranda.index.note_queries import HomeCounts
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
@@ -42,8 +43,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ref = str | tuple[str, str] | Note | NoteInfo
 
+# A common estimate for English; no tokenizer is needed.
 CHARACTERS_PER_TOKEN = 4
+# Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
 
@@ -338,8 +342,9 @@ class ReadVerbs(HomeSession):
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
+        asked = self.query_of(query, valid=True)
         hits = self.index.search(
-            self.query_of(query, valid=True),
+            asked,
             viewer=self.agent,
             limit=limit,
             offset=offset,
@@ -349,6 +354,9 @@ class ReadVerbs(HomeSession):
         )
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
+        # What was so at another time was right then.
+        if asked.as_of is None:
+            hits.hits, _ = self._newest_first(hits.hits)
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
@@ -427,8 +435,12 @@ class ReadVerbs(HomeSession):
             filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
         )
+        # What was so at another time was right then.
+        outdated: dict[int, Contradiction] = {}
+        if as_of is None:
+            hits, outdated = self._newest_first(hits)
         self.note_use({hit.note.id: hit.note for hit in hits}.values())
-        return self.index.evidence_text(hits, self.settings.zone)[:room]
+        return self.index.evidence_text(hits, self.settings.zone, outdated)[:room]
 
     @verb
     def recall(
@@ -454,7 +466,8 @@ class ReadVerbs(HomeSession):
             filters=self.query_of(Query(as_of=self.clock(), archived=False)),
             skip=lambda note: note.id in known or self.is_held_back(note),
         )[:limit]
-        return hits, self.index.evidence_text(hits, self.settings.zone)
+        hits, outdated = self._newest_first(hits)
+        return hits, self.index.evidence_text(hits, self.settings.zone, outdated)
 
     @verb
     def list(
@@ -484,8 +497,32 @@ class ReadVerbs(HomeSession):
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
         """By row, what should be said of those notes that are not valid all the time: `superseded by
-        PERMALINK`, `valid until DAY`, `valid from DAY`."""
-        return self.index.notes.validity_marks(infos, self.agent, self.settings.zone)
+        PERMALINK`, `valid until DAY`, `valid from DAY`; and of those a newer one contradicts."""
+        from memoranda.engine.contested import newer_marks
+
+        shown = list(infos)
+        remarks = newer_marks(self, shown)
+        return remarks | self.index.notes.validity_marks(shown, self.agent, self.settings.zone)
+
+    def _newest_first(
+        self, hits: builtins.list[Hit]
+    ) -> tuple[builtins.list[Hit], dict[int, Contradiction]]:
+        """The hits, each that a newer note contradicts with a mark and behind that one; and by row
+        what contradicts them.
+        """
+        from memoranda.engine.contested import marks, newer, newest_first
+
+        notes = {hit.note.row: hit.note for hit in hits}
+        pairs = newer(self, notes.values())
+        if not pairs:
+            return hits, {}
+        remarks = marks(self, pairs)
+        for hit in hits:
+            mark = remarks.get(hit.note.row)
+            if mark is not None:
+                hit.why.append(mark)
+                hit.passage = f"[{mark}] {hit.passage}"
+        return newest_first(hits, lambda hit: hit.note, pairs), pairs
 
     def _today(self) -> date:
         return self.clock().astimezone(self.settings.zone).date()

@@ -14,8 +14,6 @@ from memoranda.ledger.change import ERASE, LINES, Change
 _UNDONE = "it was undone already"
 _ERASED = "what was erased is gone for good"
 
-Later = Sequence[Change]
-
 
 @verb
 def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
@@ -25,10 +23,8 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
     edit may still get in the way.
     """
     refusals: dict[int, str] = {}
-    for change, later, undone_by in _down_to(memory, numbers):
-        if change.number not in numbers:
-            continue
-        reason = _reason(memory, change, later, undone_by)
+    for change in _changes(memory, numbers):
+        reason = _reason(memory, change)
         if reason:
             refusals[change.number] = reason
     return refusals
@@ -37,40 +33,32 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
 @verb
 def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     """Whether all changes of a run of a job could be taken back now, as one."""
+    history = memory.engine.home.history
     numbers = {change.number for change in run}
+    standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
     transaction = Transaction(memory, "undo")
     undo = memory.undo_in(transaction)
-    run_numbers: set[int] = set()
     try:
-        for change, later, undone_by in _down_to(memory, numbers):
-            if change.number not in numbers or undone_by is not None:
-                continue
-            undo.take_back(
-                change,
-                [later_change for later_change in later if later_change.number not in run_numbers],
-            )
-            run_numbers.add(change.number)
+        for change in standing:
+            undo.take_back(change, together=[change.number for change in standing])
     except MemorandaError:
         return False
     return bool(transaction.steps)
 
 
-def _down_to(
-    memory: HistoryVerbs, numbers: Collection[int]
-) -> Iterator[tuple[Change, list[Change], int | None]]:
-    """The changes from the latest to the first of these."""
-    first = min(numbers, default=0)
-    for change, later, undone_by in memory.changes_to_undo():
-        if not numbers or change.number < first:
-            return
-        yield change, later, undone_by
+def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
+    """The changes of these numbers, newest first."""
+    for number in sorted(numbers, reverse=True):
+        change = memory.engine.home.history.change(number)
+        if change is not None:
+            yield change
 
 
-def _reason(memory: HistoryVerbs, change: Change, later: Later, undone_by: int | None) -> str:
+def _reason(memory: HistoryVerbs, change: Change) -> str:
     """Why a change cannot be taken back; empty when it can."""
     if change.verb == ERASE:
         return _ERASED
-    if undone_by is not None and change.undoes is None:
+    if change.undoes is None and memory.engine.home.history.undone_by(change) is not None:
         return _UNDONE
     texts = list(change.texts())
     if texts and not any(text.kept for text in texts):
@@ -80,7 +68,7 @@ def _reason(memory: HistoryVerbs, change: Change, later: Later, undone_by: int |
         return ""
     transaction = Transaction(memory, "undo")
     try:
-        memory.undo_in(transaction).take_back(change, list(later))
+        memory.undo_in(transaction).take_back(change)
     except CannotUndo as error:
         return str(error).partition(": ")[2] or str(error)
     except MemorandaError as error:

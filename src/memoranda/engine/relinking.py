@@ -24,11 +24,14 @@ from memoranda.note.header_links import header_links
 from memoranda.note.links import WrittenLink, destination_parts, lead, link_rest, parse_link
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import stem
+from memoranda.note.notion import is_page
 from memoranda.store.base import File
 
+# Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
 # What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
+# Signs that a link's destination has to encode.
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 
@@ -267,6 +270,9 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
+    if is_page(link.target):
+        # An address in running text is no place for the name of a note
+        return None
     name, bar, display_text = link.raw.partition("|")
     is_escaped = bool(bar) and name.endswith("\\")
     project, _ = parse_link(link.raw)

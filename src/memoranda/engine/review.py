@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.telling import Telling, author, telling
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
@@ -39,7 +39,9 @@ _DELETE = "d"
 _TITLE = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
+# So few questions of one kind are asked one by one.
 _FEW = 3
+# Questions answered at once.
 _MANY = 25
 # So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
@@ -48,6 +50,7 @@ _ALL = ":all:"
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
 _PREFERENCES = "preferences"
+# So many notes of one agent in a row are one question.
 _BURST = 50
 # So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
@@ -104,7 +107,7 @@ SOURCES = {
     "project": "memoranda.engine.review:REQUESTS",
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
-    "contradiction": "memoranda.jobs.questions:CONTRADICTIONS",
+    "contradiction": "memoranda.jobs.contradictions:CONTRADICTIONS",
     "claim": "memoranda.engine.review:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
     "lesson": "memoranda.transcripts.proposals:LESSONS",
@@ -132,7 +135,7 @@ def suspicion(memory: HomeSession, info: NoteInfo) -> str:
     return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
 
 
-class ReviewVerbs(HistoryVerbs):
+class ReviewVerbs(RestoreVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
     def review(
@@ -201,47 +204,42 @@ class ReviewVerbs(HistoryVerbs):
         """See `Memory.decide`."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        if isinstance(question, str):
-            key = question
-        else:
-            key = question.key
-        kind = key.partition(":")[0]
         if isinstance(question, ReviewItem) and len(question.lines) < 2:
             item = question
             items = [question]
         else:
-            if kind in SOURCES:
-                items = list(self._open_of(kind))
-            else:
-                items = []
-            found_item = next(
-                (
-                    candidate
-                    for candidate in (*items, *_together(kind, items))
-                    if candidate.key == key
-                ),
-                None,
+            item, items = self._open_question(
+                question if isinstance(question, str) else question.key
             )
-            if found_item is None and key.startswith(f"{kind}{_ALL}"):
-                raise InvalidInput(
-                    "the list of this question changed meanwhile", "Ask for the questions anew."
-                )
-            if found_item is None:
-                raise NotFound(key, "the open questions")
-            item = found_item
-            if found_item in items:
-                items = [found_item]
-            else:
-                items = items[:_MANY]
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
-        question_source = source(kind)
+        question_source = source(_kind_of(item.key))
         if len(items) > 1 and question_source.batch is not None and choice == "y":
             question_source.batch.apply(self, items)
         elif len(items) > 1 or not question_source.apply(self, item, choice):
             self._write_down([candidate.key for candidate in items], choice)
         return item
+
+    def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
+        """The open question of this key, and the single questions it asks as one, or itself. Raises
+        InvalidInput, NotFound."""
+        kind = _kind_of(key)
+        items: list[ReviewItem] = []
+        if kind in SOURCES:
+            items = list(self._open_of(kind))
+        for item in items:
+            if item.key == key:
+                return item, [item]
+        for item in _together(kind, items):
+            if item.key == key:
+                return item, items[:_MANY]
+        if key.startswith(f"{kind}{_ALL}"):
+            # Its key has a digest of the questions it asked as one.
+            raise InvalidInput(
+                "the list of this question changed meanwhile", "Ask for the questions again."
+            )
+        raise NotFound(key, "the open questions")
 
     def decision(self, key: str) -> str | None:
         """The letter written down for a question; None when it is open, or its answer changed
@@ -271,24 +269,23 @@ class ReviewVerbs(HistoryVerbs):
         return self.engine.home.review_values(ANSWER)
 
 
+def _kind_of(key: str) -> str:
+    """The kind of question that a key is of."""
+    return key.partition(":")[0]
+
+
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that represents the first of them when they are many."""
-    if kind in SOURCES:
-        batch = source(kind).batch
-    else:
-        batch = None
+    batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _FEW:
         return items
     many = items[:_MANY]
     key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
     count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(ref for item in many for ref in item.refs)
-    lines = tuple(line for item in many for line in item.lines)
-    return [
-        ReviewItem(
-            key, kind, batch.text.format(count), refs, (("y", batch.yes), ("n", batch.no)), lines
-        )
-    ]
+    refs = tuple(chain.from_iterable(item.refs for item in many))
+    lines = tuple(chain.from_iterable(item.lines for item in many))
+    choices = (("y", batch.yes), ("n", batch.no))
+    return [ReviewItem(key, kind, batch.text.format(count), refs, choices, lines)]
 
 
 @verb
@@ -389,11 +386,11 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
     if choice != _DELETE:
         return False
-    infos = next(
-        infos for infos in _bursts(memory) if {info.id for info in infos} == set(item.refs)
-    )
-    memory.delete(*infos)
-    return True
+    for infos in _bursts(memory):
+        if {info.id for info in infos} == set(item.refs):
+            memory.delete(*infos)
+            return True
+    raise NotFound(item.key, "the open questions")
 
 
 BURSTS = ReviewSource(_ask_bursts, _answer_burst)

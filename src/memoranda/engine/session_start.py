@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from memoranda.engine.contested import newer, newer_marks, newest_first
 from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
@@ -19,6 +20,7 @@ from memoranda.text.unicode import flat, visible
 
 INTRODUCTION_TOKENS = 400
 """At most this many tokens for a client as it connects."""
+# Reminders leave the rest of the budget to other sections.
 _DUE_TOKENS = 100
 _LINE = 220
 # Notes of one agent about the user that a session is told unconfirmed.
@@ -86,12 +88,14 @@ def told_line(
 ) -> str:
     """A note as one line: its day, address and `mark`, then at most `longest` characters of it.
 
-    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it.
+    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it. Of
+    a note that a newer one contradicts, what that one says is told.
     """
     day = day_of(info, memory.settings.zone)
     about = f"{day}, {flat(info.permalink)}"
-    if mark:
-        about += f", {flat(mark)}"
+    for remark in (mark, newer_marks(memory, [info]).get(info.row, "")):
+        if remark:
+            about += f", {flat(remark)}"
     text = " ".join(
         flat(line.strip()) for line in visible(body[: 3 * longest]).splitlines() if line.strip()
     )
@@ -118,7 +122,13 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
         if len(ids) < _MOST_OF_ONE or info.id in ids:
             ids.add(info.id)
             claims.append(entry)
-    return facts + claims
+    return _newest_first(memory, facts) + _newest_first(memory, claims)
+
+
+def _newest_first(memory: ReviewVerbs, entries: list[ProfileEntry]) -> list[ProfileEntry]:
+    """The entries, each that a newer one contradicts behind that one."""
+    pairs = newer(memory, [entry.info for entry in entries])
+    return newest_first(entries, lambda entry: entry.info, pairs)
 
 
 def due_reminders(memory: ReviewVerbs, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

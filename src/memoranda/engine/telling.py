@@ -13,7 +13,9 @@ from enum import Enum
 
 from memoranda.note.model import Provenance
 
+# Signs in an agent's name that could act in a prompt.
 _NAME = re.compile(r"[^\w.-]+")
+# Characters of an agent's name that is told.
 _LONGEST_NAME = 40
 WEB = "web"
 FILE = "file"

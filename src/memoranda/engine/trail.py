@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 
 from memoranda.engine.engine import Engine
 from memoranda.engine.transaction import Location, own_root
@@ -31,6 +32,30 @@ OUR_REMOVAL = ("delete", "", "")
 about no place.
 """
 _FILES = ("put", "remove", "unlink", "symlink")
+
+
+class _Waiting:
+    """Numbers of changes still to be looked at, given out from the highest to the lowest."""
+
+    def __init__(self, number: int):
+        self.number = number
+        """The one given out last: only lower ones are still to come."""
+        self._heap: list[int] = []
+
+    def add(self, numbers: Iterable[int]) -> None:
+        """Have these looked at, but for those that were passed."""
+        for number in numbers:
+            if number < self.number:
+                heappush(self._heap, -number)
+
+    def next(self) -> int | None:
+        """The highest that is left, None for none."""
+        while self._heap:
+            number = -heappop(self._heap)
+            if number < self.number:
+                self.number = number
+                return number
+        return None
 
 
 class Trail:
@@ -60,57 +85,85 @@ class Trail:
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
         self.met: set[Location] = set()
+        self._waiting = _Waiting(self._history.last + 1)
+        self._moved_projects: set[str] = set()
 
     def follow(self) -> None:
-        """Walk back through the journal, from the latest change to the first."""
-        for change in self._history.changes():
-            is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
-            gone_places = {
-                at
-                for at in reversed(range(len(change.files)))
-                if is_removal or self._is_hit(change.files[at])
-            }
-            for at, touched in enumerate(change.files):
-                # A step of a change to the note removed it in its category before, or one merged
-                # into it.
-                is_partner = (
-                    bool(gone_places)
-                    and touched.do == "remove"
-                    and at not in gone_places
-                    and self._has_id(touched)
-                )
-                # Or a memory's file has the id in its name, wherever somebody moved it by hand.
-                is_named = (
-                    touched.project == CATEGORY_PROJECT
-                    and touched.do in _FILES
-                    and touched.path[-11:-3] in self._heads
-                )
-                if at not in gone_places and (
-                    is_partner or (is_named and (touched.old is None or self._has_id(touched)))
-                ):
-                    gone_places.add(at)
-                    self._enter((touched.project, touched.path, touched.root))
-            # Remember the version's text, and by which ids it is named
-            for at in gone_places:
-                touched = change.files[at]
-                data = self._kept(touched.old)
-                if data is not None:
-                    self.texts.append(data)
-                    note = self._engine.parse(touched.project, touched.path, as_file(data))
-                    matches = (
-                        {note.id, *id_list(note.header.get("merged"))}
-                        if note is not None and note.own_id
-                        else ()
-                    )
-                    self.ids.update(matches)
-                    self._heads.update(id[:8] for id in matches)
-            remaining = [
-                None if at in gone_places else self._without_entities(file)
-                for at, file in enumerate(change.files)
-            ]
-            if remaining != change.files:
-                self._note(change, remaining)
+        """Walk back through the changes that may be about the notes, from the latest to the first."""
+        self._waiting.add(self._history.numbers_about(*OUR_REMOVAL))
+        self._waiting.add(self._history.numbers_private())
+        self._waiting.add(self._history.numbers_in_place(self._is_graph_file))
+        for place in self._now:
+            self._await_place(place)
+        for head in self._heads:
+            self._waiting.add(self._history.with_name_id(head, self._waiting.number))
+        while (number := self._waiting.next()) is not None:
+            change = self._history.change(number)
+            if change is not None:
+                self._visit(change)
         self._drop_folders()
+
+    def _await_place(self, place: Location) -> None:
+        """Have the changes looked at that may be about a note at a place before."""
+        number = self._waiting.number
+        self._waiting.add(self._history.numbers_at(place[0], place[1], number))
+        if place[0] not in self._moved_projects:
+            self._moved_projects.add(place[0])
+            self._waiting.add(self._history.numbers_of_folder_moves(place[0], number))
+
+    def _is_graph_file(self, file: str) -> bool:
+        return os.path.realpath(file) in self._entities
+
+    def _visit(self, change: Change) -> None:
+        """Take what is about the notes out of one change, and note what its texts tell."""
+        is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
+        gone_places = {
+            at
+            for at in reversed(range(len(change.files)))
+            if is_removal or self._is_hit(change.files[at])
+        }
+        for at, touched in enumerate(change.files):
+            if at not in gone_places and self._goes_along(touched, is_partner=bool(gone_places)):
+                gone_places.add(at)
+                self._enter((touched.project, touched.path, touched.root))
+        for at in gone_places:
+            self._remember_text(change.files[at])
+        remaining = [
+            None if at in gone_places else self._without_entities(file)
+            for at, file in enumerate(change.files)
+        ]
+        if remaining != change.files:
+            self._note(change, remaining)
+
+    def _goes_along(self, touched: Touched, *, is_partner: bool) -> bool:
+        """Whether a step is about a note that is known by its id.
+
+        A change to the note removed it in its category before, or one merged into it: the step is
+        its partner. Or a memory's file has the id in its name, wherever somebody moved it by hand.
+        """
+        if is_partner and touched.do == "remove" and self._has_id(touched):
+            return True
+        is_named = (
+            touched.project == CATEGORY_PROJECT
+            and touched.do in _FILES
+            and touched.path[-11:-3] in self._heads
+        )
+        return is_named and (touched.old is None or self._has_id(touched))
+
+    def _remember_text(self, touched: Touched) -> None:
+        """Keep the text a step replaced, and the ids it names its note by."""
+        data = self._kept(touched.old)
+        if data is None:
+            return
+        self.texts.append(data)
+        note = self._engine.parse(touched.project, touched.path, as_file(data))
+        if note is None or not note.own_id:
+            return
+        ids = {note.id, *id_list(note.header.get("merged"))}
+        self.ids |= ids
+        for head in {note_id[:8] for note_id in ids} - self._heads:
+            self._heads.add(head)
+            self._waiting.add(self._history.with_name_id(head, self._waiting.number))
 
     def _note(self, change: Change, remaining: list[Touched | None]) -> None:
         self.files[change.number] = remaining
@@ -151,6 +204,7 @@ class Trail:
     def _enter(self, place: Location) -> None:
         self._now.add(place)
         self._every.add(place)
+        self._await_place(place)
 
     def _has_id(self, touched: Touched) -> bool:
         data = self._kept(touched.old)
@@ -219,23 +273,33 @@ class Trail:
             for folder, root in roots.items()
             if not os.path.isdir(os.path.join(root, folder[1]))
         }
-        for change in self._history.changes() if lost else ():
-            remaining = self.files.get(change.number, [*change.files])
-            for at, file in enumerate(change.files):
-                if file.do == "move":
-                    path = file.to
-                else:
-                    path = file.path
-                if _is_folder(file) and (file.project, path, file.root) in lost:
-                    is_in_use = any(
-                        touched
-                        and not _is_folder(touched)
-                        and f"{touched.path}/".startswith(f"{path}/")
-                        for touched in remaining
-                    )
-                    remaining[at] = file if is_in_use else None
-            if remaining != change.files:
-                self._note(change, remaining)
+        changes = {
+            number
+            for project, path, _ in lost
+            for number in self._history.numbers_at(project, path, self._history.last + 1)
+        }
+        for number in sorted(changes, reverse=True):
+            change = self._history.change(number)
+            if change is not None:
+                self._drop_lost_folders(change, lost)
+
+    def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
+        """Take the steps on folders that are lost out of a change, but for those still in use."""
+        remaining = self.files.get(change.number, [*change.files])
+        for at, file in enumerate(change.files):
+            if file.do == "move":
+                path = file.to
+            else:
+                path = file.path
+            if not _is_folder(file) or (file.project, path, file.root) not in lost:
+                continue
+            is_in_use = any(
+                touched and not _is_folder(touched) and f"{touched.path}/".startswith(f"{path}/")
+                for touched in remaining
+            )
+            remaining[at] = file if is_in_use else None
+        if remaining != change.files:
+            self._note(change, remaining)
 
     def revised(self, moment: str) -> dict[int, Change]:
         """The changes as they should be without the notes, by number: one that was about nothing
@@ -272,32 +336,35 @@ class Trail:
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
     """Where the files an agent made are now, or were last."""
     made_by_agent: dict[Location, bool] = {}
-    for change in reversed(list(engine.home.history.changes())):
-        names = {
-            posixpath.basename(file.path): at
+    for change in engine.home.history.oldest_first():
+        removed_names = {
+            posixpath.basename(file.path): (file.project, file.path, file.root)
             for file in change.files
-            if file.do == "remove"
-            if (at := (file.project, file.path, file.root)) in made_by_agent
+            if file.do == "remove" and (file.project, file.path, file.root) in made_by_agent
         }
         for file in change.files:
-            old_place = (file.project, file.path, file.root)
-            new_place = (file.project, file.to, file.root)
             if file.do == "put" and file.old is None and file.project in engine.stores:
-                # Into another category
-                before = names.get(posixpath.basename(file.path))
-                made_by_agent[old_place] = (
-                    made_by_agent.pop(before) if before is not None else change.agent == agent
-                )
+                # Perhaps the note of a removed file, in another category
+                before = removed_names.get(posixpath.basename(file.path))
+                is_theirs = change.agent == agent
+                if before is not None:
+                    is_theirs = made_by_agent.pop(before)
+                made_by_agent[file.project, file.path, file.root] = is_theirs
             elif file.do == "move":
-                for place in [
-                    place
-                    for place in made_by_agent
-                    if place == old_place or _is_below(place, old_place)
-                ]:
-                    made_by_agent[
-                        file.project, new_place[1] + place[1][len(old_place[1]) :], file.root
-                    ] = made_by_agent.pop(place)
+                _follow_move(made_by_agent, file)
     return [place for place, is_theirs in made_by_agent.items() if is_theirs]
+
+
+def _follow_move(made: dict[Location, bool], moved: Touched) -> None:
+    """Have the files of a file or folder that moved at their new places."""
+    old_place = (moved.project, moved.path, moved.root)
+    if moved.old is not None:
+        places = [old_place] if old_place in made else []
+    else:
+        places = [place for place in made if place == old_place or _is_below(place, old_place)]
+    for place in places:
+        path = moved.to + place[1][len(moved.path) :]
+        made[moved.project, path, moved.root] = made.pop(place)
 
 
 def _is_folder(touched: Touched) -> bool:
@@ -316,17 +383,22 @@ def _names(line: bytes, names: Collection[str]) -> bool:
     return observations is not None and observations.name in names
 
 
+# Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 # What a word must be that no other text holds by chance: one with a digit or of another alphabet,
 # or a long one.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
+# Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
+# A shorter line is too common to show that a text was copied.
 _LEAST_LINE = 16
+# Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
+# Notes named that mention what is erased.
 _MOST_MENTIONS = 20
 
 
@@ -391,14 +463,17 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
-def search(engine: Engine, needles: Needles, folders: Sequence[str] = ()) -> Found:
+def search(
+    engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
+) -> Found:
     """Look for the needles in all files of the home, in the notes and temporary files of projects
     elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
-    holds is its author's: looked for nowhere else."""
+    holds is its author's: looked for nowhere else. Neither are the words of the names `in_use`."""
     remains_found = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
-    places = "\n".join([*(store.root for store in engine.stores.values()), *folders])
+    roots = [store.root for store in engine.stores.values()]
+    places = "\n".join([*roots, *folders, *in_use])
     # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):

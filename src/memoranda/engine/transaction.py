@@ -265,8 +265,6 @@ class Transaction:
         """
         if store is None:
             store = self._engine.folder(project)
-        else:
-            store = store
         check_access(self._session, store.name, [path, more.get("to") or path], self.undoes)
         access = self._engine.access_to(store.name)
         if access.agents:

@@ -6,7 +6,7 @@ mark by which a memory remembers that a job's action was taken back. Lines of a 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,6 +23,7 @@ from memoranda.engine.transaction import (
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
 from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step, Touched
+from memoranda.ledger.history import History
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.store.base import File, sha256
 from memoranda.store.folder import FolderStore
@@ -34,14 +35,45 @@ EXPIRE = "expire"
 PASSING = "the text of an entry with a time to live is not kept"
 
 
+class Later:
+    """The changes after the one numbered `number`, but for those taken back `together` with it."""
+
+    def __init__(self, history: History, number: int, together: Collection[int] = ()):
+        self._history = history
+        self._number = number
+        self._together = frozenset(together)
+
+    def text_now(self, digest: str, now: str) -> str:
+        """What became of a text by counts of reads that were written into it since, at most `now`.
+
+        All are SHA-256.
+        """
+        met: set[str] = set()
+        while digest != now and digest not in met:
+            met.add(digest)
+            digest = self._history.folded_into(digest, self._number) or digest
+        return digest
+
+    def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
+        """That a place changed since, by the latest change of it the caller sees, if any."""
+        project, path, root = place
+        by = "outside memoranda"
+        for change in self._history.changes_at(project, path, after=self._number):
+            is_other = change.number not in self._together and change.verb != FOLD
+            if is_other and concerns(change, place) and is_visible(change):
+                by = f"#{change.number}"
+                break
+        name = os.path.join(root or project, path)
+        return CannotUndo(f"cannot undo #{self._number}: {name} changed later ({by})")
+
+
 class Undo:
     """The steps that take changes back, the latest first; CannotUndo when a file is not as a change
     left it.
     """
 
     _done: Change
-    _later: list[Change]
-    _folds: dict[tuple[str, str], list[Touched]]
+    _later: Later
 
     def __init__(
         self,
@@ -57,20 +89,14 @@ class Undo:
         self._kept_from: dict[tuple[str, str], list[str]] = {}
         self._carried: dict[str, list[str]] = {}
 
-    def take_back(self, done_change: Change, later: list[Change]) -> None:
-        """Add the inverse of each step of `done_change`, last first; `later` are the changes after it. The
-        memories of a job's action remember that it was taken back: of a pair, one names the
-        other."""
+    def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
+        """Add the inverse of each step of `done_change`, last first.
+
+        `together` are the numbers of the changes that are taken back with it. The memories of a
+        job's action remember that it was taken back: of a pair, one names the other.
+        """
         self._done = done_change
-        self._later = later
-        self._folds = {}
-        for touched in (
-            file_touched
-            for change in reversed(later)
-            if change.verb == FOLD
-            for file_touched in change.files
-        ):
-            self._folds.setdefault((touched.project, touched.path), []).append(touched)
+        self._later = Later(self._engine.home.history, done_change.number, together)
         is_of_job = done_change.undoes is None and done_change.run is not None
         back = [
             touched
@@ -277,9 +303,8 @@ class Undo:
             raise self._blocked(touched, path)
         file = self._file(store, touched.project, path)
         # Counts of reads written since are no other text
-        for fold in self._folds.get((touched.project, path), ()):
-            if fold.old == etag:
-                etag = fold.new or etag
+        if file is not None:
+            etag = self._later.text_now(etag, file.etag)
         if file is not None and file.etag == etag:
             return file
         # Perhaps only an undo's marks tell the file from the text with this etag; they go on with
@@ -311,14 +336,8 @@ class Undo:
         if file is not None and not self._session.sees(scope_of(file.data)):
             name = os.path.join(touched.root or touched.project, path)
             return self._refusal(f"the path {name} cannot be used")
-        return blocked(
-            self._done,
-            self._later,
-            touched.project,
-            path,
-            touched.root,
-            is_visible=self._is_visible,
-        )
+        place = (touched.project, path, touched.root)
+        return self._later.blocked(place, self._is_visible)
 
     def _kept_text(self, touched: Touched) -> bytes:
         if not touched.kept or touched.old is None:
@@ -348,29 +367,6 @@ def is_upkeep(change: Change) -> bool:
 def is_blank(change: Change) -> bool:
     """Whether a line only takes the place of a change of what was erased."""
     return change.verb == ERASE and not change.details
-
-
-def blocked(
-    change: Change,
-    later: list[Change],
-    project: str,
-    path: str,
-    root: str = "",
-    *,
-    is_visible: Callable[[Change], bool],
-) -> CannotUndo:
-    """That a place changed after `change`, by which of the `later` ones the caller sees, if any."""
-    place = (project, path, root)
-    causes = (
-        later_change
-        for later_change in later
-        if later_change.verb != FOLD and concerns(later_change, place)
-    )
-    cause = next(filter(is_visible, causes), None)
-    by = f"#{cause.number}" if cause else "outside memoranda"
-    return CannotUndo(
-        f"cannot undo #{change.number}: {os.path.join(root or project, path)} changed later ({by})"
-    )
 
 
 def concerns(change: Change, place: Location) -> bool:

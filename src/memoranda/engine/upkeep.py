@@ -80,14 +80,11 @@ class Upkeep:
     def targets(self, infos: Sequence[NoteInfo]) -> dict[int, tuple[str, ...]]:
         """By row, the targets of the wikilinks in the text of each memory, as written, each once."""
         targets_by_row = self._index.links.targets(sorted(info.row for info in infos))
-        return {
-            info.row: tuple(
-                target
-                for target in dict.fromkeys(targets_by_row.get(info.row, ()))
-                if target not in info.links
-            )
-            for info in infos
-        }
+        new_targets: dict[int, tuple[str, ...]] = {}
+        for info in infos:
+            targets = dict.fromkeys(targets_by_row.get(info.row, ()))
+            new_targets[info.row] = tuple(text for text in targets if text not in info.links)
+        return new_targets
 
     @verb
     def state(self) -> tuple[int, ...]:
@@ -218,7 +215,7 @@ class Upkeep:
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
             new_keys = writing.pinned_down(info) | new_keys
         new_keys |= {"updated_at": stamp(self.memory.clock())} if touch else {}
-        data = writing.with_keys(info, text, new_keys)
+        data = writing.with_keys(info, text, new_keys, self.memory.clock())
         if category:
             writing.place_memory(
                 self.memory, change, info, file, data, project, category, info.scope, taken_paths
@@ -362,40 +359,27 @@ class Upkeep:
         linked with goes to it. Returns what was written: the survivor, and those that linked to the
         other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
-            gone_file, _ = self._as_read(other)
-            files = (survivor, self._as_read(survivor)[0]), (other, gone_file)
-            kept_names, gone_names = (
-                names(self.memory.parse(CATEGORY_PROJECT, info.path, file)) for info, file in files
+            other_file, _ = self._as_read(other)
+            survivor_file, _ = self._as_read(survivor)
+            new_names = _names_to_take_over(
+                names(self.memory.parse(CATEGORY_PROJECT, survivor.path, survivor_file)),
+                names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
-            # What wikilinks could call the other memory by and not the survivor: they shall find
-            # the survivor.
-            kept_titles = {fold_title(name[:TITLE_CUT]) for name in kept_names}
-            calls = {
-                fold_title(name): name
-                for name in (
-                    name_line.lstrip("#").strip()[:TITLE_CUT] for name_line in gone_names[::-1]
-                )
-            }
-            new_names = [
-                name
-                for folded, name in reversed(calls.items())
-                if folded and folded not in kept_titles
-            ]
-            keys, category = _merged(
-                survivor, other, new_names, self.engine.reads.counts([other.id])[other.id]
-            )
+            pending = self.engine.reads.counts([other.id])[other.id]
+            keys, category = _merged(survivor, other, new_names, pending)
             self._set(change, survivor, keys, survivor.project, category, touch=True)
-            change.remove(CATEGORY_PROJECT, other.path, gone_file, scope=other.scope)
+            change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
-                is_pair = holder.row in (survivor.row, other.row)
-                if holder.project in MEMORY_PROJECTS and not (
-                    is_pair or holder.locked or holder.is_broken
-                ):
-                    ids = [survivor.id if link == other.id else link for link in holder.links]
-                    writing.set_keys(
-                        self.memory, change, holder, {"links": list(dict.fromkeys(ids))}
-                    )
+                if holder.row not in (survivor.row, other.row):
+                    self._redirect_link(change, holder, other.id, survivor.id)
         return self._written(change)
+
+    def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
+        """Make a memory that links to the id `old` link to `new`, unless it must not be written."""
+        if holder.project not in MEMORY_PROJECTS or holder.locked or holder.is_broken:
+            return
+        ids = [new if link == old else link for link in holder.links]
+        writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
     def _written(self, change: Transaction) -> list[NoteInfo]:
         """What the index knows now of the memories a change wrote. No look at other files: it would
@@ -484,21 +468,41 @@ def _count(info: NoteInfo) -> int:
     return 0
 
 
+def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> list[str]:
+    """By which wikilinks could call the other memory and not the survivor: they shall find the
+    survivor."""
+    own = {fold_title(name[:TITLE_CUT]) for name in names}
+    names_by_fold: dict[str, str] = {}
+    # The first of names that fold alike counts.
+    for line in reversed(other_names):
+        name = line.lstrip("#").strip()[:TITLE_CUT]
+        names_by_fold[fold_title(name)] = name
+    return [
+        name for folded, name in reversed(names_by_fold.items()) if folded and folded not in own
+    ]
+
+
 def _merged(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
-    """The keys the survivor takes over, and its category. `names` are those only the other had; so
-    many `pending` reads of it are still in the log."""
-    both = (survivor, merged_note)
+    """The keys the survivor takes over, and its category.
+
+    names: what only the other is called.
+    pending: how many reads of the other are in the log and not in its file.
+    """
     pair = (survivor.id, merged_note.id)
 
-    def joined(key: str) -> list[str] | object:
-        ids = [
-            older_id
-            for note_or_id in both
-            for older_id in writing.id_list(note_or_id.header.get(key), single=key == "supersedes")
+    def others(ids: Iterable[str]) -> list[str] | object:
+        """Each id once, without those of the two; REMOVE when none is left."""
+        return [id for id in dict.fromkeys(ids) if id not in pair] or REMOVE
+
+    def ids_of_both(key: str) -> list[str]:
+        # A memory may name what it supersedes as one id, not a list.
+        is_single = key == "supersedes"
+        return [
+            *writing.id_list(survivor.header.get(key), single=is_single),
+            *writing.id_list(merged_note.header.get(key), single=is_single),
         ]
-        return [note_or_id for note_or_id in dict.fromkeys(ids) if note_or_id not in pair] or REMOVE
 
     tags: dict[str, str] = {}
     for tag in (*survivor.tags, *merged_note.tags):
@@ -510,32 +514,31 @@ def _merged(
     ]
     keys: dict[str, Any] = {
         "tags": list(tags.values()) or REMOVE,
-        "links": [
-            note_or_id
-            for note_or_id in dict.fromkeys([*survivor.links, *merged_note.links])
-            if note_or_id not in pair
-        ]
-        or REMOVE,
+        "links": others([*survivor.links, *merged_note.links]),
         "access_count": _count(survivor) + _count(merged_note) + pending,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),
         "merged": list(dict.fromkeys(merged)),
         "aliases": [*survivor.aliases, *names] or REMOVE,
         "expires_at": None,
-        **{key: joined(key) for key in ("unlinked", "reminded", "supersedes")},
     }
-    # For as long as either is valid; both end at the same time
+    for key in ("unlinked", "reminded", "supersedes"):
+        keys[key] = others(ids_of_both(key))
+    # It is valid for as long as either is; both end at the same time.
     if survivor.header.get("valid_from"):
-        keys["valid_from"] = min(
-            str(note_or_id.header.get("valid_from") or note_or_id.date or note_or_id.created)
-            for note_or_id in both
-        )
+        keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
-    in_inbox = survivor.phase == "inbox" and merged_note.phase != "inbox"
-    category = (merged_note.category if in_inbox else survivor.category) or "inbox"
-    if in_inbox:
+    if survivor.phase == "inbox" and merged_note.phase != "inbox":
+        # What was sorted already stays sorted.
+        category = merged_note.category or "inbox"
         keys |= {"phase": "organized", "category": category}
-    return keys, category
+        return keys, category
+    return keys, survivor.category or "inbox"
+
+
+def _first_valid(info: NoteInfo) -> str:
+    """Since when a memory holds, as written."""
+    return str(info.header.get("valid_from") or info.date or info.created)
 
 
 @dataclass(slots=True)
@@ -571,51 +574,57 @@ class Ingested:
     @verb
     def known(self) -> IngestedTexts:
         """What is known now: one pass over the memories, one over the history."""
-        upkeep = Upkeep(self.memory)
         texts_known = IngestedTexts()
-        merged = set[str]()
+        merged: set[str] = set()
+        upkeep = Upkeep(self.memory)
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
-                texts_known.hold(
-                    info.id, frozenset(_texts_of(content_of(self.memory, info), info.header))
-                )
-                if isinstance(ref := info.header.get(SOURCE_REF), str):
-                    texts_known.refs.setdefault(ref, info)
+                texts = _texts_of(content_of(self.memory, info), info.header)
+                texts_known.hold(info.id, frozenset(texts))
+                source_ref = info.header.get(SOURCE_REF)
+                if isinstance(source_ref, str):
+                    texts_known.refs.setdefault(source_ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
             texts_known.change = self.engine.home.history.last
-        history = self.engine.home.history
-        finished = set[str]()
-        for change in history.changes():
-            memory_files = [file for file in change.files if file.project in MEMORY_PROJECTS]
-            put = {
-                touched.path.rpartition("/")[2] for touched in memory_files if touched.do == "put"
-            }
-            for touched in memory_files:
-                is_moved = touched.path.rpartition("/")[2] in put
-                if (
-                    touched.do != "remove"
-                    or is_moved
-                    or not (touched.kept and touched.old and self.memory.sees(touched.scope))
-                ):
-                    continue
-                if touched.old in finished:
-                    continue
-                finished.add(touched.old)
-                # damaged, or no memory
-                with suppress(NotFound, StorageError, ValueError):
-                    text = history.text(touched.old, touched.path).decode()
-                    yaml_text, body_at = frontmatter.split(text)
-                    header = frontmatter.parse(yaml_text or "")
-                    identity = str(header.get("id"))
-                    if identity in texts_known.texts:
-                        # Moved since, or brought back
-                        continue
-                    texts_known.gone_hashes.update(
-                        _texts_of(text[body_at:].removesuffix("\n"), header)
-                    )
-                    if identity not in merged and isinstance(ref := header.get(SOURCE_REF), str):
-                        texts_known.gone_refs.add(ref)
+        self._add_removed(texts_known, merged)
         return texts_known
+
+    def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
+        """Add the texts and files of memories that were removed, but for those `merged` into
+        another, whose files are known by that one."""
+        history = self.engine.home.history
+        finished: set[str] = set()
+        for text_hash, path in self._removed_files():
+            if text_hash in finished:
+                continue
+            finished.add(text_hash)
+            # The text may be damaged, or that of no memory.
+            with suppress(NotFound, StorageError, ValueError):
+                text = history.text(text_hash, path).decode()
+                yaml_text, body_at = frontmatter.split(text)
+                header = frontmatter.parse(yaml_text or "")
+                identity = str(header.get("id"))
+                # It was moved since, or brought back.
+                if identity in texts_known.texts:
+                    continue
+                content = text[body_at:].removesuffix("\n")
+                texts_known.gone_hashes.update(_texts_of(content, header))
+                source_ref = header.get(SOURCE_REF)
+                if identity not in merged and isinstance(source_ref, str):
+                    texts_known.gone_refs.add(source_ref)
+
+    def _removed_files(self) -> Iterator[tuple[str, str]]:
+        """(hash of the text, path) of the files of memories that changes removed and did not move,
+        where the text is kept and this caller may see it."""
+        for change in self.engine.home.history.changes():
+            files = [file for file in change.files if file.project in MEMORY_PROJECTS]
+            names_put = {file.path.rpartition("/")[2] for file in files if file.do == "put"}
+            for file in files:
+                is_moved = file.path.rpartition("/")[2] in names_put
+                if file.do != "remove" or is_moved:
+                    continue
+                if file.kept and file.old and self.memory.sees(file.scope):
+                    yield file.old, file.path
 
     @verb
     def store(

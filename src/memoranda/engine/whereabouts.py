@@ -12,6 +12,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.note.model import MEMORY_PROJECTS
 
+# File names of memories end in the first eight digits of their id.
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
 # Places a note is followed through: a circle of moves ends there.
 _MOST_MOVES = 20

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from memoranda.clock import EPOCH, stamp
@@ -23,7 +24,9 @@ from memoranda.text.utf16 import utf16_coding
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """What a note may say of its source only when the owner, or an import, writes it."""
 _AGENT_CHARACTERS = 100
+# The names agents may have, compared in lower case.
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
+# An id that needs no quotes in a header and is safe in an address.
 _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
@@ -80,36 +83,44 @@ def set_keys(
     """
     if file is None:
         file, text = editable(session, info)
+    now = session.engine.clock()
     if info.project in MEMORY_PROJECTS:
-        keys = {**keys, "updated_at": stamp(session.engine.clock())}
-    return change.put(
-        info.project, info.path, with_keys(info, text, keys), old=file, scope=info.scope
-    )
+        keys = {**keys, "updated_at": stamp(now)}
+    data = with_keys(info, text, keys, now)
+    return change.put(info.project, info.path, data, old=file, scope=info.scope)
 
 
-def with_keys(info: NoteInfo, text: str, keys: Mapping[str, Any]) -> bytes:
-    """The note's text with these frontmatter keys. Raises InvalidInput for a header that is not
-    valid YAML.
+def with_keys(
+    info: NoteInfo, text: str, keys: Mapping[str, Any], now: datetime | None = None
+) -> bytes:
+    """The note's text with these frontmatter keys, and with `now` as the time of its change where
+    the note counts that (`with_counted_time`). Raises InvalidInput for a header that is not valid
+    YAML.
     """
     from memoranda.note.edit import SetKeys
+    from memoranda.note.markdown import with_counted_time
 
+    order = MEMORY_KEYS if info.project in MEMORY_PROJECTS else ()
     try:
-        return (
-            SetKeys(dict(keys), MEMORY_KEYS if info.project in MEMORY_PROJECTS else ())
-            .apply(text)
-            .text.encode()
-        )
+        edited = SetKeys(dict(keys), order).apply(text).text
     except ValueError:
         raise InvalidInput(
-            f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Mend it first."
+            f"The frontmatter of {info.permalink} is not valid YAML, so nothing was changed. Fix it first."
         ) from None
+    if now is not None and info.project not in MEMORY_PROJECTS:
+        edited = with_counted_time(text, edited, now)
+    return edited.encode()
 
 
 def follow_content(session: HomeSession, info: NoteInfo, before: str, after: str) -> str:
     """`after` with a memory's own keys following its content: hash, updated_at, version (contract
-    001, 2).
+    001, 2); of another note the time of its change, where it counts that.
     """
-    if info.project not in MEMORY_PROJECTS or after == before:
+    if info.project not in MEMORY_PROJECTS:
+        from memoranda.note.markdown import with_counted_time
+
+        return with_counted_time(before, after, session.engine.clock())
+    if after == before:
         return after
     note = session.engine.parse(info.project, info.path, as_file(after.encode()))
     if note is None or not note.header:
@@ -274,8 +285,6 @@ def new_scope(
         scope_before = GLOBAL
     if scope_before != GLOBAL:
         scope = scope_before
-    else:
-        scope = scope
     if session.agent is None:
         return scope
     from memoranda.note.frontmatter import split

@@ -19,6 +19,7 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 Arguments = dict[str, Any]
 Also = Mapping[str, str | Mapping[str, Any] | None]
 
+# The types of JSON schemas, as Python reads them.
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -29,6 +30,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 _TEXT = {"type": "string"}
+# How an error names the type it got.
 _FOUND = {
     bool: "boolean",
     str: "string",
@@ -37,9 +39,11 @@ _FOUND = {
     list: "array",
     type(None): "null",
 }
+# A whole number of at most 18 digits: more would not fit SQLite's integers.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 # Characters of a wrong value in an error: as JSON, as text
 _SHOWN = 80
+# Characters of a wrong value that the error repeats.
 _CUT = 60
 
 

@@ -38,10 +38,13 @@ if TYPE_CHECKING:
     from memoranda.engine.plain_files import Files
 
 PROJECT = "memories"
+# The `memory` tool's documentation has this limit: numbers of lines have six digits.
 MAX_LINES = 999_999
+# Lines shown before and after an edit.
 SNIPPET = 2
 # Characters of a text, and numbers of lines, that an error repeats
 _REPEATED = 2_000
+# Places named of a text that is there more than once.
 _PLACES = 100
 _ROOT = "/memories"
 _FOLDER_SIZE = "4K"
@@ -195,8 +198,6 @@ class MemoryCommands:
         with suppress(InvalidInput, ValueError, RecursionError):
             if isinstance(span, str):
                 span = json.loads(span)
-            else:
-                span = span
             first, last = check({"range": span}, _RANGE, "memory")["range"]
             line_range = max(first, 1), total if last == -1 else min(last, total)
         if line_range is not None:

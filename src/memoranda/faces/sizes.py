@@ -16,6 +16,7 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.faces.texts import text_file
 
+# Characters of a name that an error repeats.
 _NAME_SHOWN = 80
 
 

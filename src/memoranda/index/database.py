@@ -20,7 +20,7 @@ from memoranda.store.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 19
+SCHEMA_VERSION = 20
 """Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -32,6 +32,7 @@ _TABLES = (
     "text",
     "note_fold",
     "merged",
+    "claim",
     "link",
     "entity",
     "passage",
@@ -49,6 +50,7 @@ _PROBES = (
 _BATCH = 500
 # Pages of 4 kB of a full-text table that are merged in one transaction.
 _MERGED = 250
+# SQLite's codes for a damaged file (SQLITE_CORRUPT, SQLITE_NOTADB).
 _CORRUPT = 11
 _NOT_A_DATABASE = 26
 # How long SQLite waits for another process that writes the index.

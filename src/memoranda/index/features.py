@@ -30,17 +30,24 @@ STEMMED = 1_000_000
 wherever they are.
 """
 
+# A day in a header: 2025-03-01.
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
+# The beginning of a turn: perhaps a list sign and a time in brackets, then a name and a colon.
 _SPEAKER = re.compile(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
 )
+# Where a turn begins.
 _TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
+# Words before a name that name nobody.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
+# Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
 _MIN_TURNS = 4
+# A sentence that ends in a question mark.
 _QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+# Words by which a speaker means themselves: such turns say more about them.
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 
 
@@ -135,16 +142,24 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     looks for those.
     """
     stems: set[str] = set()
-    for part in parts("\n".join(texts)):
-        stems.update(pieces(part.lower()))
-        if not part.isascii():
-            several = [stem for stem in stems if not stem.isalnum()]
-            stems.difference_update(several)
-            written = index_words(" ".join(several))
-            stems.update(written)
-            stems.update(map(without_signs, written))
+    for text in texts:
+        for part in parts(text):
+            words = pieces(part.lower())
+            if part.isascii():
+                stems.update(words)
+            else:
+                stems |= _stems_beyond_ascii(set(words))
     stems -= stop_words()
     return " ".join([*stems, facet])
+
+
+def _stems_beyond_ascii(words: set[str]) -> set[str]:
+    """The words, those with signs in them cut there, with and without the signs that are words."""
+    with_signs = [word for word in words if not word.isalnum()]
+    if not with_signs:
+        return words
+    written = index_words(" ".join(with_signs))
+    return words.difference(with_signs).union(written, map(without_signs, written))
 
 
 def _first_name(name: str) -> str | None:

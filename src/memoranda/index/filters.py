@@ -32,14 +32,20 @@ from memoranda.text.unicode import one_line
 Span = tuple[int, int, int | None]
 """Row, begin and end of a note."""
 
+# The first private character: each replaces a value that FTS5 could not hold as one token.
 _FIRST_MARK = 0xE000
 _NONE = "\uf8ff"
+# A quoted token of an expression of FTS5.
 _TOKEN = re.compile('"([^"]+)"')
+# A value that FTS5 takes as one token as it is.
 _PLAIN = re.compile(r"[a-z0-9]{1,24}")
+# With more projects, one comparison of their ids is slower than a list.
 _FEW_PROJECTS = 30
+# `to do`, `to-do` and `to_do` are one type.
 _TYPE_BLANKS = re.compile(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
+# Microseconds of a day.
 _DAY = 86_400_000_000
 HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""

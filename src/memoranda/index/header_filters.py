@@ -34,8 +34,11 @@ DEPTH = 10
 Scalar = tuple[type, Any]
 """A value that is no list, with its type: else the number 1 would equal true."""
 
+# A number as JSON writes it; `007` and `1.` are texts.
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+# A day, with or without a time, which compares as a date.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+# The comparisons of `metadata_filters`.
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda value, bound: value > bound,
     "$gte": lambda value, bound: value >= bound,

@@ -7,7 +7,7 @@ database can take SQLite's place by offering the methods of `Index`, `NoteQuerie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, tzinfo
 from functools import cached_property
@@ -196,11 +196,13 @@ class Index(Database):
         )
 
     @staticmethod
-    def evidence_text(hits: Sequence[Hit], zone: tzinfo | None) -> str:
-        """Evidence as text, each note's passages under one line with its title, day and address."""
+    def evidence_text(hits: Sequence[Hit], zone: tzinfo | None, last: Container[int] = ()) -> str:
+        """Evidence as text, each note's passages under one line with its title, day and address;
+        notes of the rows `last` behind others.
+        """
         from memoranda.index import search
 
-        return search.format_evidence(hits, zone)
+        return search.format_evidence(hits, zone, last)
 
     def smart(self, text: str, query: Query, *, viewer: str | None, top: int = 10) -> SmartResult:
         """Memories by how often they hold the words of `text` (contract 001, 14); `top` 0 = all."""

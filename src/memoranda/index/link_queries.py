@@ -27,6 +27,7 @@ from memoranda.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_
 from memoranda.note.links import lead
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import stem
+from memoranda.note.notion import is_page
 from memoranda.text.unicode import sqlite_text
 
 MOST_VISITED = 2_000
@@ -88,7 +89,8 @@ class LinkQueries(Queries):
         """The note's relations in the order of the file, each with where it leads for `viewer`.
 
         Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they
-        may be those of memories it must not see (contract 001, 1).
+        may be those of memories it must not see (contract 001, 1). Nor is the address of a Notion
+        page that is not here a link: it leads to the web.
         """
         if viewer is not None and note.project in MEMORY_PROJECTS:
             ids = note.links
@@ -109,7 +111,7 @@ class LinkQueries(Queries):
                 link.line,
             )
             for link, answer in zip(links, answers, strict=True)
-            if link.target not in ids or answer.row is not None
+            if answer.row is not None or not (link.target in ids or is_page(link.target))
         ]
 
     def resolved_links_of(
@@ -123,6 +125,7 @@ class LinkQueries(Queries):
         return [
             (link.note, link.target, answer.row)
             for link, answer in zip(links, answers, strict=True)
+            if answer.row is not None or not is_page(link.target)
         ]
 
     def pairs(self, rows: Collection[int] | None, viewer: str | None) -> set[tuple[int, int, str]]:

@@ -33,6 +33,7 @@ from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
 from memoranda.text.unicode import sqlite_text
 
+# The orders of a list. Each ends in a key that no two notes share.
 _ORDERS = {
     "changed": "n.changed desc, n.permalink, n.row",
     "created": "n.created desc, n.permalink, n.row",

@@ -18,7 +18,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from memoranda.clock import EPOCH, microseconds, to_utc
-from memoranda.index import filters
+from memoranda.index import claims, filters
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
 from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing
@@ -100,6 +100,14 @@ class NoteQueries(Queries):
         `filters.validity_marks`.
         """
         return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
+
+    def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
+        """Each claim of these notes with each claim of another one that cannot hold beside it."""
+        return list(claims.rivals(self._db, rows))
+
+    def contested(self) -> list[list[claims.ClaimRow]]:
+        """The claims of each subject about which notes do not agree."""
+        return list(claims.contested(self._db))
 
     def invalid_rows(self, moment: datetime) -> set[int]:
         """The rows of the notes that are over, superseded or not valid yet at that moment."""

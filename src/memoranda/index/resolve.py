@@ -28,6 +28,7 @@ from memoranda.index.rows import NoteInfo, in_order, infos, original_of
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
+from memoranda.note.notion import file_address
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text, unescaped
 
@@ -48,6 +49,7 @@ _NAMED = 10
 _LONGEST_PREFIX = 200
 # Names looked up by one statement.
 _MOST_VALUES = 400
+# An id, or its first eight digits and more.
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 _SHORTEST = 8
 # Characters an id, or its beginning, has at least where names mean notes too; and where only
@@ -86,6 +88,9 @@ def keys_of(
         posixpath.basename(path),
         *titles,
     }
+    page = file_address(posixpath.basename(without_extension))
+    if page:
+        names.add(page)
     if first_line is not None:
         names.update((first_line, first_line.lstrip("#").strip()))
     # `[[std::vector]]` was read as a link to `vector` of a project `std`
@@ -141,11 +146,15 @@ class Candidate(NamedTuple):
 
     @property
     def titles(self) -> list[str]:
-        """Its title and aliases; of a memory also its first line, with and without leading `#`."""
+        """Its title and aliases; of a memory also its first line, with and without leading `#`; of a
+        page of Notion its address."""
         titles = [self.title, *(json.loads(self.aliases) if self.aliases else ())]
         if self.opening is not None:
             line = first_line_of(self.project, self.opening) or ""
             titles += [line, line.lstrip("#").strip()]
+        page = file_address(stem(posixpath.basename(self.path)))
+        if page:
+            titles.append(page)
         return titles
 
 

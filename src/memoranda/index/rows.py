@@ -176,7 +176,7 @@ def _texts(value: Any) -> list[str]:
         return [text for element in value for text in _texts(element)]
     if value is None or isinstance(value, bool):
         return []
-    return [str(value)]
+    return [" ".join(str(value).split("\n"))]
 
 
 @dataclass(slots=True, repr=False)

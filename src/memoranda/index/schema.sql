@@ -146,6 +146,20 @@ create table superseded (
 ) without rowid;
 create index superseded_note on superseded (note);
 
+-- What notes say that holds for one value at a time (claims.py). `start` and `stop`: its sentence in the body; 0 for an
+-- item of a list.
+create table claim (
+  subject text not null,
+  note    integer not null,
+  name    text not null,
+  value   text not null,
+  line    integer not null,
+  start   integer not null,
+  stop    integer not null,
+  primary key (subject, note, line)
+) without rowid;
+create index claim_note on claim (note);
+
 create table link (
   note     integer not null,
   position integer not null,
@@ -251,6 +265,8 @@ insert into sqlite_stat1 (tbl, idx, stat) values
   ('link', 'link_fold', '300000 3'),
   ('superseded', 'superseded', '1000 2 1'),
   ('superseded', 'superseded_note', '1000 2'),
+  ('claim', 'claim', '10000 2 1 1'),
+  ('claim', 'claim_note', '10000 2'),
   ('feature', 'feature_conversation', '200000 20 1 1'),
   ('feature', 'feature_speaker', '200000 1000 2'),
   ('project', 'sqlite_autoindex_project_1', '6 1');

@@ -16,7 +16,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import microseconds
-from memoranda.index import entity_queries, features, filters
+from memoranda.index import claims, entity_queries, features, filters
 from memoranda.index.features import STEMMED
 from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
@@ -52,8 +52,12 @@ PAIRS = 150_000
 # About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
 # in memory, and each takes longer than the one before.
 _STEP = 1 << 16
+# Stands between names of one column. No query can hold it, so no phrase reaches from one name into
+# the next. Facet tokens (filters.py) use other private characters.
+_APART = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+# A permalink that was numbered because another note had its name.
 _NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
 
 # Every table that has rows of a note, in the order they are written, with the column that names the
@@ -69,6 +73,7 @@ _ROW_OF = {
     "link": "note",
     "merged": "note",
     "superseded": "note",
+    "claim": "note",
 }
 # The id of a project, the row of the next new note, that of the note at a path, and whether another
 # note has a permalink.
@@ -341,7 +346,7 @@ def prepare(
         base=base,
         aliases=_json(note.aliases),
         headings="\n".join([heading.text for heading in note.headings]),
-        tags=" ".join(dict.fromkeys(_all_tags(note, extra))),
+        tags="\n".join(dict.fromkeys(_all_tags(note, extra))),
         facet=facet_text(note, project, extra),
         passages=len(places),
         text=text,
@@ -356,6 +361,7 @@ def prepare(
         "link": _links(note),
         "merged": [{"id": identity} for identity in _merged_ids(note)],
         "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
+        "claim": claims.rows_of(note, body),
     }
     return Prepared(
         note.path,
@@ -576,6 +582,7 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
         "entity where note",
         "merged where note",
         "superseded where note",
+        "claim where note",
         "feature where row",
         "text where row",
         "note where row",
@@ -587,27 +594,33 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
     """What the full-text tables of notes, of their names and of stems hold of a note."""
-    titles = fts_text("\n".join([old.title, *json.loads(old.aliases or "[]")]))
-    headings = fts_text(old.headings)
-    tags = fts_text(old.tags)
+    titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
+    headings = _names_apart(old.headings)
+    tags = _names_apart(old.tags)
     address = old.path
     tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
     # It says more than the path
     if not set(tokens(address.casefold())).issuperset(tokens(tail)):
         address = f"{address}\n{tail}"
-    address = fts_text(f"{address}\n{property_text(old.header)}")
+    address = _names_apart(f"{address}\n{property_text(old.header)}")
     body = fts_text(old.text)
     if len(old.text) <= STEMMED:
         begin = body
     else:
         begin = fts_text(old.text[:STEMMED])
-    stems = features.stem_text([titles, headings, tags, address, begin], old.facet)
+    named = [column.replace(_APART, "\n") for column in (titles, headings, tags, address)]
+    stems = features.stem_text([*named, begin], old.facet)
     names = {"title": titles, "headings": headings, "tags": tags}
     return {
         "note_fts": {"body": body, **names, "address": address, "facet": old.facet},
         "name_fts": {**names, "facet": old.facet},
         "stem_fts": {"words": stems},
     }
+
+
+def _names_apart(names: str) -> str:
+    """Names, one on a line, as a full-text column that no phrase is found in across two of them."""
+    return fts_text(names).replace("\n", f" {_APART} ")
 
 
 def _keys(project: str, old: _Indexed) -> set[str]:

@@ -52,6 +52,10 @@ class IngestPlan:
     warnings: list[str] = field(default_factory=list)
 
 
+# A file whose text is another one than its memory has.
+_ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
+
+
 @dataclass(slots=True)
 class Ingestion:
     """What was done with the files of one source; `skipped` are those that were neither new nor
@@ -77,21 +81,34 @@ def named_sources(
     for name in names or [name_wanted]:
         if name != ALL and name not in SOURCES:
             raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
-    if path is None:
-        folder = None
-    else:
-        folder = _absolute(path)
-    if path is not None and folder and (not path.strip() or not folder.is_dir()):
-        is_missing = path.strip() and not folder.exists()
-        raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
-    sources_found: list[tuple[Source, Path | None]] = []
-    for source in SOURCES.values() if ALL in names else [SOURCES[name] for name in names]:
-        source_root = settings.ingestion.get(source.name) or source.root
-        root = folder or (_absolute(source_root) if source_root else None)
-        is_there = root is not None and root.is_dir() and source.name not in settings.ingestion_off
-        if ALL not in names or is_there:
-            sources_found.append((source, root))
-    return sources_found
+    folder = None
+    if path is not None:
+        folder = _checked_folder(path)
+    if ALL not in names:
+        return [(SOURCES[name], folder or _root_of(SOURCES[name], settings)) for name in names]
+    sources_present: list[tuple[Source, Path | None]] = []
+    for source in SOURCES.values():
+        root = folder or _root_of(source, settings)
+        if root is not None and root.is_dir() and source.name not in settings.ingestion_off:
+            sources_present.append((source, root))
+    return sources_present
+
+
+def _checked_folder(path: str) -> Path:
+    """The folder at a path that somebody typed. Raises InvalidInput."""
+    folder = _absolute(path)
+    if path.strip() and folder.is_dir():
+        return folder
+    is_missing = path.strip() and not folder.exists()
+    raise InvalidInput(f"{'no such folder' if is_missing else 'not a folder'}: {path}")
+
+
+def _root_of(source: Source, settings: Settings) -> Path | None:
+    """Where the files of a source are; None for one without a known place."""
+    root = settings.ingestion.get(source.name) or source.root
+    if root:
+        return _absolute(root)
+    return None
 
 
 def _absolute(path: str) -> Path:
@@ -125,12 +142,16 @@ def run(
 def plan(
     reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
 ) -> list[IngestPlan]:
-    """What the files of these sources ask for. `texts_known` are the texts stored already; the plan
-    is added to them. A text some memory has is skipped; a known file with a new text changes its memory; what was
-    removed stays so, unless `again`. Nothing is written."""
+    """What the files of these sources ask for. Nothing is written.
+
+    A text some memory has is skipped; a known file with a new text changes its memory; what was
+    removed stays so, unless `again`.
+
+    texts_known: the texts stored already; those of the plan are added to them.
+    """
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
-    changed: deque[tuple[IngestPlan, NoteInfo, SourceNote]] = deque()
+    changed: deque[_ChangedFile] = deque()
     for source, tree in reads:
         source_plan = IngestPlan(source.name, tree.root, warnings=tree.warnings)
         plans.append(source_plan)
@@ -141,24 +162,31 @@ def plan(
             elif note.content_hash not in texts_known.texts[info.id]:
                 changed.append((source_plan, info, note))
         source_plan.seen = tree.seen
-    waiting: dict[str, list[tuple[IngestPlan, NoteInfo, SourceNote]]] = {}
-    # A text another memory has waits until the change of that memory's own file frees it
+    _plan_changed(changed, texts_known)
+    # After the changed ones, which may free a text.
+    for source_plan, note in unknown:
+        is_removed = (
+            note.content_hash in texts_known.gone_hashes or note.source_ref in texts_known.gone_refs
+        )
+        if not texts_known.hashes[note.content_hash] and (again or not is_removed):
+            source_plan.new.append(note)
+            texts_known.hold(note.source_ref, frozenset((note.content_hash,)))
+    return plans
+
+
+def _plan_changed(changed: deque[_ChangedFile], texts_known: IngestedTexts) -> None:
+    """Add the files that changed to their plans. A text another memory has waits until the change
+    of that memory's own file frees it."""
+    waiting: dict[str, list[_ChangedFile]] = {}
     while changed:
-        source_plan, info, note = changed.popleft()
+        file = changed.popleft()
+        source_plan, info, note = file
         if texts_known.hashes[note.content_hash]:
-            waiting.setdefault(note.content_hash, []).append((source_plan, info, note))
+            waiting.setdefault(note.content_hash, []).append(file)
             continue
         source_plan.changed.append((info, note))
         for free in texts_known.hold(info.id, frozenset((note.content_hash,))):
             changed.extend(waiting.pop(free, ()))
-    for source_plan, note in unknown:
-        is_gone = (
-            note.content_hash in texts_known.gone_hashes or note.source_ref in texts_known.gone_refs
-        )
-        if not texts_known.hashes[note.content_hash] and (again or not is_gone):
-            source_plan.new.append(note)
-            texts_known.hold(note.source_ref, frozenset((note.content_hash,)))
-    return plans
 
 
 def apply(

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,51 +43,54 @@ class Tree:
         """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
         hidden folders. Without `deep` only those in the folder itself. Symbolic links that stay
         below the root are followed, each folder reached so once; others are not."""
+        if not self.root:
+            return []
         paths: list[str] = []
-        if self.root:
-            folders = [folder]
-        else:
-            folders = []
-        linked = list[str]()
-        followed = set[str]()
-        while folders or linked:
-            if folders:
-                current_folder = folders.pop()
-            else:
-                current_folder = linked.pop(0)
-            for entry in self._entries(current_folder):
-                if current_folder:
-                    path = f"{current_folder}/{entry.name}"
-                else:
-                    path = entry.name
-                if entry.name.startswith(".") and not hidden:
-                    continue
-                # One that leads nowhere, or to itself, is left out
-                if entry.is_symlink():
-                    if not os.path.exists(entry.path):
-                        continue
-                    real, above = (
-                        os.path.realpath(this_path)
-                        for this_path in (entry.path, os.path.dirname(entry.path))
-                    )
-                    if not self._is_inside(real):
-                        if entry.is_dir() or entry.name.endswith(".md"):
-                            self.warn(path, "a link out of the folder is not followed")
-                        continue
-                    if not hidden and "/." in real[len(self._real.rstrip("/")) :]:
-                        continue
-                    # It is in the folder it leads to
-                    is_above = f"{above}/".startswith(f"{real.rstrip('/')}/")
-                    if entry.is_dir() and not is_above and real not in followed:
-                        followed.add(real)
-                        linked.append(path)
-                elif entry.is_dir(follow_symlinks=False):
+        followed: set[str] = set()
+        # Folders reached by links are at the left, read after all others: a file that is reached
+        # both ways is known by its own path.
+        folders = deque([folder])
+        while folders:
+            for path, entry, target in self._followed_entries(folders.pop(), hidden=hidden):
+                if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
+                elif target not in followed and _leads_to_other_folder(entry, target):
+                    followed.add(target)
+                    folders.appendleft(path)
                 if entry.name.endswith(".md") and entry.is_file():
                     paths.append(path)
             if not deep:
                 break
         return sorted(paths)
+
+    def _followed_entries(
+        self, folder: str, *, hidden: bool
+    ) -> Iterator[tuple[str, os.DirEntry[str], str]]:
+        """(path, entry, where it leads, "" if it is no link) of what may be read in a folder."""
+        for entry in self._entries(folder):
+            path = os.path.join(folder, entry.name)
+            if entry.name.startswith(".") and not hidden:
+                continue
+            target = ""
+            if entry.is_symlink():
+                target = self._target(entry, path, hidden=hidden)
+                if not target:
+                    continue
+            yield path, entry, target
+
+    def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
+        """Where a link leads; "" for one that is left out. Warns of one out of the root."""
+        # It leads nowhere, or to itself.
+        if not os.path.exists(entry.path):
+            return ""
+        target = os.path.realpath(entry.path)
+        if not self._is_inside(target):
+            if entry.is_dir() or entry.name.endswith(".md"):
+                self.warn(path, "a link out of the folder is not followed")
+            return ""
+        if not hidden and "/." in target[len(self._real.rstrip("/")) :]:
+            return ""
+        return target
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
         """What a folder holds; nothing when it is missing, apart, unreadable, or reached by a link
@@ -140,6 +143,14 @@ class Tree:
         self.warnings.append(f"{path_shown}: {why}")
 
 
+def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
+    """Whether a link leads to a folder that it is not in itself."""
+    if not target or not entry.is_dir():
+        return False
+    own_folder = os.path.realpath(os.path.dirname(entry.path))
+    return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")
+
+
 LONGEST_START = 5000
 # Paths that one warning names.
 _NAMED = 20
@@ -147,6 +158,7 @@ _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 _TAG = re.compile(rf"\[\[[^\[\]\n]*\]\]|(?<![^\s(（])#(?:\[\[([^\[\]\n]+)\]\]|([{TAG_SIGNS}]+))")
+# The beginning of an address: a `#` after it is a fragment, no tag.
 _BEFORE_ADDRESS = re.compile(
     r"\]\([ \t]*\Z|://\S*\Z|^[ \t]{0,3}\[[^\]\n]+\]:[ \t]*\Z", re.MULTILINE
 )
@@ -248,9 +260,13 @@ def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
     name = stem(path)
     header, length = _header(content)
     fields = page_fields(content[length:])
-    aliases = [name for key in _ALIASES for name in listed_names(fields.get(key, ""))]
+    aliases: list[str] = []
+    for key in _ALIASES:
+        aliases += listed_names(fields.get(key, ""))
     aliases += _texts(header, ",", *_ALIASES)
-    tags = [tag for key in ("tags", "tag") for tag in listed_tags(fields.get(key, ""))]
+    tags: list[str] = []
+    for key in ("tags", "tag"):
+        tags += listed_tags(fields.get(key, ""))
     tags += _texts(header, ",", "tags", "tag")
     known_as = tuple(dict.fromkeys(aliases))
     if folder == "journals":

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 FALLBACK = "knowledge"
 """The category of a text no layer says anything of."""
+# How much a word of each kind of the table says.
 _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
+# A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
@@ -360,8 +362,11 @@ def examples() -> Examples:
     return Examples(rows)
 
 
+# A Latin word with its apostrophes, or a number.
 _LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+")
+# A capital after a blank is a name; "I" is not.
 _NAME = re.compile(r" (?!I[ '])[A-Z]")
+# Signs that tell one kind of sentence from another.
 _MARK = re.compile("[?!:;,、，：；]")
 
 
@@ -485,17 +490,15 @@ def _table() -> tuple[tuple[str, ...], dict[str, list[_Entry]]]:
     longest first.
     """
     tables = tomllib.loads(Path(__file__).with_name("classify.toml").read_text(encoding="utf-8"))
-    rows = [
-        (category, kind, words)
-        for category, kinds in tables.items()
-        for kind, words in kinds.items()
-    ]
-    places = {word: (category, kind) for category, kind, words in rows for word in words}
+    places: dict[str, tuple[str, str]] = {}
+    for category, kinds in tables.items():
+        for kind, words in kinds.items():
+            places |= dict.fromkeys(words, (category, kind))
     entries_by_stem: dict[str, list[_Entry]] = {}
     for word in sorted(places, key=len, reverse=True):
-        (category, kind), low = places[word], word.lower()
-        entry = _Entry(
-            word, word if kind == "exact" else low, category, _WEIGHTS[kind], kind == "exact"
-        )
+        category, kind = places[word]
+        low = word.lower()
+        is_exact = kind == "exact"
+        entry = _Entry(word, word if is_exact else low, category, _WEIGHTS[kind], is_exact)
         entries_by_stem.setdefault(_WORD_START.findall(low)[0], []).append(entry)
     return tuple(tables), entries_by_stem

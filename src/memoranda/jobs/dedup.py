@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, pairwise
 from operator import add
 from sys import intern
@@ -29,6 +29,7 @@ MOST_LINKS = 10
 """Links to similar memories a memory is given in all, those it has already included."""
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+# Two Chinese characters or more in a row.
 _HAN_RUN = re.compile(f"[{_HAN}]{{2,}}")
 # Between words of one text: no word holds it.
 _APART = "\0"
@@ -73,25 +74,28 @@ _FINAL = ".。!！"
 # One English sentence, whose capital says nothing: three words or more, without what keys and
 # commands have.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
+# Signs of keys, flags and commands: in such lines a capital counts.
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
 
 
 class _Text:
-    """A memory with its text in comparable form: its lines as they are, without a full stop or
-    exclamation mark at their very end, and as `same` texts have them. What survives has the
-    smallest `rank`: more lines, longer, pinned, more often read, older, the smaller id."""
+    """A memory with its text in comparable form.
+
+    lines: its lines as they are.
+    unended: the same without a full stop or exclamation mark at their very end.
+    same: equal for texts that are the same.
+    rank: what survives has the smallest: more lines, longer, pinned, more often read, older, the
+        smaller id.
+    """
 
     def __init__(self, memory: MemoryState):
         self.memory = memory
-        self.lines = self.unended = lines = compared_lines(memory.content)
-        if lines and lines[-1][-1] in _FINAL and len(lines[-1]) > 1:
-            self.unended = (*lines[:-1], lines[-1][:-1].rstrip(" \t") or lines[-1])
-        self.same = self.unended
-        if len(lines) == 1 and _SENTENCE.fullmatch(self.same[0]) and not _CODE.search(self.same[0]):
-            self.same = (self.same[0][0].lower() + self.same[0][1:],)
+        self.lines = compared_lines(memory.content)
+        self.unended = _without_final_sign(self.lines)
+        self.same = _with_small_beginning(self.unended)
         size = sum(map(len, self.unended))
         self.rank = (
-            -len(lines),
+            -len(self.lines),
             -size,
             not memory.is_pinned,
             -memory.access_count,
@@ -101,10 +105,31 @@ class _Text:
 
     def is_in(self, other_text: _Text) -> bool:
         """Whether all its lines are lines of `other_text` in the same order."""
-        pairs = (self.lines, iter(other_text.lines)), (self.unended, iter(other_text.unended))
-        return any(
-            all(line in other_lines for line in own_lines) for own_lines, other_lines in pairs
+        return _are_in_order(self.lines, other_text.lines) or _are_in_order(
+            self.unended, other_text.unended
         )
+
+
+def _without_final_sign(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a text without a full stop or exclamation mark at its end."""
+    if not lines or lines[-1][-1] not in _FINAL or len(lines[-1]) == 1:
+        return lines
+    last = lines[-1][:-1].rstrip(" \t")
+    return (*lines[:-1], last or lines[-1])
+
+
+def _with_small_beginning(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a text; if it is one sentence, with a small first letter."""
+    if len(lines) != 1 or not _SENTENCE.fullmatch(lines[0]) or _CODE.search(lines[0]):
+        return lines
+    return (lines[0][0].lower() + lines[0][1:],)
+
+
+def _are_in_order(lines: Iterable[str], other_lines: Iterable[str]) -> bool:
+    """Whether all `lines` are among `other_lines` in the same order."""
+    # Each `in` takes from the iterator up to the line it finds.
+    remaining = iter(other_lines)
+    return all(line in remaining for line in lines)
 
 
 def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
@@ -124,95 +149,95 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     """
     merges: list[tuple[_Text, _Text]] = []
     for group in _grouped(memories):
-        # What holds a text holds its rarest line, so only the texts with that line are looked at.
-        survivors = dict[str, _Text]()
-        same = dict[tuple[str, ...], _Text]()
-        with_line = defaultdict[str, list[_Text]](list)
-        texts = map(_Text, group) if len(group) > 1 else ()
-        for text in sorted(
-            (candidate for candidate in texts if candidate.lines),
-            key=lambda candidate: candidate.rank,
-        ):
-            holder = same.get(text.same)
-            if holder is None:
-                same[text.same] = text
-                rarest = [
-                    min((with_line[line] for line in lines), key=len)
-                    for lines in (text.lines, text.unended)
-                ]
-                holder = next(
-                    (candidate for candidate in chain(*rarest) if text.is_in(candidate)), None
-                )
-                for line in {*text.lines, *text.unended}:
-                    with_line[line].append(text)
-            is_kept = holder is None or text.memory.is_pinned
-            survivors[text.memory.id] = survivor = (
-                text if is_kept or holder is None else survivors[holder.memory.id]
-            )
-            if survivor is not text:
-                merges.append((text, survivor))
+        if len(group) > 1:
+            merges += _merges_in(group)
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
-    actions = []
+    actions: list[Action] = []
     for text, survivor in merges:
+        how = "same text as" if survivor.same == text.same else "all its lines are in"
+        reason = f"{how} {survivor.memory.id[:8]}"
         duplicate = text.memory
-        survivor_memory = survivor.memory
-        if survivor.same == text.same:
-            how = "same text as"
-        else:
-            how = "all its lines are in"
         actions.append(
-            Action(
-                job,
-                MERGE,
-                duplicate.id,
-                f"{how} {survivor_memory.id[:8]}",
-                duplicate.path,
-                target=survivor_memory.id,
-            )
+            Action(job, MERGE, duplicate.id, reason, duplicate.path, target=survivor.memory.id)
         )
     return actions
+
+
+def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
+    """(text, survivor) of each memory of a block that is merged away."""
+    merges: list[tuple[_Text, _Text]] = []
+    survivors: dict[str, _Text] = {}
+    same: dict[tuple[str, ...], _Text] = {}
+    with_line = defaultdict[str, list[_Text]](list)
+    texts = [text for text in map(_Text, group) if text.lines]
+    for text in sorted(texts, key=lambda candidate: candidate.rank):
+        holder = same.get(text.same)
+        if holder is None:
+            same[text.same] = text
+            holder = _holder_of(text, with_line)
+            for line in {*text.lines, *text.unended}:
+                with_line[line].append(text)
+        if holder is None or text.memory.is_pinned:
+            survivors[text.memory.id] = text
+        else:
+            # At the end of the chain, as the holder may be merged away itself.
+            survivor = survivors[holder.memory.id]
+            survivors[text.memory.id] = survivor
+            merges.append((text, survivor))
+    return merges
+
+
+def _holder_of(text: _Text, with_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
+    """The first text that holds all lines of `text`. It holds the rarest of them, so only the texts
+    with that line are looked at."""
+    for lines in (text.lines, text.unended):
+        rarest = min((with_line[line] for line in lines), key=len)
+        for candidate in rarest:
+            if text.is_in(candidate):
+                return candidate
+    return None
 
 
 def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     """The merges of `plan_duplicates`, then the links of dream level 2.
 
     Linked are memories of one block that are *similar* (reason `similar 0.86`): at least 5 terms
-    each, which overlap by
-    0.8 or more; and *near* ones (`near 0.67`), which say the same in other words (`near_pairs`).
-    Not those linked or
-    unlinked before. No memory gets more than MOST_LINKS links to similar ones in all. Links are
-    those to make after
-    the merges, best first; the plan does not depend on the order of `memories`.
+    each, which overlap by 0.8 or more; and *near* ones (`near 0.67`), which say the same in other
+    words (`near_pairs`). Not those linked or unlinked before. No memory gets more than MOST_LINKS
+    links to similar ones in all. Links are those to make after the merges, best first; the plan
+    does not depend on the order of `memories`.
     """
     merges = plan_duplicates(memories, DREAM)
     remaining = after_actions(memories, merges)
     terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
-    groups = _grouped(memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS)
-    links = sorted(
-        link
-        for group in groups
-        for link in _links([(memory, terms_by_id[memory.id]) for memory in group])
-    )
-    made_linked_pairs = {(a, b) for _, a, b in links}
-    pairs = [("similar", -score, a, b) for score, a, b in links]
-    pairs += [
-        ("near", score, a, b)
-        for score, a, b in near_pairs(remaining)
-        if (a, b) not in made_linked_pairs
-    ]
+    comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
+    similar: list[tuple[float, str, str]] = []
+    for group in _grouped(comparable):
+        similar += _links([(memory, terms_by_id[memory.id]) for memory in group])
+    similar.sort()
+    similar_pairs = {(a, b) for _, a, b in similar}
+
+    links = [("similar", -score, a, b) for score, a, b in similar]
+    for score, a, b in near_pairs(remaining):
+        if (a, b) not in similar_pairs:
+            links.append(("near", score, a, b))
     paths = {memory.id: memory.path for memory in remaining}
     return merges + [
         Action(DREAM, LINK, a, f"{how} {score:.2f}", paths[a], target=b)
-        for how, score, a, b in pairs
+        for how, score, a, b in links
     ]
 
 
 def overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    """The Jaccard index of two sets, neither empty; 0.0 for one below 0.8, told in whole numbers."""
-    both = len(a) + len(b)
-    if 9 * min(len(a), len(b)) < 4 * both or 9 * (shared := len(a & b)) < 4 * both:
+    """The Jaccard index of two sets, neither empty; 0.0 for one below 0.8."""
+    # 4/9 of both sizes are shared at 0.8; whole numbers have no rounding.
+    least = 4 * (len(a) + len(b))
+    if 9 * min(len(a), len(b)) < least:
         return 0.0
-    return shared / (both - shared)
+    shared = len(a & b)
+    if 9 * shared < least:
+        return 0.0
+    return shared / (len(a) + len(b) - shared)
 
 
 _STOP_CHARACTERS = frozenset("的了是在我你他她它们都也就和与而且然后会要用把给，。")
@@ -276,38 +301,48 @@ def _nearness(a: _Said, b: _Said) -> float:
     that do not. Texts that differ in a number or a negation, have a word in place of another one,
     or swap two, do not; but one may have the second part of the other first, where nothing is
     compared."""
-    (words_a, content), (words_b, content_b) = a, b
-    shared = content & content_b
-    if shared:
-        score = 2 * len(shared) / (len(content) + len(content_b))
-    else:
-        score = 0.0
-    if score < _NEAR or len(shared) < _FEW or max(len(words_a), len(words_b)) > _LONGEST_SAID:
+    words_a, content_a = a
+    words_b, content_b = b
+    shared = content_a & content_b
+    if len(shared) < _FEW or max(len(words_a), len(words_b)) > _LONGEST_SAID:
+        return 0.0
+    score = 2 * len(shared) / (len(content_a) + len(content_b))
+    if score < _NEAR:
         return 0.0
     if _signs(words_a) != _signs(words_b) or words_a == words_b:
         return 0.0
-    if not _COMPARES.isdisjoint({*words_a} & {*words_b}):
-        order, other_order = (
-            [content_word for content_word in map(_content, spoken_words) if content_word in shared]
-            for spoken_words in (words_a, words_b)
-        )
-        if order != other_order:
-            return 0.0
-    if sorted(words_a) == sorted(words_b):
-        if _is_turned(words_a, words_b):
-            return score
+    if _swaps_compared(words_a, words_b, shared) or _replaces_word(a, b):
         return 0.0
-    for kind, start, end, from_, to in changes(words_a, words_b):
-        if kind == "replace" and end - start == to - from_:
-            pairs = zip(
-                map(_content, words_a[start:end]), map(_content, words_b[from_:to]), strict=True
-            )
-            if any(
-                first_word and two and first_word not in content_b and two not in content
-                for first_word, two in pairs
-            ):
-                return 0.0
+    has_same_words = sorted(words_a) == sorted(words_b)
+    if has_same_words and not _is_turned(words_a, words_b):
+        return 0.0
     return score
+
+
+def _swaps_compared(words_a: Sequence[str], words_b: Sequence[str], shared: frozenset[str]) -> bool:
+    """Whether two texts that compare things name them in another order: `tea over coffee`."""
+    if _COMPARES.isdisjoint({*words_a} & {*words_b}):
+        return False
+    order_a = [word for word in map(_content, words_a) if word in shared]
+    order_b = [word for word in map(_content, words_b) if word in shared]
+    return order_a != order_b
+
+
+def _replaces_word(a: _Said, b: _Said) -> bool:
+    """Whether one text has a word of content in the place of one that the other text has."""
+    words_a, content_a = a
+    words_b, content_b = b
+    for kind, start_a, end_a, start_b, end_b in changes(words_a, words_b):
+        if kind != "replace" or end_a - start_a != end_b - start_b:
+            continue
+        pairs = zip(words_a[start_a:end_a], words_b[start_b:end_b], strict=True)
+        for word_a, word_b in pairs:
+            content_word_a = _content(word_a)
+            content_word_b = _content(word_b)
+            is_new_in_both = content_word_a not in content_b and content_word_b not in content_a
+            if content_word_a and content_word_b and is_new_in_both:
+                return True
+    return False
 
 
 def _is_turned(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -344,87 +379,129 @@ def near_pairs(
     take no part. No memory is in more than MOST_LINKS of them."""
     scored_pairs: list[tuple[float, str, str]] = []
     for group in _grouped(memory for memory in memories if memory.category != REMINDERS):
-        closed = linked_pairs(group, "unlinked") | (set() if linked else linked_pairs(group))
-        spoken_texts = [spoken(item.content) for item in group]
-        with_word = defaultdict[str, list[int]](list)
-        for at, (all_words, content) in enumerate(spoken_texts):
-            keys = content | {
-                f"{first_character}{two}"
-                for first_character, two in pairwise(all_words)
-                if is_cjk(first_character) and is_cjk(two)
-            }
-            for word in keys if len(all_words) <= _LONGEST_SAID else ():
-                with_word[word].append(at)
-        shared = Counter(
-            pair
-            for word, holders in with_word.items()
-            if len(holders) <= _MOST_WITH_WORD
-            if not (is_cjk(word) and len(word) == 1)
-            for pair in combinations(holders, 2)
-        )
-        for pair, count in shared.items():
-            if (
-                count > 1
-                and pair not in closed
-                and (score := _nearness(spoken_texts[pair[0]], spoken_texts[pair[1]]))
-            ):
-                ids = group[pair[0]].id, group[pair[1]].id
-                scored_pairs.append((score, min(ids), max(ids)))
+        closed = linked_pairs(group, "unlinked")
+        if not linked:
+            closed = closed | linked_pairs(group)
+        scored_pairs += _near_in(group, closed)
     counts = Counter[str]()
-    kept_pairs = []
+    best_pairs = []
     for score, a, b in sorted(scored_pairs, key=lambda item: (-item[0], item[1:])):
         if max(counts[a], counts[b]) < MOST_LINKS:
             counts.update((a, b))
-            kept_pairs.append((score, a, b))
-    return kept_pairs
+            best_pairs.append((score, a, b))
+    return best_pairs
+
+
+def _near_in(
+    group: Sequence[MemoryState], closed: Collection[tuple[int, int]]
+) -> list[tuple[float, str, str]]:
+    """(score; the smaller id, the other) of near memories of a block, pairs of `closed` excepted."""
+    scored_pairs: list[tuple[float, str, str]] = []
+    spoken_texts = [spoken(memory.content) for memory in group]
+    for pair, count in _words_in_common(spoken_texts).items():
+        # One word in common is chance.
+        if count < 2 or pair in closed:
+            continue
+        first, second = pair
+        score = _nearness(spoken_texts[first], spoken_texts[second])
+        if score:
+            ids = sorted((group[first].id, group[second].id))
+            scored_pairs.append((score, ids[0], ids[1]))
+    return scored_pairs
+
+
+def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
+    """How many of the rarer words two texts share, by their positions; none share more than that
+    is looked at, as frequent words would make every text a pair of every other."""
+    with_word = defaultdict[str, list[int]](list)
+    for at, (all_words, content) in enumerate(spoken_texts):
+        if len(all_words) > _LONGEST_SAID:
+            continue
+        for word in content.union(_han_pairs(all_words)):
+            with_word[word].append(at)
+    shared = Counter[tuple[int, int]]()
+    for word, holders in with_word.items():
+        is_single_character = is_cjk(word) and len(word) == 1
+        if len(holders) <= _MOST_WITH_WORD and not is_single_character:
+            shared.update(combinations(holders, 2))
+    return shared
+
+
+def _han_pairs(all_words: Sequence[str]) -> Iterator[str]:
+    """The pairs of neighbouring characters of Chinese and Japanese, each of which is a word."""
+    for first, second in pairwise(all_words):
+        if is_cjk(first) and is_cjk(second):
+            yield f"{first}{second}"
+
+
+class _RareTerms:
+    """Which sets have which of their rarest terms: a prefix filter.
+
+    Sets are added from the smaller to the larger. Two that overlap by 0.8 or more share two of the
+    rarest terms, of the smaller one a ninth and two, of the larger one a fifth and two. A term is
+    its rank by rarity here, and ranks are in order.
+    """
+
+    def __init__(self) -> None:
+        self._with_term: dict[int, set[int]] = {}
+        self._terms: dict[int, list[int]] = {}
+
+    def add(self, at: int, ranks: list[int]) -> None:
+        """Add the set at position `at`."""
+        self._terms[at] = ranks[: len(ranks) // 9 + 2]
+        for rank in self._terms[at]:
+            self._with_term.setdefault(rank, set()).add(at)
+
+    def remove(self, at: int) -> None:
+        """Remove a set that was added."""
+        for rank in self._terms[at]:
+            self._with_term[rank].discard(at)
+
+    def candidates(self, ranks: list[int]) -> list[int]:
+        """The positions of sets that may overlap with one at least as large as they are."""
+        shared = Counter[int]()
+        for rank in ranks[: len(ranks) // 5 + 2]:
+            shared.update(self._with_term.get(rank, ()))
+        return [position for position, count in shared.items() if count > 1]
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
     """(overlap, negative; the smaller id, the other) of the links to make between similar memories
-    of a block. Found by a prefix filter over terms in order of rarity, smaller sets first: two sets
-    that overlap by 0.8 or more share two of the rarest terms, of the smaller one a ninth and two,
-    of the larger one a fifth and two."""
+    of a block. Sorts `block`, which has the terms of each memory."""
     block.sort(key=lambda item: (len(item[1]), item[0].id))
-    memories = [item for item, _ in block]
-    term_sets = [links for _, links in block]
+    memories = [memory for memory, _ in block]
+    term_sets = [own_terms for _, own_terms in block]
     linked = linked_pairs(memories)
     closed = linked | linked_pairs(memories, "unlinked")
-    link_counts = Counter(
-        end for a, b in linked if overlap(term_sets[a], term_sets[b]) for end in (a, b)
-    )
-    counts = Counter(chain.from_iterable(term_sets))
-    ranks = {
-        term: rank
-        for rank, term in enumerate(sorted(counts, key=lambda term: (counts[term], term)))
-    }
-    with_term: dict[int, set[int]] = {}
-    indexed: dict[int, list[int]] = {}
-    links = []
+    link_counts = Counter[int]()
+    for a, b in linked:
+        if overlap(term_sets[a], term_sets[b]):
+            link_counts.update((a, b))
+    ranks_by_term = _ranks_by_rarity(term_sets)
+    rare_terms = _RareTerms()
+    links: list[tuple[float, str, str]] = []
     for at, own_terms in enumerate(term_sets):
         if link_counts[at] >= MOST_LINKS:
             continue
-        order = sorted(map(ranks.__getitem__, own_terms))
-        size = len(own_terms)
-        shared = Counter(
-            chain.from_iterable(with_term.get(rank, ()) for rank in order[: size // 5 + 2])
-        )
-        other_positions = [position for position, count in shared.items() if count > 1]
-        scores = [
-            (-overlap(own_terms, term_sets[position]), position)
-            for position in other_positions
-            if (position, at) not in closed
-        ]
-        for score, position in sorted(item for item in scores if item[0])[
-            : MOST_LINKS - link_counts[at]
-        ]:
-            a, b = sorted((memories[at].id, memories[position].id))
-            links.append((score, a, b))
+        ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
+        scores: list[tuple[float, int]] = []
+        for position in rare_terms.candidates(ranks):
+            if (position, at) not in closed:
+                scores.append((-overlap(own_terms, term_sets[position]), position))
+        best_scores = sorted(item for item in scores if item[0])
+        for score, position in best_scores[: MOST_LINKS - link_counts[at]]:
+            ids = sorted((memories[at].id, memories[position].id))
+            links.append((score, ids[0], ids[1]))
             link_counts.update((at, position))
             if link_counts[position] == MOST_LINKS:
-                for rank in indexed[position]:
-                    with_term[rank].discard(position)
+                rare_terms.remove(position)
         if link_counts[at] < MOST_LINKS:
-            indexed[at] = order[: size // 9 + 2]
-            for rank in indexed[at]:
-                with_term.setdefault(rank, set()).add(at)
+            rare_terms.add(at, ranks)
     return links
+
+
+def _ranks_by_rarity(term_sets: Iterable[frozenset[str]]) -> dict[str, int]:
+    """A number for each term: the rarer, the smaller."""
+    counts = Counter(chain.from_iterable(term_sets))
+    in_order = sorted(counts, key=lambda term: (counts[term], term))
+    return {term: rank for rank, term in enumerate(in_order)}

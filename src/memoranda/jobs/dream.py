@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -80,7 +81,7 @@ class Dream:
     @property
     def actions(self) -> list[Action]:
         """Those of all steps."""
-        return [action for outcome in self.outcomes for action in outcome.actions]
+        return list(chain.from_iterable(outcome.actions for outcome in self.outcomes))
 
 
 def check(level: int) -> None:
@@ -114,11 +115,9 @@ def run(
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
         """What a wikilink in the text of a memory leads to is linked with it."""
-        by_id = {
-            id: without_copy
-            for without_copy in _without_copies(memories)
-            for id in (*without_copy.merged, without_copy.id)
-        }
+        by_id: dict[str, MemoryState] = {}
+        for state in _without_copies(memories):
+            by_id |= dict.fromkeys((*state.merged, state.id), state)
         report: dict[frozenset[str], Action] = {}
         has_any = any(this_memory.targets for this_memory in memories)
         for this_action in memory.resolve_links(dry_run=True).actions if has_any else ():
@@ -241,6 +240,33 @@ def proposed_categories(
     return proposals
 
 
+class _LinkLimits:
+    """Which links of one run may still be made: none between memories that are linked or were
+    unlinked, and not too many of one memory nor in all."""
+
+    def __init__(self, memories: Sequence[MemoryState], made_links: Sequence[Action]):
+        pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
+        self._closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
+        self._counts = Counter[str]()
+        self._number = 0
+        for action in made_links:
+            self._count(action.id, action.target or "")
+
+    def take(self, a: str, b: str) -> bool:
+        """Count a link between two memories. False, and not counted, if it may not be made."""
+        if self._number >= MOST_LINKS_PER_RUN or frozenset((a, b)) in self._closed:
+            return False
+        if max(self._counts[a], self._counts[b]) >= MOST_LINKS:
+            return False
+        self._count(a, b)
+        return True
+
+    def _count(self, a: str, b: str) -> None:
+        self._closed.add(frozenset((a, b)))
+        self._counts.update((a, b))
+        self._number += 1
+
+
 def proposed_links(
     endpoint: Endpoint | None,
     memories: Sequence[MemoryState],
@@ -252,33 +278,30 @@ def proposed_links(
     """
     if endpoint is None:
         return []
-    candidates = [
-        memory for memory in memories if memory.phase == ORGANIZED and memory.category != REMINDERS
-    ]
     states = {memory.id: memory for memory in memories}
-    pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
-    closed = {frozenset((memories[a].id, memories[b].id)) for a, b in pairs}
-    counts = Counter[str]()
-    for action in made_links:
-        ends = (action.id, action.target or "")
-        closed.add(frozenset(ends))
-        counts.update(ends)
+    limits = _LinkLimits(memories, made_links)
     proposals: list[Action] = []
-    for scope in sorted({memory.scope for memory in candidates if memory.id in fresh}):
-        of_scope = [memory for memory in candidates if memory.scope == scope]
+    for of_scope in _scopes_with_fresh(memories, fresh):
         memories_shown = _shown_to_model(of_scope, fresh)
-        check = partial(
-            _checked_links, shown_ids={memory.id for memory in memories_shown}, fresh=fresh
-        )
+        shown_ids = {memory.id for memory in memories_shown}
+        check = partial(_checked_links, shown_ids=shown_ids, fresh=fresh)
         for a, b, why in _ask(endpoint, "dream-links.md", memories_shown, check) or ():
-            is_full = len(made_links) + len(proposals) >= MOST_LINKS_PER_RUN
-            is_full = is_full or max(counts[a], counts[b]) >= MOST_LINKS
-            if is_full or frozenset((a, b)) in closed:
-                continue
-            closed.add(frozenset((a, b)))
-            counts.update((a, b))
-            proposals.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
+            if limits.take(a, b):
+                proposals.append(Action(DREAM, LINK, a, why, states[a].path, target=b))
     return proposals
+
+
+def _scopes_with_fresh(
+    memories: Sequence[MemoryState], fresh: set[str]
+) -> Iterator[list[MemoryState]]:
+    """The memories that may be linked, scope by scope, where one of them is `fresh`."""
+    by_scope: dict[str, list[MemoryState]] = {}
+    for memory in memories:
+        if memory.phase == ORGANIZED and memory.category != REMINDERS:
+            by_scope.setdefault(memory.scope, []).append(memory)
+    for _, of_scope in sorted(by_scope.items()):
+        if any(memory.id in fresh for memory in of_scope):
+            yield of_scope
 
 
 def _shown_to_model(memories: Sequence[MemoryState], fresh: set[str]) -> list[MemoryState]:
@@ -303,28 +326,25 @@ def _checked_links(
     """(smaller id, other, reason) of each link in the model's answer. Raises ValueError for an
     answer that must not be followed.
     """
-    if isinstance(answer, dict):
-        rows = answer.get("links")
-    else:
-        rows = None
-    if not isinstance(rows, list):
+    if not isinstance(answer, dict) or not isinstance(answer.get("links"), list):
         raise ValueError("it has no links")
-    links = []
-    for row in rows:
-        if isinstance(row, dict):
-            ends = [row.get("a"), row.get("b")]
-        else:
-            ends = []
-        texts = [end for end in ends if isinstance(end, str) and end in shown_ids]
-        if len(texts) != 2 or texts[0] == texts[1]:
-            raise ValueError("it links a memory that was not shown")
-        if not fresh.intersection(texts):
-            raise ValueError("it links two memories that are not new")
-        why = " ".join(str(row.get("reason") or "").split())[:_REASON]
-        if not why or not why.isprintable():
-            raise ValueError("it gives no reason")
-        links.append((min(texts), max(texts), f"{why} (the language model's)"))
-    return links
+    return [_checked_link(row, shown_ids, fresh) for row in answer["links"]]
+
+
+def _checked_link(row: Any, shown_ids: set[str], fresh: set[str]) -> tuple[str, str, str]:
+    """(smaller id, other, reason) of one link in the model's answer. Raises ValueError."""
+    ends: list[Any] = []
+    if isinstance(row, dict):
+        ends = [row.get("a"), row.get("b")]
+    ids = [end for end in ends if isinstance(end, str) and end in shown_ids]
+    if len(ids) != 2 or ids[0] == ids[1]:
+        raise ValueError("it links a memory that was not shown")
+    if not fresh.intersection(ids):
+        raise ValueError("it links two memories that are not new")
+    why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+    if not why or not why.isprintable():
+        raise ValueError("it gives no reason")
+    return min(ids), max(ids), f"{why} (the language model's)"
 
 
 def _ask(
@@ -383,8 +403,8 @@ def _report_of(
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
+        actions += outcome.actions
         for action in outcome.actions:
-            actions.append(action)
             part, row = _row_of(action, outcome.job, categories)
             if part:
                 parts[part].append(row)
@@ -393,7 +413,7 @@ def _report_of(
         used.add(REMINDERS)
     classified = [action.category or "" for action in actions if action.verb == "classify"]
     parts["classified"] = _counts(classified)
-    parts["skipped"] = [memory._asdict() for memory in skipped]
+    parts["skipped"] = [expression._asdict() for expression in skipped]
     parts["empty_categories"] = [name for name in CATEGORIES if name not in used]
     return {
         "last_dream": stamp(turn.now),
@@ -458,7 +478,10 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
             return False
 
     def visible(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        return [row for row in rows if all(sees(str(row[key])) for key in keys if key in row)]
+        visible_rows = list(rows)
+        for key in keys:
+            visible_rows = [row for row in visible_rows if key not in row or sees(str(row[key]))]
+        return visible_rows
 
     parts = report["report"]
     actions = visible(report["actions"], "id", "target")

@@ -221,15 +221,18 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tuple[int, int]]:
     """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
     `unlinked` as `key`. An id merged into one of them counts as that one."""
-    positions = {id: at for at, memory in enumerate(memories) for id in memory.merged}
+    positions: dict[str, int] = {}
+    for at, memory in enumerate(memories):
+        positions |= dict.fromkeys(memory.merged, at)
+    # A memory's own id counts more than what was merged into another.
     positions |= {memory.id: at for at, memory in enumerate(memories)}
-    met = (
-        (at, positions[id])
-        for at, memory in enumerate(memories)
-        for id in getattr(memory, key)
-        if id in positions
-    )
-    return {(min(pair), max(pair)) for pair in met if pair[0] != pair[1]}
+    pairs: set[tuple[int, int]] = set()
+    for at, memory in enumerate(memories):
+        for id in getattr(memory, key):
+            other = positions.get(id, at)
+            if other != at:
+                pairs.add((min(at, other), max(at, other)))
+    return pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,13 +484,9 @@ def organize_all(
     verb = planned[0][1].verb
     if set_by or any(SET_BY in info.header for info, _ in planned):
         keys[SET_BY] = set_by or REMOVE
-    now = {
-        planned_category.id: planned_category
-        for planned_category in upkeep.change_all(
-            [(info, planned_category.category) for info, planned_category in planned], keys, verb
-        )
-    }
-    return [now.get(planned_category.id, planned_category) for planned_category in infos]
+    categories = [(info, action.category) for info, action in planned]
+    written = {info.id: info for info in upkeep.change_all(categories, keys, verb)}
+    return [written.get(info.id, info) for info in infos]
 
 
 def after_actions(

@@ -370,16 +370,12 @@ class Scheduler:
         self.stop: Callable[[], bool] = lambda: False
         self._edited: datetime | None = None
         self._state: tuple[int, ...] = ()
-        self._idle: tuple[tuple[int, ...], datetime | None] | None = (
-            # Upkeep.state, and until when nothing is due
-            None
-        )
+        # Upkeep.state, and until when nothing is due.
+        self._idle: tuple[tuple[int, ...], datetime | None] | None = None
         self._purged: datetime | None = None
-        self._dreamt: tuple[datetime | None, int] | None = (
-            # The last change before the last dream, its level
-            None
-        )
-        # Whether passages may wait for their vectors
+        # The last change before the last dream, and its level.
+        self._dreamt: tuple[datetime | None, int] | None = None
+        # Whether passages may wait for their vectors.
         self._embeds = False
         self._trouble = ""
 
@@ -387,68 +383,67 @@ class Scheduler:
         """The steps of a round in their order: the name, and what to call for the number of items
         it processed.
         """
-        # For the daemon only
-        from memoranda.jobs import dream, reminders
-
-        turn = Round(self.memory, stop=self.stop)
-        counts = [0]
-
-        def sync() -> int:
-            total = self.memory.sync().total
-            if total:
-                self._edited = self.memory.clock()
-            else:
-                self._edited = self._edited
-            return total
-
-        def notify() -> int:
-            notified = reminders.notify(self.memory)
-            if notified.failure:
-                _log.warning("%s", notified.failure)
-            return len(notified.notified)
-
-        # Once an hour: it reads the whole journal
-        def purge_history() -> int:
-            now = self.memory.clock()
-            if self._purged is not None and now - self._purged < _PURGED_EVERY:
-                return 0
-            self._purged = now
-            return self.memory.purge_history()
-
-        def dreamt() -> int:
-            level = self.level()
-            if level == 0:
-                return 0
-            changed = self._last_change()
-            if level == dream.DEEP:
-                endpoint = self.endpoint
-            else:
-                endpoint = None
-            total = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
-            self._dreamt = (changed, level)
-            for outcome in total.outcomes:
-                if outcome.error is not None:
-                    raise outcome.error
-            return len(total.actions)
-
-        # What each machine does for itself
+        # What each machine does for itself.
         own_steps: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
         ]
-        # Another machine does them, for all
         if not Upkeep(self.memory).runs_jobs():
-            return [("sync", sync), *own_steps]
+            # Another machine does the rest for all.
+            return [("sync", self._sync), *own_steps]
+        turn = Round(self.memory, stop=self.stop)
+        counts = [0]
+        jobs = [
+            (name, partial(self._job, turn, name, plan, counts)) for name, plan in ROUND.items()
+        ]
         return [
-            ("sync", sync),
+            ("sync", self._sync),
             ("fold", Upkeep(self.memory).fold),
-            *((name, partial(self._job, turn, name, plan, counts)) for name, plan in ROUND.items()),
-            ("notify", notify),
+            *jobs,
+            ("notify", self._notify),
             ("purge", partial(NoteEntries(self.memory).purge, _ALL)),
-            ("history", purge_history),
-            ("dream", dreamt),
+            ("history", self._purge_history),
+            ("dream", self._dream),
             *own_steps,
         ]
+
+    def _sync(self) -> int:
+        total = self.memory.sync().total
+        if total:
+            self._edited = self.memory.clock()
+        return total
+
+    def _notify(self) -> int:
+        # For the daemon only, as is `dream` below.
+        from memoranda.jobs import reminders
+
+        notified = reminders.notify(self.memory)
+        if notified.failure:
+            _log.warning("%s", notified.failure)
+        return len(notified.notified)
+
+    def _purge_history(self) -> int:
+        """Once an hour, because it reads the whole history."""
+        now = self.memory.clock()
+        if self._purged is not None and now - self._purged < _PURGED_EVERY:
+            return 0
+        self._purged = now
+        return self.memory.purge_history()
+
+    def _dream(self) -> int:
+        from memoranda.jobs import dream
+
+        level = self.level()
+        if level == 0:
+            return 0
+        changed = self._last_change()
+        endpoint = self.endpoint if level == dream.DEEP else None
+        total = dream.run(self.memory, level, endpoint=endpoint, stop=self.stop, careful=True)
+        self._dreamt = (changed, level)
+        for outcome in total.outcomes:
+            if outcome.error is not None:
+                raise outcome.error
+        return len(total.actions)
 
     def keep_up(self) -> None:
         """Between two rounds: `memory.md` shows what this process changed; embedding goes on.

@@ -41,12 +41,17 @@ TARGET = 1.5
 NAME = 2.0
 TERM = 1.0
 _TARGET_LENGTH = 100
+# A word with a digit or a sign is a name more often than a plain one.
 _MARKED = re.compile(r"[\d_.-]")
+# Signs that join the parts of a name.
 _SIGNS = re.compile("[_.-]")
+# A link, which says by itself what it is about.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 # Letters of the shortest plain word that is evidence.
 _SHORTEST = 4
+# A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
+# The beginning of a sentence, where a capital is no sign of a name.
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
     re.M,
@@ -79,8 +84,10 @@ def evidence_pairs(low: str) -> set[str]:
     """The pairs of neighbouring Han characters of a plain text that can be evidence. Without
     wikilinks.
     """
-    runs = han_runs(without_wikilinks(low))
-    return {pair for run in runs for pair in map(add, run, run[1:])} - _stop_words()
+    pairs: set[str] = set()
+    for run in han_runs(without_wikilinks(low)):
+        pairs.update(map(add, run, run[1:]))
+    return pairs - _stop_words()
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
@@ -109,7 +116,8 @@ def _calendar() -> frozenset[str]:
 @cache
 def _stop_words() -> frozenset[str]:
     lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    words = " ".join(line for line in lines if not line.startswith("#"))
+    return frozenset(words.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +237,10 @@ class _Pairs:
     def _later(self, at: int, **marks: Iterable[str]) -> Iterator[int]:
         """The later memories that have these marks, each as often as it has one."""
         scope = self.memories[at].scope
-        lists = (
-            self._with[scope, kind, mark] for kind, this_mark in marks.items() for mark in this_mark
-        )
-        return chain.from_iterable(positions[bisect_right(positions, at) :] for positions in lists)
+        for kind, marks_of_kind in marks.items():
+            for mark in marks_of_kind:
+                positions = self._with[scope, kind, mark]
+                yield from positions[bisect_right(positions, at) :]
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
         """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`,

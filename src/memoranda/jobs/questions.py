@@ -1,28 +1,21 @@
 """What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
-archive? reminder? which of two?
+archive? reminder?
 
-The daemon does nothing of what stands here unasked.
+The daemon does none of this unasked.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from itertools import chain, pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
-from memoranda.engine.telling import author
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
-from memoranda.index.rows import NoteInfo, day_of
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
 from memoranda.jobs.dedup import near_pairs
 from memoranda.jobs.job import (
@@ -45,9 +38,7 @@ from memoranda.jobs.lifecycle import (
 from memoranda.jobs.reminders import listed
 from memoranda.jobs.text_reminders import outdated, plan_from_text
 from memoranda.jobs.text_times import VAGUE_DAY
-from memoranda.note.edit import FindReplace
-from memoranda.note.model import CATEGORY_PROJECT, INBOX, KV_PROJECT
-from memoranda.query import Query
+from memoranda.note.model import CATEGORY_PROJECT, INBOX
 from memoranda.store.base import sha256
 
 if TYPE_CHECKING:
@@ -297,152 +288,3 @@ ARCHIVES = ReviewSource(
 REMINDERS = ReviewSource(
     lambda memory: chain(_outdated(memory), (item for item, _ in _doubtful(memory))), _remind
 )
-
-
-KIND = "contradiction"
-_CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
-# With more values a key is a list
-_MOST_VALUES = 3
-_KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
-_END = re.compile(r"\)\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """What `info` says of a subject, whose `name` is for people; `line` its line in the file, 0 for
-    the whole memory.
-    `ref`: both as one."""
-
-    info: NoteInfo
-    name: str
-    value: str
-    line: int = 0
-
-    @property
-    def ref(self) -> str:
-        if self.line:
-            return f"{self.info.id}:{self.line}"
-        return self.info.id
-
-
-@cache
-def _rules() -> dict[str, Any]:
-    rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
-    relations = rules["relations"].split()
-    sentences = rules["sentences"]
-    line = "|".join(re.escape(relation).replace("_", "[ _-]") for relation in relations)
-    return {
-        "relations": set(relations),
-        "no_keys": set(rules["no_keys"].split()),
-        "sentences": [re.compile(rf"{sentence}[.!。！]?", re.I) for sentence in sentences],
-        "over": re.compile(rules["over"], re.I),
-        "promising": re.compile(
-            rf'^[ \t]*[-*+] (?:"?(?:{line})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M
-        ),
-    }
-
-
-def _pairs(memory: MemorySession) -> Iterator[tuple[ReviewItem, _Statement, _Statement]]:
-    """Each question with the two statements it is about, the earlier first."""
-    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    statements_by_subject: dict[tuple[str, ...], list[_Statement]] = {}
-    rules = _rules()
-    for info, text in zip(infos, contents(memory, infos), strict=True):
-        line = text.strip()
-        is_sentence = info.project == CATEGORY_PROJECT and "\n" not in line and len(line) <= 200
-        matches = (item.fullmatch(line) for item in rules["sentences"] if is_sentence)
-        found_match = next(filter(None, matches), None)
-        if found_match:
-            about = info.scope, _folded(found_match[1]), found_match[2].lower()
-            statements_by_subject.setdefault(about, []).append(
-                _Statement(info, f"{found_match[1]} {found_match[2]}", found_match[3])
-            )
-        if len(rules["promising"].findall(text)) < 2:
-            continue
-        # The observations and relations of which one value can hold, and that are not said to be
-        # over.
-        for edge in memory.outgoing(info):
-            kind = re.sub("[ -]", "_", edge.type.lower())
-            if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
-                statement = _Statement(info, f"{info.title}: {kind}", edge.target, edge.line)
-                statements_by_subject.setdefault((info.project, info.path, kind), []).append(
-                    statement
-                )
-        for item in memory.observations(info):
-            match = _KEY_VALUE.fullmatch(item.content)
-            if (
-                match
-                and match[1].lower() not in rules["no_keys"]
-                and not rules["over"].search(item.context or "")
-            ):
-                statement = _Statement(info, f"{info.title}: {match[1]}", match[2], item.line)
-                statements_by_subject.setdefault(
-                    (info.project, info.path, f"{match[1].lower()}:"), []
-                ).append(statement)
-    for subject, statements in statements_by_subject.items():
-        statements.sort(key=lambda item: (item.info.date or item.info.created, item.line))
-        values = {_folded(item.value): item for item in statements}
-        for (first_name, first), (second_name, second) in (
-            pairwise(values.items()) if len(values) <= _MOST_VALUES else ()
-        ):
-            # The longer value only says more
-            if first_name in second_name or second_name in first_name:
-                continue
-            refs = (first.ref, second.ref)
-            whole = "\0".join([*subject, *refs, first.value, second.value])
-            key = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            days = [day_of(item.info, memory.settings.zone) for item in (first, second)]
-            text = f'{first.name} "{first.value}" ({days[0]}) or "{second.value}" ({days[1]})?'
-            text += _weights(statements, first_name, second_name)
-            yield (
-                ReviewItem(f"{KIND}:{key}", KIND, " ".join(text.split()), refs, _CHOICES),
-                first,
-                second,
-            )
-
-
-def _weights(statements: Sequence[_Statement], first_claim: str, second_claim: str) -> str:
-    """How many notes say each of two values, and from how many sources, where that differs from one
-    note each. What one agent says in many notes counts as one source.
-    """
-    sayings = []
-    for value in (first_claim, second_claim):
-        infos = [statement.info for statement in statements if _folded(statement.value) == value]
-        sources = sorted({author(info.provenance) for info in infos})
-        notes = len({info.id for info in infos})
-        if len(sources) == 1:
-            source = f"{sources[0]} alone"
-        else:
-            source = f"{len(sources)} sources"
-        sayings.append((notes, f"{notes} {'note' if notes == 1 else 'notes'} of {source}"))
-    if all(notes == 1 for notes, _ in sayings):
-        return ""
-    return f" The first: {sayings[0][1]}; the second: {sayings[1][1]}."
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(" .。!！")
-
-
-def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """`n` and `o`: what does not hold any more gets its end, today."""
-    if choice == "b":
-        return False
-    first, second = next(pair for item_found, *pair in _pairs(memory) if item_found.key == item.key)
-    old, new = (first, second) if choice == "n" else (second, first)
-    if not old.line:
-        memory.supersede(old.info, new.info)
-        return True
-    line = memory.text_of(old.info).split("\n")[old.line - 1].rstrip("\r")
-    until = f"until {memory.clock():%Y-%m-%d})"
-    memory.edit(
-        old.info,
-        FindReplace(
-            line, _END.sub(f", {until}", line) if _END.search(line) else f"{line} ({until}"
-        ),
-    )
-    return True
-
-
-CONTRADICTIONS = ReviewSource(lambda memory: (item for item, *_ in _pairs(memory)), _apply)

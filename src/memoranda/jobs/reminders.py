@@ -299,8 +299,10 @@ def _command(method: str, message: str) -> list[str]:
         "display notification (item 1 of argv) with title (item 2 of argv)",
         "end run",
     )
-    lines = [part for line in script for part in ("-e", line)]
-    return [method, *lines, "--", message, TITLE]
+    command = [method]
+    for line in script:
+        command += ["-e", line]
+    return [*command, "--", message, TITLE]
 
 
 def _failure_of(command: Sequence[str]) -> str:

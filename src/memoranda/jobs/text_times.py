@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from memoranda.jobs.job import MemoryState
     from memoranda.note.timephrase import Reading
 
+# A blank line: nothing said before it is context of the text after it.
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 VAGUE_DAY = "no explicit date"
+# Words between the two ends of a range.
 _TO = re.compile(r"\s*(?:to|until|till|through|-|–|—|~|至|到)\s*", re.I)
+# Where a sentence ends.
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？；;\n]")
+# Phrases with a word of negation that say "do it".
 _NO_NEGATION = re.compile(
     r"(?:do not|don't|don’t|never) forget|(?:no|not) later than|别忘|不要忘|勿忘|不晚于|不迟于|不超过",
     re.I,
 )
+# Words after which a date is nothing to be reminded of.
 _NEGATION = re.compile(
     r"\b(?:not|no|never|cancel\w*|called off|off the table|without|might|maybe|perhaps|cannot)\b|n['’]t\b"
     r"|不|没|别|取消|无需|勿|未必|也许|或许|可能|作废",
@@ -39,21 +44,27 @@ _TO_CANCEL = re.compile(
     r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
     re.I,
 )
+# Words of a habit, which is no appointment.
 _HABIT = re.compile(
     r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I
 )
+# Words before a date that make it a deadline.
 _DUE_BEFORE = re.compile(
     r"(?:\b(?:by|due(?: on| by)?|deadline(?: is| on)?:?|until|no later than|before)"
     r"|截止(?:日期|时间)?[是为到：:]?|最晚|最迟)\s*(?:the\s|on\s)?\s*\Z",
     re.I,
 )
+# Words after a date that make it a deadline.
 _DUE_AFTER = re.compile(r"\s*(?:之前|以前|前(?![天面后])|截止|到期|is the deadline)", re.I)
+# A day of the month, which a deadline may name without its month.
 _MONTHDAY = re.compile(r"\d(?:st|nd|rd|th)\b|[号日]")
+# Words before a date that make it a birthday: it returns each year.
 _BIRTHDAY = re.compile(
     r"(?:\b(?:birthday|anniversary)\b(?:\s|[:,(–—-]|\b(?:is|are|on|falls on|the)\b)*"
     r"|(?:生日|纪念日)(?:\s|[：:，,（(]|是|在|为)*)\Z",
     re.I,
 )
+# The same words after the date: "9 June is Anna's birthday".
 _OF_BIRTHDAY = re.compile(
     r"\s*(?:is|are)\s+(?:[\w'’]+\s+){0,4}(?:birthday|anniversary)\s*(?:[.!?,;)\n]|\Z)"
     r"|\s*[是为][^，。！？；\n]{0,12}?(?:生日|纪念日)\s*(?:[，。！？；\n]|\Z)",

@@ -28,6 +28,8 @@ ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
 NEW_MODE = 0o600
+TAKEN_BACK = "taken_back"
+"""In the details of an undo: the numbers of the changes it took back, where they are several."""
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
@@ -89,9 +91,7 @@ class Change:
         """
         who, trust = ("owner", "owner") if self.agent is None else (f"agent:{self.agent}", "agent")
         if self.verb in IMPORTING:
-            if self.agent:
-                who = who
-            else:
+            if not self.agent:
                 who = "import"
             trust = "import"
         words: dict[str, Any] = {"who": who, "trust": trust, "client": self.face, "time": self.time}
@@ -147,6 +147,17 @@ class Change:
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a change: {error}") from None
+
+
+def undone_numbers(undoes: int | None, details: Any) -> list[int]:
+    """The numbers of the changes an undo says it took back, by its fields of a `Change`; of a run
+    the first one.
+    """
+    if undoes is None:
+        return []
+    if isinstance(details, dict) and isinstance(details.get(TAKEN_BACK), list):
+        return [number for number in details[TAKEN_BACK] if isinstance(number, int)]
+    return [undoes]
 
 
 _FIELDS = [(each.name, each.default) for each in fields(Touched)]

@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS.
 _EXCHANGE = 2
+# A kernel or file system that cannot exchange two files answers with one of these.
 _NO_EXCHANGE = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.ENOTTY}
+# A file system that cannot link a second name answers with one of these.
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
 _TAKEN_OUT = "-out"
 

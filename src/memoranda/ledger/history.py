@@ -16,7 +16,15 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.errors import NotFound, StorageError
-from memoranda.ledger.change import LINES, ORIGINS, SET, Change, Touched
+from memoranda.ledger.change import (
+    FOLD,
+    LINES,
+    ORIGINS,
+    SET,
+    Change,
+    Touched,
+    undone_numbers,
+)
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
@@ -29,8 +37,9 @@ from memoranda.store.files import (
     sync_folder,
     write_file,
 )
-from memoranda.store.layout import Layout
+from memoranda.store.layout import PRIVATE, Layout
 
+# Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
@@ -39,6 +48,16 @@ _FIRST_PART = 16
 _PART = 512
 _CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_NAMED_BY_ID = "substr(s.path, -11, 8) = ? and s.project in ('categories', 'archive')"
+# The undos that may have taken a change back: by its number, its run, or a list of numbers.
+_UNDOS_OF = (
+    "select number, undoes, run, details from change where undoes = :number "
+    "and number > :number and run is null and details is null "
+    "union all select number, undoes, run, details from change where run = :run "
+    "and number > :number and undoes is not null "
+    "union all select number, undoes, run, details from change where undoes is not null "
+    "and details is not null and number > :number and run is null"
+)
 _ALL_WRITERS = (
     "select s.*, c.time as at, c.verb, c.agent, c.face, c.made_by as by_caller "
     "from step s join change c on c.number = s.change "
@@ -92,24 +111,44 @@ class History:
         if origins:
             yield from self._origins()
 
-    def changes_by(self, agent: str) -> Iterator[Change]:
-        """The changes an agent made, newest first."""
-        yield from self._read_back("select * from change where number < ? and agent = ?", (agent,))
+    def oldest_first(self) -> Iterator[Change]:
+        """All changes, the oldest first."""
+        number = 0
+        while True:
+            sql = "select * from change where number > ? order by number limit ?"
+            rows = self.database.rows(sql, (number, _PART))
+            yield from self._with_steps(rows[::-1])[::-1]
+            if len(rows) < _PART:
+                return
+            number = rows[-1]["number"]
 
-    def changes_at(self, project: str, path: str) -> Iterator[Change]:
-        """The changes that may be about the file at a place, newest first.
+    def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
+        """The changes an agent made, newest first, or those numbered `before` this."""
+        sql = "select * from change where number < ? and agent = ?"
+        yield from self._read_back(sql, (agent,), before)
+
+    def changes_besides(self, face: str) -> Iterator[Change]:
+        """The changes that came through anything except this interface, newest first."""
+        sql = "select * from change where number < ? and face is not ?"
+        yield from self._read_back(sql, (face,))
+
+    def changes_at(
+        self, project: str, path: str, *, after: int = 0, before: int | None = None
+    ) -> Iterator[Change]:
+        """The changes numbered `after` this, and `before` that, that may be about the file at a
+        place, newest first.
 
         Moves of folders of the project are among them, whatever folder it is.
         """
         sql = (
-            "select * from change where number < ? and (number in ("
+            "select * from change where number < ? and number > ? and (number in ("
             "select change from step where project = ? and path = ? "
             "union select change from step where project = ? and dest = ? and dest <> '' "
             "union select change from step where project = ? and do = 'move' and old is null "
             "union select number from change where project = ? and path = ?))"
         )
         place = (project, path)
-        yield from self._read_back(sql, (*place, *place, project, *place))
+        yield from self._read_back(sql, (after, *place, *place, project, *place), before)
 
     def steps_at(self, path: str, absolute: str) -> Iterator[PlacedStep]:
         """The steps at this path of any project, newest first, then those whose file is `absolute`
@@ -117,14 +156,142 @@ class History:
         """
         for where in ("s.path = :path", "s.dest = :path and s.dest <> ''"):
             yield from self._placed(f"{where} order by s.change desc", {"path": path})
-        for column in ("path", "dest"):
-            where = f"s.root <> '' and s.root || '/' || s.{column} = :absolute"
-            yield from self._placed(f"{where} order by s.change desc", {"absolute": absolute})
+        for root in self._roots_above(absolute):
+            below = {"root": root, "path": os.path.relpath(absolute, os.fsdecode(root))}
+            for column in ("path", "dest"):
+                where = f"s.{column} = :path and s.root = :root and s.{column} <> ''"
+                yield from self._placed(f"{where} order by s.change desc", below)
 
-    def steps_named(self, project: str, ending: str) -> Iterator[PlacedStep]:
-        """The steps on files of a project whose names end so, newest first."""
-        where = "s.project = ? and substr(s.path, -length(?)) = ? order by s.change desc"
-        yield from self._placed(where, (project, ending, ending))
+    def _roots_above(self, absolute: str) -> list[Any]:
+        """The folders elsewhere, as they are stored, that a path is in."""
+        # Each looked up in the index behind the one before: there are few among many steps
+        sql = (
+            "with recursive known (root) as (select min(root) from step where root <> '' union all "
+            "select (select min(root) from step where root <> '' and root > known.root) "
+            "from known where known.root is not null) select root from known where root is not null"
+        )
+        roots = [row["root"] for row in self.database.rows(sql)]
+        return [root for root in roots if absolute.startswith(f"{os.fsdecode(root)}/")]
+
+    def steps_with_id(self, project: str, id_begin: str) -> Iterator[PlacedStep]:
+        """The steps on memories of a project whose files are named by an id that begins with these
+        8 digits, newest first.
+        """
+        where = f"{_NAMED_BY_ID} and s.project = ? order by s.change desc"
+        for step in self._placed(where, (id_begin, project)):
+            if step.touched.path.endswith(f"-{id_begin}.md"):
+                yield step
+
+    def with_name_id(self, id_begin: str, before: int) -> list[int]:
+        """The numbers, below `before`, of changes with a step on a file named by this id."""
+        sql = f"select distinct s.change from step s where {_NAMED_BY_ID} and s.change < ?"
+        return [row["change"] for row in self.database.rows(sql, (id_begin, before))]
+
+    def numbers_at(self, project: str, path: str, before: int) -> list[int]:
+        """The numbers, below `before`, of changes with a step from or to a place."""
+        sql = (
+            "select change from step where path = :path and project = :project and change < :before "
+            "union select change from step where dest = :path and dest <> '' "
+            "and project = :project and change < :before"
+        )
+        values = {"project": project, "path": path, "before": before}
+        return [row["change"] for row in self.database.rows(sql, values)]
+
+    def numbers_of_folder_moves(self, project: str, before: int) -> list[int]:
+        """The numbers, below `before`, of changes that moved a folder of a project."""
+        sql = (
+            "select distinct change from step "
+            "where project = ? and do = 'move' and old is null and change < ?"
+        )
+        return [row["change"] for row in self.database.rows(sql, (project, before))]
+
+    def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
+        """The numbers of changes by a verb that are listed under a place."""
+        sql = "select number from change where project = ? and path = ? and verb = ?"
+        return [row["number"] for row in self.database.rows(sql, (project, path, verb))]
+
+    def numbers_private(self) -> list[int]:
+        """The numbers of changes of the ledger's own rows: answers and requests."""
+        sql = f"select distinct change from step where project = '{PRIVATE}'"
+        return [row["change"] for row in self.database.rows(sql)]
+
+    def numbers_in_place(self, is_meant: Callable[[str], bool]) -> list[int]:
+        """The numbers of changes of those files used in place, by absolute path, that are meant."""
+        rows = self.database.rows("select distinct file from step where file <> ''")
+        sql = "select distinct change from step where file = ? and file <> ''"
+        return [
+            found["change"]
+            for row in rows
+            if is_meant(os.fsdecode(row["file"]))
+            for found in self.database.rows(sql, (row["file"],))
+        ]
+
+    def places_of(self, project: str) -> list[tuple[str, str]]:
+        """(path, root) of every file of a project the history has a text of."""
+        where = "from step where project = :project and do in ('put', 'remove', 'move')"
+        sql = (
+            f"select path, root {where} union select dest, root {where} and dest <> '' "
+            "order by path, root"
+        )
+        rows = self.database.rows(sql, {"project": project})
+        return [(row["path"], os.fsdecode(row["root"])) for row in rows]
+
+    def has_steps_below(self, project: str, path: str) -> bool:
+        """Whether a change was about something in a folder."""
+        # "0" follows "/"
+        sql = "select 1 from step where path > ? and path < ? and project = ? limit 1"
+        return self.database.row(sql, (f"{path}/", f"{path}0", project)) is not None
+
+    def has_made_folder(self, project: str, path: str) -> bool:
+        """Whether a change made the folder at a place, or moved one there."""
+        sql = (
+            "select 1 from step where path = :path and project = :project and do = 'mkdir' "
+            "union all select 1 from step where dest = :path and dest <> '' "
+            "and project = :project and do = 'move' limit 1"
+        )
+        return bool(self.database.rows(sql, {"project": project, "path": path}))
+
+    def folded_into(self, digest: str, after: int) -> str | None:
+        """What a text became when counts of reads were written into it, by a change with a number
+        higher than `after`; None when that did not happen.
+        """
+        sql = (
+            "select s.new from step s join change c on c.number = s.change where s.old = ? "
+            "and s.new is not null and s.change > ? and c.verb = ? order by s.change limit 1"
+        )
+        row = self.database.row(sql, (digest, after, FOLD))
+        if row is None:
+            return None
+        return row["new"]
+
+    def undone_by(self, change: Change) -> int | None:
+        """The number of the undo that took a change back, None while the change counts.
+
+        An undo that was itself taken back leaves its change as it was.
+        """
+        taken_by = self._undos_around(change)
+        undone: dict[int, int] = {}
+        for undo in sorted(taken_by, reverse=True):
+            if undo not in undone:
+                for number in taken_by[undo]:
+                    undone.setdefault(number, undo)
+        return undone.get(change.number)
+
+    def _undos_around(self, change: Change) -> dict[int, list[int]]:
+        """The undos of a change, the undos of those and so on: number -> what they took back."""
+        taken_by: dict[int, list[int]] = {}
+        waiting = [(change.number, change.run)]
+        seen = {change.number}
+        while waiting:
+            number, run = waiting.pop()
+            for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
+                if not _takes_back(row, number):
+                    continue
+                taken_by.setdefault(row["number"], []).append(number)
+                if row["number"] not in seen:
+                    seen.add(row["number"])
+                    waiting.append((row["number"], row["run"]))
+        return taken_by
 
     def placed_steps(self, project: str, path: str) -> list[PlacedStep]:
         """The steps that wrote, removed or moved the file at a place, or moved a folder above it to
@@ -167,11 +334,8 @@ class History:
 
     def change(self, number: int) -> Change | None:
         """The change of this number."""
-        for change in self.changes(before=number + 1):
-            if change.number == number:
-                return change
-            return None
-        return None
+        rows = self.database.rows("select * from change where number = ?", (number,))
+        return next(iter(self._with_steps(rows)), None)
 
     def last_before(self, time: str) -> int:
         """The number of the last change before a time (ISO 8601, UTC); 0 for none."""
@@ -593,6 +757,13 @@ def _touched_of(row: Row) -> Touched:
         row["size"],
         _loaded(row["made_by"]),
     )
+
+
+def _takes_back(undo: Row, number: int) -> bool:
+    """Whether an undo took a change back; the run of both is known to be the same, if it has one."""
+    if undo["run"] is not None:
+        return True
+    return number in undone_numbers(undo["undoes"], _loaded(undo["details"]))
 
 
 def _writer_of(row: Row) -> Change:

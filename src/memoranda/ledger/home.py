@@ -40,9 +40,11 @@ from memoranda.ledger.file_sync import FileSync, places_of, sync_places
 from memoranda.ledger.history import LARGE, History
 from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.lock import HomeLock
+from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.served_rows import ServedRows
 from memoranda.ledger.sessions import SessionRows, forget_sessions
 from memoranda.ledger.takeover import (
     Damaged,
@@ -53,6 +55,7 @@ from memoranda.ledger.takeover import (
 )
 from memoranda.store.files import (
     UNWRITABLE,
+    closed_on_error,
     is_alive,
     make_private,
     reason,
@@ -101,16 +104,22 @@ class Home:
                 if error.errno not in UNWRITABLE or not layout.root.is_dir():
                     raise
             self.database = LedgerDatabase(layout.ledger)
-            self.reads = self._open_reads()
-            self.history = self._open_history()
-            self.review_rows = self.history.review_rows
-            self.lines = LineChanges(self.history)
-            self.file_sync = FileSync(self._note_synced)
-            self.lock = HomeLock(layout.private, self._entered)
-            if self.unfinished() or is_left(layout):
-                self.try_to_recover()
-            for folder in (layout.root, layout.private, layout.vectors):
-                remove_left(folder, HOME_TEMP)
+            with closed_on_error(self.database):
+                self._open_parts()
+
+    def _open_parts(self) -> None:
+        self.reads = self._open_reads()
+        self.history = self._open_history()
+        self.review_rows = self.history.review_rows
+        self.served_rows = ServedRows(self.database)
+        self.paused_rows = PausedRows(self.database)
+        self.lines = LineChanges(self.history)
+        self.file_sync = FileSync(self._note_synced)
+        self.lock = HomeLock(self.layout.private, self._entered)
+        if self.unfinished() or is_left(self.layout):
+            self.try_to_recover()
+        for folder in (self.layout.root, self.layout.private, self.layout.vectors):
+            remove_left(folder, HOME_TEMP)
 
     def _open_history(self) -> History:
         return History(self.layout, self.database)

@@ -27,6 +27,7 @@ from memoranda.store.files import (
 )
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# The number of the process that holds the lock, at the beginning of its file.
 _PID = re.compile(rb"(\d+) ")
 _NOBODY = b" " * (SIGNATURE - 1) + b"\n"
 

@@ -21,6 +21,7 @@ MOST_CHANGES = 64
 MOST_BYTES = 4 << 20
 MOST_SECONDS = 0.1
 """What waits at most: changes, bytes of their files, and how long the first of them."""
+# The permalink that a note's header gives it.
 _PERMALINK = re.compile(rb"^permalink:[ \t]*(\S+)", re.MULTILINE)
 _HEADER = 4096
 

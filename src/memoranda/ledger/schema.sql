@@ -18,6 +18,9 @@ create index if not exists change_place on change (project, path);
 create index if not exists change_time on change (time);
 create index if not exists change_run on change (run) where run is not null;
 create index if not exists change_undoes on change (undoes) where undoes is not null;
+-- Undos of several changes, whose numbers are in the details.
+create index if not exists change_several on change (number)
+  where undoes is not null and details is not null;
 
 -- One file or folder a change touched; see Touched in change.py.
 create table if not exists step (
@@ -44,6 +47,11 @@ create index if not exists step_dest on step (dest, project) where dest <> '';
 create index if not exists step_folder on step (project) where do = 'move' and old is null;
 create index if not exists step_root on step (root) where root <> '';
 create index if not exists step_scope on step (scope) where scope <> 'global';
+-- The id of a memory is at the end of its file's name.
+create index if not exists step_name_id on step (substr(path, -11, 8))
+  where project in ('categories', 'archive');
+create index if not exists step_private on step (change) where project = '.memoranda';
+create index if not exists step_file on step (file, change) where file <> '';
 create index if not exists step_old on step (old) where old is not null;
 create index if not exists step_new on step (new) where new is not null;
 
@@ -161,6 +169,29 @@ create table if not exists session_item (
   kind text not null,             -- note: an id it was given; text: a hash of a line of it
   value text not null,
   primary key (client, session, kind, value)
+) without rowid;
+
+-- What agents got: one row a call that gave notes, the latest 20,000.
+create table if not exists served (
+  number integer primary key,
+  time text not null,             -- ISO 8601, UTC
+  agent text not null,
+  how text not null,              -- the tool, or prompt or session start for what was told unasked
+  asked text not null             -- what was asked for, its beginning
+);
+create index if not exists served_agent on served (agent, number);
+create index if not exists served_time on served (time);
+create table if not exists served_note (
+  note text not null,             -- its id
+  call integer not null,
+  position integer not null,
+  primary key (note, call)
+) without rowid;
+create index if not exists served_call on served_note (call, position);
+
+-- Agents the owner paused.
+create table if not exists paused (
+  agent text primary key
 ) without rowid;
 
 -- Files of the version before that are in these tables already, and are to be removed.

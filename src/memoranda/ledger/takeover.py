@@ -17,8 +17,10 @@ from typing import Any
 
 from memoranda.errors import StorageError
 from memoranda.ledger.database import LedgerDatabase
+from memoranda.ledger.paused_rows import insert_names
 from memoranda.ledger.reads import add_reads, parse_log
 from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.served_rows import insert_log
 from memoranda.ledger.sessions import NOTE, TEXT
 from memoranda.store.base import File
 from memoranda.store.files import read_file
@@ -66,13 +68,17 @@ def _bytes_taken(connection: Connection, name: str, file: File) -> int:
 
 
 def take_over(layout: Layout, database: LedgerDatabase) -> None:
-    """Take over the reads and sessions an earlier version kept in the home.
+    """Take over the reads, sessions, paused agents, and what agents got, from files of the home.
 
     For the holder of the home's lock. Raises StorageError, OSError.
     """
     names = set(os.listdir(layout.private))
     if layout.access_log.name in names:
         take_over_file(database, layout.access_log, _insert_reads)
+    if layout.served.name in names:
+        take_over_file(database, layout.served, insert_log)
+    if layout.paused.name in names:
+        take_over_file(database, layout.paused, insert_names)
     if layout.sessions.name in names:
         for path in sorted(layout.sessions.iterdir()):
             with suppress(OSError):
@@ -85,7 +91,14 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
 
 def is_left(layout: Layout) -> bool:
     """Whether the home has files that `take_over` is to look at."""
-    places = (layout.access_log, layout.review, layout.requests, layout.sessions)
+    places = (
+        layout.access_log,
+        layout.review,
+        layout.requests,
+        layout.sessions,
+        layout.served,
+        layout.paused,
+    )
     return any(map(os.path.exists, places))
 
 

@@ -13,12 +13,14 @@ CITES = "cites"
 """The header key with citations: texts as above, or mappings with path, lines, symbol, commit,
 sha256.
 """
+# A code span of one line.
 _CODE = re.compile(r"(?<!`)`([^`\n]{3,200})`(?!`)")
 _EXTENSIONS = (
     "py|pyi|js|mjs|cjs|jsx|ts|tsx|go|rs|java|kt|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|m|lua|pl|r|jl|ex|exs"
     "|erl|hs|ml|clj|sh|bash|zsh|fish|sql|html|css|scss|vue|svelte|md|rst|txt|toml|yaml|yml|json|xml"
     "|ini|cfg|conf|proto|tf|gradle|mk|cmake|dockerfile|lock"
 )
+# A path, perhaps with lines (`:10-20`, `#L10`), a symbol (`::name`) or a commit.
 _CITATION = re.compile(
     rf"(?P<path>(?:/|\./|~/)?(?:[\w.@+-]+/)*[\w.@+-]+?(?:\.(?:{_EXTENSIONS}))?)"
     r"(?:(?::|#L?)(?P<first>\d{1,6})(?:\s?[-–:]\s?L?(?P<last>\d{1,6}))?"
@@ -26,6 +28,7 @@ _CITATION = re.compile(
     r"(?:@(?P<commit>[0-9a-f]{7,40}))?",
     re.I,
 )
+# A name is a path when it has a folder or an extension of code.
 _IS_PATH = re.compile(rf"/|\.(?:{_EXTENSIONS})\Z", re.I)
 _MOST = 20
 

@@ -21,6 +21,7 @@ from memoranda.note.headings import (
     shown_title,
 )
 
+# Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 _SEARCH_EFFORT = 50_000_000
 

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import chain, count
+from itertools import count
 from typing import Any, NamedTuple
 
 from memoranda.note import frontmatter
@@ -26,25 +26,35 @@ OBSERVATIONS = "observations"
 RELATIONS = "relations"
 _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 
+# Signs that a line of Markdown would not keep.
 _CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
+# Signs that are written as escapes inside a code span.
 _ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
+# Signs at the beginning of a line that Markdown would read.
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
 _CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
 _NUMBERED = re.compile(r"[0-9]+[.)](?:\s|$)").match
 _BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
+# Signs that a quoted type cannot have.
 _NO_QUOTED_TYPE = frozenset('"\\`[]')
+# Signs that a link's target cannot have.
 _NO_TARGET = frozenset("[]|#^`")
 
+# Signs that some file system or link refuses in a name.
 _NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
-_DEVICES = {"con", "prn", "aux", "nul"} | {
-    f"{port}{digit}" for port in ("com", "lpt") for digit in range(1, 10)
-}
+# Names that Windows keeps for devices.
+_DEVICES = {"con", "prn", "aux", "nul"}
+_DEVICES |= {f"com{digit}" for digit in range(1, 10)}
+_DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}
 _FILE_BYTES = 120
 _CUT_BYTES = 80
+# A list sign with the blanks around it.
 _MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
+# The line that opens or closes fenced code.
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 # A lone CR ends none
 _LINES = re.compile(r"[^\n]*\n|[^\n]+").findall
+# A line that ends a paragraph: heading, quote or fence.
 _BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
@@ -145,11 +155,12 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{plain.strip().strip('.').strip() or 'entity'}-{digest}"
-    return next(
-        free
-        for free in chain([stem], (f"{stem}-{number}" for number in count(2)))
-        if not is_taken(free)
-    )
+    free = stem
+    for number in count(2):
+        if not is_taken(free):
+            break
+        free = f"{stem}-{number}"
+    return free
 
 
 def folded_name(stem: str) -> str:
@@ -380,11 +391,10 @@ class EntityText:
         if not numbers:
             return
         lines = _LINES(self.text)
-        dropped_lines = {
-            at
-            for number in numbers
-            for at in range(number - 1, _end(number - 1, lines, self._starts))
-        }
+        dropped_lines: set[int] = set()
+        for number in numbers:
+            start = number - 1
+            dropped_lines.update(range(start, _end(start, lines, self._starts)))
         self.text = "".join(line for at, line in enumerate(lines) if at not in dropped_lines)
         self._read()
 

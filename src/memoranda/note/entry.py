@@ -32,6 +32,7 @@ ENTRY_KEYS = (
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
 # Names a field of another program must not take in the header, where they would mean something.
 _MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
+# A name that is the same on every file system.
 _SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _BEGINNING = "---\ntype: kv\n"
 

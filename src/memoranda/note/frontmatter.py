@@ -28,9 +28,13 @@ class Parts(NamedTuple):
     body_at: int
 
 
+# Bare words that YAML 1.2 reads as other things than texts.
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+# The line that opens a header, at the very beginning of a file.
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+# The line that closes a header.
 _CLOSING = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+# A line with a key. Without one, `---` and `...` are a rule and a text.
 _HAS_KEY = re.compile(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
@@ -62,6 +66,7 @@ _ROW = re.compile(
     rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
 ).fullmatch
 _ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fullmatch
+# One item of a list in brackets: bare, in double quotes or in single ones.
 _FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
 
 
@@ -111,6 +116,7 @@ def parse_as_written(yaml_text: str) -> dict[str, Any]:
     return _full(yaml_text, AsWritten)
 
 
+# A line that begins with a key.
 _KEY_LINE = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*):(?:\s|\Z)""")
 
 
@@ -217,6 +223,7 @@ def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
 _NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400
+# A row of dashes and question marks so long that the YAML parser would recurse too deep.
 _RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
@@ -312,10 +319,13 @@ _RETYPED = re.compile(
     re.IGNORECASE,
 )
 _UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
+# A text that YAML reads as itself without quotes.
 _SAFE = re.compile(
     rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
 )
+# Signs that need an escape in double quotes.
 _ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
+# A day, perhaps with a time and a zone.
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
@@ -373,9 +383,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
     """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
     blocks.
     """
-    return "".join(
-        f"{line}\n" for key, value in mapping.items() for line in _lines(_key(key), value, "")
-    )
+    return _joined({key: _lines(_key(key), value, "") for key, value in mapping.items()})
 
 
 def _key(key: Any) -> str:
@@ -395,6 +403,7 @@ def _flow(value: Any) -> str:
     return _quoted(value)
 
 
+# Signs that would end a bare item of a list in brackets.
 _FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
 
 
@@ -412,7 +421,9 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
             return [name, *inner]
         return [f"{name} {{}}"]
     if isinstance(value, (list, tuple, set, frozenset)):
-        inner = [line for item in value for line in _item_lines(item, indent)]
+        inner = []
+        for item in value:
+            inner += _item_lines(item, indent)
         if inner:
             return [name, *inner]
         return [f"{name} []"]
@@ -423,7 +434,10 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
 
 def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
     """The lines of a mapping's keys and values."""
-    return [line for key, value in mapping.items() for line in _lines(_key(key), value, indent)]
+    lines: list[str] = []
+    for key, value in mapping.items():
+        lines += _lines(_key(key), value, indent)
+    return lines
 
 
 def _item_lines(item: Any, indent: str) -> list[str]:
@@ -444,29 +458,41 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
-    written = "".join(f"{line}\n" for key_lines in lines.values() for line in key_lines)
+    written = _joined(lines)
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
+    # Compared as they are read back: `1.10` is a text in a header, whatever the caller gave.
     read_back = parse(written)
-    values = {key: read_back.get(str(key), REMOVE) for key in changes}
+    after = dict(before)
+    for key in changes:
+        after.pop(key, None)
+        if str(key) in read_back:
+            after[key] = read_back[str(key)]
     differing = {
-        key: key_lines for key, key_lines in lines.items() if before.get(key, REMOVE) != values[key]
+        key: key_lines
+        for key, key_lines in lines.items()
+        if before.get(key, REMOVE) != after.get(key, REMOVE)
     }
     if not differing:
         return text
-    expected = {key: value for key, value in (before | values).items() if value is not REMOVE}
     start = text.index("\n") + 1
-    if text[start - 2] == "\r":
-        newline = "\r\n"
-    else:
-        newline = "\n"
+    newline = "\r\n" if text[start - 2] == "\r" else "\n"
     for way in (partial(_by_lines, order=order), _by_round_trip):
         header = way(yaml_text, differing, newline)
         changed = text[:start] + header + text[start + len(yaml_text) :]
-        if _reads_as(changed, expected):
+        if _reads_as(changed, after):
             return changed
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
+
+
+def _joined(lines_by_key: Mapping[str, list[str]]) -> str:
+    """The lines of all keys as one text."""
+    text = ""
+    for lines in lines_by_key.values():
+        for line in lines:
+            text += f"{line}\n"
+    return text
 
 
 def _changed_lines(key: str, value: Any) -> list[str]:
@@ -502,10 +528,12 @@ def is_crlf(text: str) -> bool:
     return "\r\n" in text and text.count("\n") == text.count("\r\n")
 
 
+# A key at the beginning of a line: in double quotes, in single ones, or bare.
 _TOP_KEY = re.compile(
     r"""(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\n]|'')*+)'"""
     r"""|([^\s"'#&*!|>%@`\[\]{},-](?:[^:#\n]|:(?=\S)|(?<=\S)#)*?))[ \t]*:(?=\s|\Z)"""
 )
+# The comment at the end of a line, after a value that may hold `#` itself.
 _COMMENT = re.compile(
     r"""(?:[ \t]+(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\n]|'')*+'"""
     r"""|[^\s"'|>\[{&*!#](?:[^\s#]|(?<=\S)#|[ \t]++(?!#))*+))?([ \t]+#[^\r\n]*)\r?\n"""

@@ -28,22 +28,44 @@ from memoranda.note.model import Heading, Note, Observation, Relation
 LINKS_TO = "links_to"
 EMBEDS = "embeds"
 
+# Signs with which a line of structure may begin; all other lines are text.
 _SPECIAL = frozenset(["", *" \t\r-*+#>`~<%0123456789_="])
+_SIMPLE_SIGNS = frozenset("-#")
+# Signs after which a list item may hold structure of its own.
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
 _ONE_ITEM = (2,)
+# A list sign; the group is the number of an ordered one.
 _MARKER = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
+# A rule: three dashes, stars or underscores and more.
 _RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
+# The underline of a heading written on two lines.
 _SETEXT = re.compile(r"(?:=++|-++)[ \t]*+$")
+# The opening of fenced code; one of backticks has none after it in its line.
 _FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
+# A heading: its signs, then its text.
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
+# The patterns of blocks that end a text, by the sign they begin with.
+_BLOCK_STARTS = {
+    "#": (_HEADING,),
+    "`": (_FENCE,),
+    "~": (_FENCE,),
+    "-": (_RULE, _SETEXT),
+    "*": (_RULE,),
+    "_": (_RULE,),
+    "=": (_SETEXT,),
+}
+# The signs that may close a heading.
 _CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
+# The signs of a quoted line.
 _QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
+# Where code, a comment or an escape may begin.
 _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
 # `key:: value` of Logseq and Dataview on a separate line
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
+# The end of each kind of comment.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
 STRUCTURED = 4_000_000
 MOST = 10_000
@@ -133,7 +155,8 @@ class _Lines:
         self.graph = graph
         self.quoted = quoted is not None
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
-        self.has_links = "[[" in body or ("](" in body and ".m" in body.lower())
+        has_destination = "](" in body and ".m" in body.lower()
+        self.has_links = "[[" in body or has_destination or "notion." in body
         # One character is found much faster than two
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
@@ -151,26 +174,21 @@ class _Lines:
         """Read all lines; `number` is how many are before them in the file."""
         self.lines = lines
         self.offset = number
-        has_ticks = self.has_ticks
-        has_comments = self.has_comments
         # Comments, and quotes, make any line special.
-        is_simple = not (has_comments or self.quoted)
+        is_simple = not (self.has_comments or self.quoted)
         for line in lines:
             self.number = number = number + 1
+            # Counting at each line what was read would cost more than reading it.
             if not number & 1023 and self._is_full():
                 break
             if self.hold is not None and self.hold(line):
                 continue
             sign = line[:1]
-            if sign == "-" and is_simple and self._is_simple_item(line):
-                self._simple_item(line)
-            elif not line:
-                if has_ticks or self.bare:
-                    self._blank()
-                self.para = -1
-            elif sign == "#" and is_simple and (heading := _HEADING.match(line)):
-                self._heading(heading, 0)
-            elif sign in _SPECIAL or (has_comments and ("<!--" in line or "%%" in line)):
+            if is_simple and sign in _SIMPLE_SIGNS and self._reads_simple_block(sign, line):
+                continue
+            if not line:
+                self._blank()
+            elif sign in _SPECIAL:
                 self._special(line)
             else:
                 self._paragraph_line(line)
@@ -182,11 +200,19 @@ class _Lines:
             return False
         return max(len(self.observations), len(self.relations), len(self.headings)) >= MOST
 
-    def _is_simple_item(self, line: str) -> bool:
-        """Whether a line is an item that holds nothing but text without code, the usual one."""
-        return (
-            line[1:2] == " " and line[2:3] not in _NO_TEXT and not (self.has_ticks and "`" in line)
-        )
+    def _reads_simple_block(self, sign: str, line: str) -> bool:
+        """Read a heading, or an item that holds nothing but text without code. Most blocks are
+        one of these; False for others."""
+        if sign == "#":
+            heading = _HEADING.match(line)
+            if heading is None:
+                return False
+            self._heading(heading, 0)
+            return True
+        if line[1:2] != " " or line[2:3] in _NO_TEXT or (self.has_ticks and "`" in line):
+            return False
+        self._simple_item(line)
+        return True
 
     def _simple_item(self, line: str) -> None:
         """Read an item that holds nothing but text."""
@@ -207,7 +233,10 @@ class _Lines:
             self._links(text, text, self.number)
 
     def _paragraph_line(self, line: str) -> None:
-        """Read a line that is nothing but a paragraph's text."""
+        """Read a line that is nothing but a paragraph's text, unless a comment is in it."""
+        if self.has_comments and _has_comment_sign(line):
+            self._special(line)
+            return
         if self.para < 0:
             self.para = 0
             self.bare = False
@@ -228,27 +257,18 @@ class _Lines:
         if not text:
             self._blank()
             return
-        indent = len(line) - len(text)
-        if "\t" in line[:indent]:
-            indent = _column(line[:indent], 0)
+        indent = _column(line[: len(line) - len(text)], 0)
         self.bare = False
-        offsets = self.offsets
-        if offsets:
-            depth = bisect_right(offsets, indent)
-        else:
-            depth = 0
-        if depth:
-            relative = indent - offsets[depth - 1]
-        else:
-            relative = indent
-        if relative > 3 and not offsets:
+        depth = bisect_right(self.offsets, indent)
+        relative = indent - self._margin(depth)
+        if relative > 3 and not self.offsets:
             # Outside a paragraph, a line indented so far is code.
             if self.para >= 0:
                 self._text(line, depth)
             return
         if self._opens_fence(text, indent, relative, depth):
             return
-        if self.has_comments and ("<!--" in text or "%%" in text):
+        if self.has_comments and _has_comment_sign(text):
             text, begins_with_comment = self._without_comments(text)
             # The rest of the line is text, not the start of a block.
             if begins_with_comment:
@@ -256,6 +276,12 @@ class _Lines:
                 self._inline(text, mask_code(text), self.number)
                 return
         self._block_start(text, indent, relative, depth)
+
+    def _margin(self, depth: int) -> int:
+        """The column at which what is inside `depth` list items begins."""
+        if depth:
+            return self.offsets[depth - 1]
+        return 0
 
     def _block_start(self, text: str, indent: int, relative: int, depth: int) -> None:
         """A line that may be a rule, an item, a heading or its underline, a quote, or text."""
@@ -267,15 +293,26 @@ class _Lines:
             self._heading(heading, depth)
         elif sign == ">":
             self._quote(depth)
-        elif sign == "=" and self.para == depth and _SETEXT.match(text):
+        elif self._is_underline(text, "=", depth):
             self._close(depth)
         elif relative > 3 and self.para < 0 and not depth:
+            # Indented code.
             self._close(0)
         else:
             self._text(text, depth)
 
+    def _is_underline(self, text: str, sign: str, depth: int) -> bool:
+        """Whether a line of `sign` makes a heading of the paragraph above it."""
+        return text[0] == sign and self.para == depth and _SETEXT.match(text) is not None
+
+    def _is_rule(self, text: str, relative: int) -> bool:
+        """Whether a line is a thematic break, and no code."""
+        may_be_rule = text[0] in "-*_" and (relative < 4 or bool(self.offsets))
+        return may_be_rule and _RULE.match(text) is not None
+
     def _blank(self) -> None:
-        self._flush()
+        if self.block:
+            self._flush()
         self.para = -1
         if self.bare:
             self.bare = False
@@ -302,16 +339,13 @@ class _Lines:
         """Read a rule, the underline of a heading, or an item with those that begin on its line
         inside it; False when the line is not one of these.
         """
-        is_rule = text[0] in "-*_" and _RULE.match(text) and (relative < 4 or self.offsets)
-        if is_rule or (self.para == depth and text[0] == "-" and _SETEXT.match(text)):
+        if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)
             return True
         marker = _MARKER.match(text)
         if marker is None or (relative > 3 and not self.offsets):
             return False
-        # Only an item that has text and no other number than 1 interrupts a paragraph.
-        is_interrupting = marker.end() < len(text) and int(marker[1] or 1) == 1
-        if self.para == depth and not is_interrupting:
+        if self.para == depth and not _interrupts_paragraph(text, marker):
             return False
         self._close(depth)
         self._read_items(text, marker, indent)
@@ -389,10 +423,9 @@ class _Lines:
             self._links(text, mask_code(text), self.number)
 
     def _opens_fence(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        if text[0] in "`~":
-            fence = _FENCE.match(text)
-        else:
-            fence = None
+        if text[0] not in "`~":
+            return False
+        fence = _FENCE.match(text)
         if fence is None or (relative > 3 and not depth):
             return False
         self._close(depth)
@@ -401,10 +434,7 @@ class _Lines:
             base = indent - relative
         else:
             base = indent
-        if depth:
-            least = self.offsets[depth - 1]
-        else:
-            least = 0
+        least = self._margin(depth)
 
         def inside(line: str) -> bool:
             if not least and mark not in line:
@@ -414,7 +444,7 @@ class _Lines:
                 return True
             column = _column(line[: len(line) - len(rest)], 0)
             if column < least:
-                # The list item that holds the fence ends here
+                # The list item that holds the fence ends here.
                 self.hold = None
                 return False
             rest = rest.rstrip(" \t\r")
@@ -433,10 +463,7 @@ class _Lines:
         self._close(depth)
         at = self.number - self.offset - 1
         end = at + 1
-        if self.offsets:
-            margin = self.offsets[-1]
-        else:
-            margin = 0
+        margin = self._margin(len(self.offsets))
         while end < len(self.lines) and (mark := _QUOTED.match(self.lines[end])):
             if _column(mark[1], 0) < margin:
                 # The list item ends, and with it the quote in it
@@ -546,31 +573,41 @@ class _Lines:
             section = self.sections[-1][0]
         else:
             section = ""
-        # A text in backticks is exact, and stands on one line
+        # A text in backticks is exact, and is on one line.
         if section in _GRAPH_SECTIONS and text[0] != "`":
             text, masked = self._with_further_lines(text, masked, number)
         if self.items is not None:
             self.items.append((section, number, text))
         may_be_relation = not self.graph or section == "relations"
-        if may_be_relation and text[0] != "[" and ("[[" in text or '`"' in text):
-            relation = read_relation(text, number)
-            if relation is not None:
-                self._add_relation_item(relation, text, masked)
-                return True
-        if self.graph and section != "observations":
+        if may_be_relation and self._reads_relation_item(text, masked, number):
+            return True
+        if not self.graph or section == "observations":
+            self._read_observation_item(text, masked, number)
+        return False
+
+    def _reads_relation_item(self, text: str, masked: str, number: int) -> bool:
+        """Keep the relation that an item says; False when it says none."""
+        # An item that begins with a bracket begins with a category or a link.
+        if text[0] == "[" or not ("[[" in text or '`"' in text):
             return False
+        relation = read_relation(text, number)
+        if relation is None:
+            return False
+        self._add_relation_item(relation, text, masked)
+        return True
+
+    def _read_observation_item(self, text: str, masked: str, number: int) -> None:
+        """Keep the observation that an item says, if it says one."""
         if text[0] == "`":
             decoded = coded_text(text)
-        else:
-            decoded = None
-        if decoded is not None:
-            text = masked = decoded
+            if decoded is not None:
+                text = decoded
+                masked = decoded
         if not self.graph:
             text, masked = self._with_further_lines(text, masked, number)
         item = observation(text, masked, number) or tagged(text, masked, number, is_any=self.graph)
         if item is not None:
             self.observations.append(item)
-        return False
 
     def _add_relation_item(self, relation: Relation, text: str, masked: str) -> None:
         """Keep the relation of an item, rather than one that a link in running text made."""
@@ -627,17 +664,23 @@ class _Lines:
 
 def _ends_text(line: str) -> bool:
     """Whether a line, without its indentation, begins something else than more of a text."""
-    sign = line[0]
-    if sign == ">" or (sign == "#" and _HEADING.match(line)):
+    if line[0] == ">" or _has_comment_sign(line):
         return True
-    if sign in "`~" and _FENCE.match(line):
-        return True
-    if sign in "-*_=" and (_RULE.match(line) or _SETEXT.match(line)):
-        return True
-    if "<!--" in line or "%%" in line:
-        return True
+    for pattern in _BLOCK_STARTS.get(line[0], ()):
+        if pattern.match(line):
+            return True
     marker = _MARKER.match(line)
-    return marker is not None and marker.end() < len(line) and int(marker[1] or 1) == 1
+    return marker is not None and _interrupts_paragraph(line, marker)
+
+
+def _interrupts_paragraph(text: str, marker: re.Match[str]) -> bool:
+    """Whether an item begins at `marker` even below a line of text: it has text itself, and no
+    other number than 1."""
+    return marker.end() < len(text) and int(marker[1] or 1) == 1
+
+
+def _has_comment_sign(line: str) -> bool:
+    return "<!--" in line or "%%" in line
 
 
 def _is_rule_at(text: str, at: int) -> bool:
@@ -653,14 +696,6 @@ def _column(blanks: str, column: int) -> int:
     for sign in blanks:
         column += 4 - column % 4 if sign == "\t" else 1
     return column
-
-
-def _is_escaped(text: str, at: int) -> bool:
-    """Whether an odd number of backslashes stands before `at`."""
-    start = at
-    while start and text[start - 1] == "\\":
-        start -= 1
-    return (at - start) % 2 == 1
 
 
 def mask_code(text: str) -> str:
@@ -682,23 +717,25 @@ def _code_spans(text: str) -> dict[int, int]:
     if "`" not in text:
         return {}
     runs = [match.span() for match in re.finditer(r"`+", text)]
-    closers = defaultdict[int, list[int]](list)
+    # The last start first, so that those behind are popped as the reading goes on.
+    starts_by_length = defaultdict[int, list[int]](list)
     for start, end in reversed(runs):
-        closers[end - start].append(start)
+        starts_by_length[end - start].append(start)
     spans: dict[int, int] = {}
-    free = 0
+    last_end = 0
     for start, end in runs:
-        if start < free:
+        if start < last_end:
             continue
-        if start and text[start - 1] == "\\" and is_escaped(text, start):
-            # The first backtick is escaped
+        if is_escaped(text, start):
+            # The first backtick is a sign of text, the others may open a span.
             start += 1
         length = end - start
-        candidates = closers[length]
+        candidates = starts_by_length[length]
         while candidates and candidates[-1] < end:
             candidates.pop()
         if length and candidates:
-            free = spans[start] = candidates[-1] + length
+            last_end = candidates[-1] + length
+            spans[start] = last_end
     return spans
 
 

@@ -10,7 +10,9 @@ import re
 
 from memoranda.note.links import WrittenLink, written_links
 
+# A key of a header: in double quotes, in single ones, or bare.
 _KEY = re.compile(r"""(?:"([^"]+)"|'([^']+)'|([^\s:#\-\[\]{}"'][^:]*?))[ \t]*:(?:[ \t]|$)""")
+# A key that can be the type of a relation.
 _WORD = re.compile(r"[^\W\d][\w\-./+]*")
 # Keys whose values name the note itself, or hold ids.
 _NAMES = frozenset(("title", "aliases", "alias", "permalink", "id", "links"))

@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+# A heading as an argument writes it, with its signs.
 _MARKED = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+# A heading written in HTML.
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+# A link; shown is its alias, else its target.
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]+))?\]\]")
+# A block id or an attribute list after a heading.
 _ANCHOR = re.compile(r"[ \t]+(?:\^[A-Za-z0-9-]+|\{[#:.][^{}\n]*\})[ \t]*$")
+# Highlighted or struck text, shown without its signs.
 _HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==|~~(?=\S)(.+?)(?<=\S)~~")
+# A comment of Obsidian.
 _COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
+# Between the headings of a path: `Plan > Costs`.
 _STEP = re.compile(r"\s+>\s+")
 _TEXT_TOKENS = ("text", "code_inline", "text_special")
 

@@ -18,22 +18,35 @@ MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
 
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
+# Tags in a row, each after a `#` that follows a blank.
 _TAGS = re.compile(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
+# Digits of a colour, which would otherwise be a tag.
 _HEX = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
+# Letters without a vowel, or one letter again and again.
 _SPELLS_NOTHING = re.compile(r"[^aeiou]*|(.)\1*", re.I)
 _KEY = r"[^\W\d_][\w -]{0,59}?"
+# A field that takes a whole line: `key:: value`.
 _LINE_FIELD = re.compile(
     rf"[ \t]*(?:[-*+>][ \t]+)?(?:\*\*)?({_KEY})(?:\*\*)?::(?:\*\*)?[ \t]+(\S.*)"
 )
+# A field inside a line: `[key:: value]` or `(key:: value)`.
 _BRACKET_FIELD = re.compile(rf"[\[(]({_KEY})::[ \t]+([^\[\]()\n]+)[\])]")
+# The line that opens or closes fenced code, also in a quote or a list.
 _FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
+# A comment of HTML or Obsidian.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.S)
+# The beginning of a list item.
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _TAG_KEYS = ("tag", "tags")
+# A field of a page of Logseq, at the beginning of a block.
 _PAGE_FIELD = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)")
+# A link, a name in quotes, or a name up to the next comma.
 _NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)')
+# A link, whose commas are part of its name.
 _BRACKETED = re.compile(r"\[\[[^\[\]]*\]\]")
+# One value of a list with commas; a link is whole.
 _PARTED_BY_COMMAS = re.compile(r"\[\[([^\[\]]*)\]\]|([^,，\[\]]+)")
+# One value of a list with blanks; a link is whole.
 _PARTED_BY_BLANKS = re.compile(r"\[\[([^\[\]]*)\]\]|([^\s\[\]]+)")
 
 
@@ -56,9 +69,14 @@ def inline(body: str) -> Inline:
     tags: dict[str, str] = {}
     fields: dict[str, list[str]] = {}
     for line in mask_code(_without_code_blocks(text)).split("\n"):
-        for key, value in _fields_of(line) if has_fields else ():
+        has_field = has_fields and "::" in line
+        # Most lines have neither
+        if not has_field and "#" not in line:
+            continue
+        for key, value in _fields_of(line) if has_field else ():
             if key.casefold() in _TAG_KEYS:
-                tags.update({tag.casefold(): tag for tag in listed_tags(value)})
+                for tag in listed_tags(value):
+                    tags[tag.casefold()] = tag
             elif len(fields) < MOST:
                 fields.setdefault(key, []).append(value)
         for tag in _tags_of(line):
@@ -91,8 +109,6 @@ def levels(tag: str) -> list[str]:
 
 
 def _tags_of(line: str) -> Iterator[str]:
-    if "#" not in line:
-        return
     for match in _TAGS.finditer(line):
         for tag in match[1].split("#"):
             if not tag or tag.isdecimal():
@@ -111,8 +127,6 @@ def _is_colour(tag: str) -> bool:
 
 
 def _fields_of(line: str) -> Iterator[tuple[str, str]]:
-    if "::" not in line:
-        return
     match = _LINE_FIELD.match(line)
     if match:
         yield match[1].strip(), match[2].strip()
@@ -150,7 +164,7 @@ def _without_code_lines(text: str) -> str:
     for line in text.split("\n"):
         marker = _FENCE.match(line)
         if fence:
-            if marker and marker[1].startswith(fence) and not line.strip(" \t>\r").strip(fence[0]):
+            if marker and _closes_fence(line, marker[1], fence):
                 fence = ""
             continue
         if marker:
@@ -164,3 +178,8 @@ def _without_code_lines(text: str) -> str:
         is_after_blank = is_blank
         lines.append(line)
     return "\n".join(lines)
+
+
+def _closes_fence(line: str, mark: str, fence: str) -> bool:
+    """Whether a line with `mark` closes `fence`: at least as long, with nothing behind it."""
+    return mark.startswith(fence) and not line.strip(" \t>\r").strip(fence[0])

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput, OutsideError
+from memoranda.note import notion
 from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
 from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
 
@@ -25,34 +26,49 @@ FILE_NAME_BYTES = 200
 UNTITLED = "untitled"
 _SLUG_LENGTH = 48
 
+# The extensions of Markdown, which a link may leave out.
 _SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _CJK = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
 )
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
+# The place between two parts of a name in camel case.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+# Signs that a slug cannot have.
 _OTHER = re.compile(r"[^a-z0-9/.]+")
+# Hyphens at the edges of a folder's name.
 _EDGES = re.compile(r"-*/[-/]*")
+# A path that is its own slug.
 _PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
+# Signs that count as one blank when names are compared.
 _BLANKS = re.compile(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+# The names a project may have.
 PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
+# Signs that part a link's target from its alias and heading.
 _LINK_SIGNS = re.compile("[|#:]")
+# The inside of a wikilink.
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+# An extension that is not Markdown's: the target is a file of another kind.
 _ATTACHMENT = re.compile(
     r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE
 )
+# The destination of a link `[text](destination "title")`.
 _DESTINATION = re.compile(
     r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
+# A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LONGEST_LABEL = 2000
+# The scheme of an address with two slashes.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+# A path of Windows with its drive.
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+# Signs of a title that a file's name cannot have.
 _FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
 # Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory
 # read` may.
@@ -80,36 +96,46 @@ def slug(path: str) -> str:
     if text.isascii():
         text = _OTHER.sub("-", _CAMEL.sub("-", text).lower().replace("'", ""))
     else:
-        text = re.sub(_GLUED, "-", text)
-        camel = zip(" " + text, text, strict=False)
-        cased = [
-            f"-{c}" if c.isupper() and (before.islower() or before.isdigit()) else c
-            for before, c in camel
-        ]
-        letters: list[str] = []
-        on_latin = False
-        for char in "".join(cased).lower().translate(_APOSTROPHES):
-            if char in "/." or char.isalnum():
-                if char.isascii():
-                    base = char
-                else:
-                    base = unicodedata.normalize("NFD", char)[0]
-                on_latin = "a" <= base <= "z"
-                letters.append(base if on_latin else char)
-            elif unicodedata.category(char)[0] == "M" and letters and letters[-1] not in "-/.":
-                # Combining marks stay on letters that are not Latin
-                if not on_latin:
-                    letters.append(char)
-            elif not letters or letters[-1] != "-":
-                letters.append("-")
-        text = unicodedata.normalize("NFC", "".join(letters))
+        text = _slug_of_scripts(text)
     if "/" in text:
         text = _EDGES.sub("/", text)
     text = text.strip("-/")
-    # A part of dots alone would be no address
+    # A part of dots alone would be no address.
     if "." in text:
         text = "/".join(part for part in text.split("/") if part.strip(".-"))
     return text
+
+
+def _slug_of_scripts(text: str) -> str:
+    """The slug of text that is not ASCII, its edges excepted: Latin letters without their marks,
+    other letters as they are, one dash for what is between words."""
+    text = _parted_at_capitals(re.sub(_GLUED, "-", text))
+    letters: list[str] = []
+    is_on_latin = False
+    for char in text.lower().translate(_APOSTROPHES):
+        if char in "/." or char.isalnum():
+            base = unicodedata.normalize("NFD", char)[0]
+            is_on_latin = "a" <= base <= "z"
+            letters.append(base if is_on_latin else char)
+        elif letters and letters[-1] not in "-/." and unicodedata.category(char)[0] == "M":
+            # Combining marks stay on letters that are not Latin.
+            if not is_on_latin:
+                letters.append(char)
+        elif not letters or letters[-1] != "-":
+            letters.append("-")
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
+def _parted_at_capitals(text: str) -> str:
+    """`text` with a dash before each capital that follows a small letter or a digit."""
+    chars: list[str] = []
+    before = " "
+    for char in text:
+        if char.isupper() and (before.islower() or before.isdigit()):
+            chars.append("-")
+        chars.append(char)
+        before = char
+    return "".join(chars)
 
 
 def permalink_for(project: str, path: str) -> str:
@@ -172,8 +198,6 @@ def parse_link(inner: str) -> tuple[str | None, str]:
         name, _, heading = target.partition("#")
         if heading.strip() or not name.strip():
             target = name
-        else:
-            target = target
     return project, target.strip()
 
 
@@ -206,7 +230,7 @@ class WrittenLink(NamedTuple):
 
 def holds_link(text: str) -> bool:
     """Whether a line may hold a link to a note."""
-    return "[[" in text or "](" in text
+    return "[[" in text or "](" in text or "notion." in text
 
 
 def written_links(text: str, masked: str) -> list[WrittenLink]:
@@ -216,6 +240,9 @@ def written_links(text: str, masked: str) -> list[WrittenLink]:
         links += _wikilinks(text, masked)
     if "](" in masked:
         links += _markdown_links(text, masked)
+    if "notion." in masked:
+        links += _web_links(masked)
+    if len(links) > 1:
         links.sort(key=lambda link: link.start)
     return links
 
@@ -247,12 +274,25 @@ def _markdown_links(text: str, masked: str) -> Iterator[WrittenLink]:
             yield WrittenLink(raw, match.start(1), None, target, rest, True, is_embed)
 
 
+def _web_links(masked: str) -> Iterator[WrittenLink]:
+    """Addresses of Notion pages that stand in the text as they are."""
+    for start, address in notion.bare_addresses(masked):
+        target = notion.page_address(address)
+        if target:
+            yield WrittenLink(address, start, None, target, "", False, False)
+
+
 def destination_parts(raw: str) -> tuple[str, str]:
-    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's."""
+    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's.
+
+    The address of a Notion page is a path of its own: `notion.so/0123…`."""
     if raw.startswith("<"):
         plain = raw[1:-1]
     else:
         plain = raw
+    page = notion.page_address(plain) if "notion." in plain else ""
+    if page:
+        return page, ""
     path, sign, heading = plain.partition("#")
     path = _unquoted(path)
     if not _SUFFIX.search(path) or _SCHEME_AHEAD.match(path) or "\0" in path:
@@ -314,8 +354,8 @@ def parse_address(text: str) -> str:
     decoded = body
     while (further := _unquoted(decoded)) != decoded:
         decoded = further
-    for each in (body, decoded):
-        if each.startswith("/") or _DRIVE.match(each) or ".." in each.replace("\\", "/").split("/"):
+    for path in (body, decoded):
+        if path.startswith("/") or _DRIVE.match(path) or ".." in path.replace("\\", "/").split("/"):
             raise OutsideError(address)
     if not body.strip("/ "):
         raise InvalidInput(
@@ -335,11 +375,8 @@ def _unquoted(text: str) -> str:
 def file_name(title: str) -> str:
     """write_note's file name for a title, `.md` included, never hidden (contract 000b, 7)."""
     name = _FILE_REPLACED.sub("-", title).strip()
-    if name.strip(". ").strip():
-        if name.startswith("."):
-            name = "-" + name[1:]
-        else:
-            name = name
+    if name.strip(". ").strip() and name.startswith("."):
+        name = "-" + name[1:]
     name = cut_bytes(name.rstrip(". "), FILE_NAME_BYTES).rstrip(". ")
     return f"{name or UNTITLED}.md"
 
@@ -375,33 +412,51 @@ _RELATION = re.compile(
 ).fullmatch
 _PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
 _CODED_TEXT = re.compile(_CODED).fullmatch
+# Halves of a pair, which UTF-8 cannot write.
 _SURROGATES = re.compile(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
     """The relation of an item `type [[target]] (context)`, or None. The target is
     empty for `[[]]`-like ones; a coded name may be the empty string."""
-    word, opening, rest = text.partition(" [[")
-    is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
-    if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
-        return Relation(word, rest[:-2].strip(), None, None, number, True)
+    relation = _plain_relation(text, number)
+    if relation is not None:
+        return relation
     match = _RELATION(text)
     if match is None:
         return None
     word, quoted, coded_type, inner, coded_target, context = match.groups()
-    kind = word or (quoted.strip() if quoted else _decoded(coded_type))
-    if kind is None or (quoted and not kind):
+    kind = _relation_type(word, quoted, coded_type)
+    if kind is None:
         return None
-    project, target = (
-        (None, _decoded(coded_target)) if coded_target is not None else parse_link(inner)
-    )
-    if target is None or (inner and inner[-1] == "\\"):
+    context = (context or "").strip() or None
+    if coded_target is not None:
+        target = _decoded(coded_target)
+        if target is None:
+            return None
+        return Relation(kind, target, context, None, number, True)
+    if inner[-1] == "\\":
         return None
-    if inner:
-        rest = link_rest(inner)
-    else:
-        rest = ""
-    return Relation(kind, target, (context or "").strip() or None, project, number, True, rest)
+    project, target = parse_link(inner)
+    return Relation(kind, target, context, project, number, True, link_rest(inner))
+
+
+def _plain_relation(text: str, number: int) -> Relation | None:
+    """The relation of an item that is only a word and a link, as most are. None for others."""
+    word, opening, rest = text.partition(" [[")
+    is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
+    if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
+        return Relation(word, rest[:-2].strip(), None, None, number, True)
+    return None
+
+
+def _relation_type(word: str | None, quoted: str | None, code: str | None) -> str | None:
+    """The type of a relation from the one of the three ways in which it is written; None if bad."""
+    if word:
+        return word
+    if quoted:
+        return quoted.strip() or None
+    return _decoded(code or "")
 
 
 def coded_text(text: str) -> str | None:
@@ -427,30 +482,34 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
     if masked[:1] != "[":
         return None
     end = masked.find("]")
-    if (
-        end > 2
-        and masked[1:end].isalpha()
-        and end < 66
-        and masked[end + 1 : end + 2] == " " != masked[end + 2]
-    ):
-        # The usual case: a word, a blank
+    is_word = 2 < end < 66 and masked[1:end].isalpha()
+    if is_word and masked[end + 1 : end + 2] == " " and masked[end + 2] != " ":
+        # The usual case: a word, a blank.
         category = text[1:end]
         start = end + 2
     else:
         match = _CATEGORY(masked)
-        if match:
-            category = text[1 : match.end(1)].strip()
-        else:
-            category = ""
-        sign = category.replace("\ufe0f", "")
-        is_checkbox = len(category) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
-        if match is None or not sign or is_checkbox or category[0] == "^" or category[-1] == "\\":
-            # Nor is a footnote or an escaped bracket a category
+        if match is None:
             return None
-        if category[0] in "0123456789" and _CLOCK_VALUE(category):
+        category = text[1 : match.end(1)].strip()
+        if not _is_category(category):
             return None
         start = match.end()
     return _observation(category, text, text[start:], masked[start:], number)
+
+
+def _is_category(text: str) -> bool:
+    """Whether a text in brackets is a category."""
+    sign = text.replace("\ufe0f", "")
+    if not sign:
+        return False
+    is_checkbox = len(text) < 3 and len(sign) == 1 and (sign in "xX" or not sign.isalnum())
+    is_footnote = text[0] == "^"
+    is_escaped_bracket = text[-1] == "\\"
+    if is_checkbox or is_footnote or is_escaped_bracket:
+        return False
+    is_time = text[0] in "0123456789" and _CLOCK_VALUE(text)
+    return not is_time
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
@@ -471,30 +530,48 @@ def _observation(
     parentheses match.
     """
     context = None
-    depth = 0
-    start = 0
-    if masked[-1:] == ")":
-        for start in (sign.start() for sign in reversed([*re.finditer(r"[()]", masked)])):
-            depth += 1 if masked[start] == ")" else -1
-            if not depth:
-                break
+    start = _final_group(masked)
+    if start is not None:
         inner = content[start + 1 : -1].strip()
         rest = content[:start].rstrip()
-        if not depth and inner and rest:
+        if inner and rest:
             context = inner
             content = rest
             masked = masked[: len(rest)]
-    tags: dict[str, str] = {}
+    return Observation(category, content, _tags_in(masked), context, number, text)
+
+
+def _final_group(text: str) -> int | None:
+    """Where the parenthesis opens that the last character of `text` closes; None without one."""
+    if text[-1:] != ")":
+        return None
+    depth = 0
+    for sign in reversed([*re.finditer(r"[()]", text)]):
+        if sign[0] == ")":
+            depth += 1
+        else:
+            depth -= 1
+        if not depth:
+            return sign.start()
+    return None
+
+
+def _tags_in(masked: str) -> tuple[str, ...]:
+    """The tags of an item without their `#`, each once whatever its case."""
     at = masked.find("#")
-    is_one = at >= 0 and (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
-    if is_one and (tag := masked[at + 1 :].partition(" ")[0]).isalpha():
-        # The usual case: one tag, of letters
-        tags[tag] = tag
-    elif at >= 0:
-        for run in _TAGS(masked):
-            for tag in run[1:].split("#"):
-                if tag.isdecimal():
-                    # `#12` is not a tag, nor is what is glued to it
-                    break
-                tags.setdefault(tag.casefold(), tag)
-    return Observation(category, content, tuple(tags.values()), context, number, text)
+    if at < 0:
+        return ()
+    is_alone = (not at or masked[at - 1] == " ") and masked.find("#", at + 1) < 0
+    if is_alone:
+        tag = masked[at + 1 :].partition(" ")[0]
+        # The usual case: one tag, of letters.
+        if tag.isalpha():
+            return (tag,)
+    tags: dict[str, str] = {}
+    for run in _TAGS(masked):
+        for tag in run[1:].split("#"):
+            # `#12` is not a tag, nor is what is glued to it.
+            if tag.isdecimal():
+                break
+            tags.setdefault(tag.casefold(), tag)
+    return tuple(tags.values())

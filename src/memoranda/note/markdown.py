@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.note import model
+from memoranda.note import model, notion
 from memoranda.note.frontmatter import (
     dump,
     entries,
@@ -22,6 +22,7 @@ from memoranda.note.frontmatter import (
     looks_like_header,
     parse,
     parse_as_written,
+    set_keys,
     split,
 )
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
@@ -30,10 +31,15 @@ from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+# How many units a second has in times counted since 1970, by the number of their digits today.
+_UNITS_PER_SECOND = {10: 1, 13: 1000}
+# Keys that close a note. They count even in a header that YAML cannot read.
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
+# What a memory belongs to that is organized, when nothing names its category.
+_ORGANIZED_CATEGORY = "knowledge"
+# Folders of agent memories by phase, from before categories.
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
 _LINK_LENGTH = 200
-_NOTION_ID = re.compile(r"(?<=\S) [0-9a-f]{32}$")
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")
 # Header keys of tags and of aliases, compared without case.
@@ -41,7 +47,32 @@ _ALIAS_KEYS = ("aliases", "alias")
 TITLE_LENGTH = 2_000
 """Characters of a title that count: the first line of a memory may be its whole text, however long.
 """
+# Flags are shown as YAML writes them.
 _AS_WRITTEN = {True: "true", False: "false"}
+_PARTLY_READ_WARNING = coded(
+    PARTLY_READ,
+    f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, are "
+    "not read. Split the note.",
+)
+
+
+class _Header(NamedTuple):
+    """The header of a note's text.
+
+    yaml: the text between the fences; None for a note without a header.
+    values: the header as a mapping; empty when it cannot be read.
+    keys: what counts of it: `values`, or of a memory's broken header the keys whose lines can be
+        read alone.
+    end: the offset behind the closing fence.
+    body_at: the offset where the body begins. A broken header is part of the body, except of a
+        memory, whose text is always below the header.
+    """
+
+    yaml: str | None
+    values: dict[str, Any]
+    keys: dict[str, Any]
+    end: int
+    body_at: int
 
 
 def parse_note(
@@ -53,46 +84,34 @@ def parse_note(
     born: datetime | None = None,
     entity: bool = False,
 ) -> Note:
-    """The note that `text`, the whole file at `path` of `project`, says; never an error. `changed`
-    is the file's mtime, `born` its birth time where there is one; both aware UTC. With `entity` it
-    is read as one of project `graph`. What cannot be read is left out and named in `warnings`.
-    `etag` is left to the caller."""
-    yaml_text, body_at = split(text)
-    header: dict[str, Any] = {}
-    readable: dict[str, Any] = {}
+    """Read a note. Any text is a note: what cannot be read is left out and named in `warnings`.
+
+    text: the whole file.
+    project, path: where the file is.
+    changed: the file's mtime, aware UTC.
+    born: the file's birth time, aware UTC, where there is one.
+    entity: read it as an entity, as the notes of project `graph` are.
+
+    `etag` is left to the caller.
+    """
+    is_entity = entity or project == model.GRAPH_PROJECT
     warnings: list[str] = []
-    start = body_at
-    if yaml_text:
-        try:
-            header = parse(yaml_text)
-        except ValueError as error:
-            warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
-            if project in model.MEMORY_PROJECTS:
-                readable = _readable_keys(yaml_text)
-            else:
-                body_at = 0
-    entity = entity or project == model.GRAPH_PROJECT
-    observations, relations, headings = scan(text, start, graph=entity)
-    if yaml_text and not entity and "[[" in yaml_text:
-        relations = _with_header_links(relations, yaml_text)
-    # Of a memory the keys still say which it is, though the header as a whole says nothing
-    keys = header or readable
-    get = keys.get
-    permalink = _text(get("permalink"))
-    identity = _text(get("id"))
-    kind = get("type")
+    header = _read_header(text, project, warnings)
+    observations, relations, headings = scan(text, header.end, graph=is_entity)
+    if not is_entity:
+        relations = _with_header_links(relations, header.yaml)
+    keys = header.keys
+    identity = _text(keys.get("id"))
+    permalink = _text(keys.get("permalink"))
     note = Note(
         project,
         path,
         text,
-        header,
-        body_at,
+        header.values,
+        header.body_at,
         identity or default_id(project, path),
         "",
-        kind
-        if entity and isinstance(kind, str)
-        # An entity's as it is, be it empty
-        else _text(kind) or "note",
+        _type_of(keys, is_entity),
         permalink or permalink_for(project, path),
         changed,
         changed,
@@ -103,43 +122,90 @@ def parse_note(
         headings=headings,
         warnings=warnings,
     )
-    if not entity and is_cut(note):
-        text = (
-            f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a "
-            "kind, are not read. Split the note."
-        )
-        warnings.append(coded(PARTLY_READ, text))
-    for key, value in keys.items():
-        if value is not None and key in _READERS:
-            attribute, read = _READERS[key]
-            setattr(note, attribute, read(note, value))
-    tags = _all_texts(keys, TAG_KEYS)
-    note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
-    note.aliases = tuple(dict.fromkeys(_all_texts(keys, _ALIAS_KEYS)))
-    # Of a header that cannot be read, what closes the note still counts
-    if yaml_text and not header:
-        for key, value in _KEPT_WHEN_BROKEN.findall(yaml_text):
-            attribute, read = _READERS[key]
-            setattr(note, attribute, read(note, value.strip().strip("\"'")))
-    written = None
-    for key in ("created_at", "created"):
-        if written is None and get(key) is not None:
-            written = _moment(note, get(key))
-    if written is not None or (born is not None and born < changed and not entity):
-        note.created = written or born or changed
+    if not is_entity and is_cut(note):
+        warnings.append(_PARTLY_READ_WARNING)
+    _set_fields(note, header)
+    # The birth time of an entity's file says nothing of the entity.
+    _set_created(note, keys, None if is_entity else born)
     if project in model.MEMORY_PROJECTS:
-        _read_memory(note, keys, yaml_text is None)
-    note.title = _title(note, keys, entity)
-    if not entity and project not in _WITHOUT_PAGES and ":: " in text:
+        _read_memory(note, keys, header.yaml is None)
+    # After the above, because a memory without a title is called by its first line.
+    note.title = _title(note, keys, is_entity)
+    if not is_entity:
         _read_page_fields(note)
     return note
 
 
+def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
+    """The header of a note's text. Adds a warning to `warnings` when it cannot be read."""
+    yaml_text, end = split(text)
+    if not yaml_text:
+        return _Header(yaml_text, {}, {}, end, end)
+    try:
+        values = parse(yaml_text)
+    except ValueError as error:
+        warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
+        if project in model.MEMORY_PROJECTS:
+            # One bad line must not take its id and its category from a memory.
+            return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
+        return _Header(yaml_text, {}, {}, end, 0)
+    return _Header(yaml_text, values, values, end, end)
+
+
+def _type_of(keys: Mapping[str, Any], is_entity: bool) -> str:
+    """The type of a note. An entity's is exactly as written, and may be empty."""
+    value = keys.get("type")
+    if is_entity and isinstance(value, str):
+        return value
+    return _text(value) or "note"
+
+
+def _set_fields(note: Note, header: _Header) -> None:
+    """Set the fields of `note` that its header names."""
+    for key, value in header.keys.items():
+        if value is not None and key in _READERS:
+            _set_field(note, key, value)
+    counted_time = _counted_time(header.keys.get("updated"))
+    if note.updated is None and counted_time is not None:
+        note.updated = counted_time
+    tags = _all_texts(header.keys, TAG_KEYS)
+    note.tags = tuple(united(tag.removeprefix("[[").removesuffix("]]") for tag in tags))
+    note.aliases = tuple(dict.fromkeys(_all_texts(header.keys, _ALIAS_KEYS)))
+    # A broken header must not open a note that its scope or its lock closes.
+    if header.yaml and not header.values:
+        for key, value in _KEPT_WHEN_BROKEN.findall(header.yaml):
+            _set_field(note, key, value.strip().strip("\"'"))
+
+
+def _set_field(note: Note, key: str, value: Any) -> None:
+    attribute, read = _READERS[key]
+    setattr(note, attribute, read(note, value))
+
+
+def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> None:
+    """Set when a note was created: as its header says, else when its file was born."""
+    for key in ("created_at", "created"):
+        value = keys.get(key)
+        if value is None:
+            continue
+        moment = _moment(note, value)
+        if moment is not None:
+            note.created = moment
+            return
+    # A copied file is born after its last change.
+    if born is not None and born < note.changed:
+        note.created = born
+
+
 def _read_page_fields(note: Note) -> None:
     """Take title and aliases from the `key:: value` lines a page of Logseq begins with."""
+    if note.project in _WITHOUT_PAGES or ":: " not in note.text:
+        return
     fields = page_fields(note.text[note.body_at :])
-    names = [name for key in _ALIAS_KEYS for name in listed_names(fields.get(key, ""))]
-    note.aliases = tuple(dict.fromkeys((*note.aliases, *names)))
+    aliases = list(note.aliases)
+    for key in _ALIAS_KEYS:
+        aliases += listed_names(fields.get(key, ""))
+    note.aliases = tuple(dict.fromkeys(aliases))
     if fields.get("title") and not note.header.get("title"):
         note.title = fields["title"][:TITLE_LENGTH]
 
@@ -160,23 +226,26 @@ def _readable_keys(yaml_text: str) -> dict[str, Any]:
     return keys
 
 
-def _with_header_links(relations: list[Relation], yaml_text: str) -> list[Relation]:
+def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list[Relation]:
+    """The relations of a note, those of links in its header first, each once."""
+    if not yaml_text or "[[" not in yaml_text:
+        return relations
+
     from memoranda.note.header_links import header_links, relation_type
 
-    relations_by_key = {
-        relation_key(
-            this_relation.type, this_relation.target, this_relation.project, this_relation.rest
-        ): this_relation
-        for this_relation in relations
+    present = {
+        relation_key(relation.type, relation.target, relation.project, relation.rest)
+        for relation in relations
     }
     header_relations: list[Relation] = []
     for key, line, link in header_links(yaml_text):
         kind = relation_type(key, LINKS_TO)
         same = relation_key(kind, link.target, link.project, link.rest)
-        if same not in relations_by_key:
-            relation = Relation(kind, link.target, None, link.project, line, rest=link.rest)
-            relations_by_key[same] = relation
-            header_relations.append(relation)
+        if same not in present:
+            present.add(same)
+            header_relations.append(
+                Relation(kind, link.target, None, link.project, line, rest=link.rest)
+            )
     return [*header_relations, *relations]
 
 
@@ -270,12 +339,42 @@ def unpacked(value: Any) -> Any:
     return value
 
 
+def _counted_time(value: Any) -> datetime | None:
+    """A time counted since 1970: in milliseconds, as Dendron writes it, or in seconds."""
+    units_per_second = _UNITS_PER_SECOND.get(len(_text(value)))
+    if units_per_second is None or not _text(value).isascii() or not _text(value).isdigit():
+        return None
+    return datetime.fromtimestamp(int(_text(value)) / units_per_second, UTC)
+
+
+def with_counted_time(before: str, after: str, now: datetime) -> str:
+    """`after`, an edit of `before`, with the present as its time of change where the note counts it.
+
+    Dendron keeps this time as a number under `updated`, so other writers have to keep it current. An
+    edit that sets the key itself is left alone. Any other form of `updated` belongs to its author.
+    """
+    if after == before or "updated" not in before:
+        return after
+    try:
+        written = parse(split(before)[0] or "").get("updated")
+        is_left = parse(split(after)[0] or "").get("updated") == written
+    except ValueError:
+        return after
+    if _counted_time(written) is None or not is_left:
+        return after
+    units_per_second = _UNITS_PER_SECOND[len(_text(written))]
+    try:
+        return set_keys(after, {"updated": int(now.timestamp() * units_per_second)})
+    except ValueError:
+        return after
+
+
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is not one. Thirteen digits are
-    milliseconds since 1970, as Dendron writes times, ten are seconds."""
+    """A written time as aware UTC; None with a warning when it is not one."""
+    counted_time = _counted_time(value)
+    if counted_time is not None:
+        return counted_time
     text = _text(value)
-    if text.isascii() and text.isdigit() and len(text) in (10, 13):
-        return datetime.fromtimestamp(int(text) / (1000 if len(text) == 13 else 1), UTC)
     try:
         moment = datetime.fromisoformat(text.upper() if text[-1:] == "z" else text)
         if moment.tzinfo is UTC:
@@ -346,75 +445,110 @@ def _title(note: Note, header: dict[str, Any], entity: bool) -> str:
 def shown_stem(path: str) -> str:
     """The name of a file as a title: without its extension, and without the blank and 32 digits
     with which Notion's export ends each name."""
-    stem = without_suffix(path.rpartition("/")[2])
-    return _NOTION_ID.sub("", stem)
+    return notion.without_id(without_suffix(path.rpartition("/")[2]))
 
 
 def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
-    """Category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2)."""
-    top, _, rest = note.path.partition("/")
-    if rest:
-        old = _OLD_FOLDERS.get(top)
-    else:
-        old = None
-    if old:
-        folder = rest.partition("/")[0]
-    elif rest:
-        folder = top
-    else:
-        folder = ""
-    written = _text(header.get("category"))
-    if written in model.CATEGORIES:
-        category = written
-    else:
-        category = ""
-    if written and not category:
-        note.warnings.append(f'bad category "{written}" ignored')
-    phase = _text(header.get("phase"))
-    # The place decides: somebody may have moved it out of the archive by hand
-    if phase == model.ARCHIVED:
-        phase = ""
-    elif phase not in model.PHASES:
-        if phase:
-            note.warnings.append(f'bad phase "{phase}" ignored')
-        phase = model.OLD_PHASES.get(note.type, "")
+    """Set category, phase and links of a memory; the folder outranks the frontmatter (contract 001, 2).
+
+    is_bare: whether the file has no header, so that no program of ours wrote it.
+    """
+    folder, old_phase = _memory_folder(note.path)
+    category = _written_category(note, header)
+    phase = _written_phase(note, header)
     if folder in model.CATEGORIES:
-        note.category = folder
         if category and category != folder:
             note.warnings.append(
                 f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
             )
+            # It was the phase of a memory in the other category.
             phase = ""
-    else:
-        note.category = category or (
-            model.INBOX if (phase or old) != model.ORGANIZED else "knowledge"
-        )
-    note.phase = phase or old or (model.INBOX if note.category == model.INBOX else model.ORGANIZED)
+        category = folder
+    elif not category and (phase or old_phase) == model.ORGANIZED:
+        category = _ORGANIZED_CATEGORY
+    elif not category:
+        category = model.INBOX
+    note.phase = phase or old_phase or phase_of_category(category)
     if note.project == model.ARCHIVE_PROJECT:
         note.phase = model.ARCHIVED
-        if note.category == model.INBOX:
-            note.category = "knowledge"
-        else:
-            note.category = note.category
-    note.type = note.category
+        if category == model.INBOX:
+            category = _ORGANIZED_CATEGORY
+    note.category = category
+    note.type = category
     if is_bare:
         note.source = "file"
-    note.relations = [
-        relation for relation in note.relations if len(relation.target) <= _LINK_LENGTH
-    ]
-    if note.links:
-        line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
-        linked = {
-            relation.target
-            for relation in note.relations
-            if relation.type == LINKS_TO and relation.project is None
-        }
-        note.relations += [
-            Relation(LINKS_TO, link, None, None, line) for link in note.links if link not in linked
-        ]
+    note.relations = _memory_relations(note)
+
+
+def _memory_folder(path: str) -> tuple[str, str | None]:
+    """(folder, phase) that the path of a memory names: `long-term/people/a.md` is in folder
+    `people`, with the phase older programs meant by `long-term`. No folder is "", no phase None."""
+    top, _, rest = path.partition("/")
+    if not rest:
+        return "", None
+    old_phase = _OLD_FOLDERS.get(top)
+    if old_phase:
+        return rest.partition("/")[0], old_phase
+    return top, None
+
+
+def _written_category(note: Note, header: Mapping[str, Any]) -> str:
+    """The category that the header of a memory names; "" without one, with a warning if bad."""
+    category = _text(header.get("category"))
+    if category and category not in model.CATEGORIES:
+        note.warnings.append(f'bad category "{category}" ignored')
+        return ""
+    return category
+
+
+def _written_phase(note: Note, header: Mapping[str, Any]) -> str:
+    """The phase that the header of a memory names; "" without one, with a warning if bad."""
+    phase = _text(header.get("phase"))
+    if phase == model.ARCHIVED:
+        # The place decides: somebody may have moved it out of the archive by hand.
+        return ""
+    if phase in model.PHASES:
+        return phase
+    if phase:
+        note.warnings.append(f'bad phase "{phase}" ignored')
+    return model.OLD_PHASES.get(note.type, "")
+
+
+def phase_of_category(category: str) -> str:
+    """The phase of a memory whose header and place name none."""
+    if category == model.INBOX:
+        return model.INBOX
+    return model.ORGANIZED
+
+
+def _memory_relations(note: Note) -> list[Relation]:
+    """The relations in the text of a memory, and one for each of its key `links` beside them."""
+    relations = [relation for relation in note.relations if len(relation.target) <= _LINK_LENGTH]
+    if not note.links:
+        return relations
+    linked: set[str] = set()
+    for relation in relations:
+        if relation.type == LINKS_TO and relation.project is None:
+            linked.add(relation.target)
+    line = note.text.count("\n", 0, note.text.find("\nlinks") + 1) + 1
+    for link in note.links:
+        if link not in linked:
+            relations.append(Relation(LINKS_TO, link, None, None, line))
+    return relations
 
 
 _FIRST_KEYS = ("id", "title", "type", "permalink", "tags", "created_at")
+_DECIDED_KEYS = ("title", "type", "tags")
+
+
+class _WrittenHeader(NamedTuple):
+    """A header as somebody wrote it: its values, and (key, lines) of each key in their order."""
+
+    values: dict[str, Any]
+    rows: list[tuple[str, str]]
+
+
+_NO_HEADER = _WrittenHeader({}, [])
 
 
 def compose_note(
@@ -430,90 +564,160 @@ def compose_note(
     old: str = "",
     habits: Collection[str] | None = None,
 ) -> str:
-    """The file of a note: `title`, `type`, `permalink`, `tags`, `created_at`, then other keys, then
-    the body.
+    """Compose the file of a note: the header, then the body as given with a final newline.
 
-    `content` may begin with its own frontmatter: its keys stay as written, but `title`, `type`,
-    `tags` (united) and `metadata` win; its own permalink and date stand before `permalink` and
-    `created`. `keep` holds `id`, `permalink`, `created_at` of a note that is replaced and wins over
-    all; of that note's text `old` the keys stay that are not set now. The body is as given, with a
-    final newline. `created` is None for a note of unknown age. With `habits` only those keys are
-    written that are among them or asked for, and a note without any has no header. Raises InvalidInput when content's
-    frontmatter is not valid YAML.
+    The header begins with `id`, `title`, `type`, `permalink`, `tags` and `created_at`.
+
+    content: the text. It may begin with its own frontmatter, whose keys stay as written; but
+        `title`, `type`, `tags` (united) and `metadata` win.
+    permalink: for a note whose content names no permalink.
+    created: for a note whose content names no date; None for a note of unknown age.
+    keep: `id`, `permalink` and `created_at` of a note that is replaced. They win over all.
+    old: the text of the note that is replaced. Those of its keys stay that are not set now.
+    habits: only these keys, and those asked for, are written. A note without any has no header.
+
+    Raises InvalidInput when the frontmatter of `content` is not valid YAML.
     """
-    own_keys, rows, body = _own_header(content)
-    extra = {key: value for key, value in (metadata or {}).items() if key not in ("title", "type")}
-    try:
-        before, old_rows, _ = _own_header(old)
-    except InvalidInput:
-        before = {}
-        old_rows = []
-    rows += [
-        (key, text)
-        for key, text in old_rows
-        if key not in own_keys and not (key == "created" and keep)
-    ]
+    own, body = _own_header(content)
+    replaced = _header_of_replaced(old)
+    values = replaced.values | own.values
+    rows = [*own.rows, *_rows_that_stay(replaced, own, bool(keep))]
+    extra = dict(metadata or {})
+    # These two are arguments of their own.
+    extra.pop("title", None)
+    extra.pop("type", None)
     tags_named = [
-        *_listed_texts(own_keys.get("tags")),
+        *_listed_texts(own.values.get("tags")),
         *_listed_texts(extra.pop("tags", None)),
         *tags,
     ]
-    own_keys = before | own_keys
-    listed = united(tags_named or _listed_texts(own_keys.get("tags")))
-    fixed = {key: value for key, value in (keep or {}).items() if value is not None}
-    put: dict[str, Any] = {
-        "title": title if habits is None or "title" in habits else None,
-        "type": type
-        or own_keys.get("type")
-        or ("note" if habits is None or "type" in habits else None),
-        "tags": listed or None,
-    }
-    defaults: dict[str, Any] = {"permalink": permalink}
-    if created is not None:
-        defaults["created_at"] = created
-    if habits is not None:
-        defaults = {key: value for key, value in defaults.items() if key in habits}
-    written = dict(rows)
-    lines: list[str] = []
-    for key in _FIRST_KEYS:
-        if key in fixed or key in extra or put.get(key) is not None:
-            value = fixed.get(key, put.get(key))
-            lines.append(dump({key: extra[key] if value is None else value}))
-        elif key in written and key not in put and own_keys[key] is not None:
-            lines.append(written[key])
-        elif key in defaults and not (key == "created_at" and own_keys.get("created")):
-            lines.append(dump({key: defaults[key]}))
+
+    # The stronger, the later.
+    chosen = dict(extra)
+    chosen |= _decided(title, type, tags_named, values, habits)
+    chosen |= _without_none(keep or {})
+    written = {key: lines for key, lines in rows if values.get(key) is not None}
+    defaults = _defaults(permalink, created, values, habits)
+
+    lines = _first_lines(chosen, written, defaults)
     lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
-    if is_crlf(body):
-        newline = "\r\n"
-    else:
-        newline = "\n"
-    head = f"---\n{''.join(lines)}---\n".replace("\n", newline)
-    if habits is not None and not any(lines):
-        head = ""
-    return head + body + ("" if body.endswith("\n") else newline)
+    header = "".join(lines)
+    newline = "\r\n" if is_crlf(body) else "\n"
+    if not body.endswith("\n"):
+        body += newline
+    if not header and habits is not None:
+        return body
+    return f"---\n{header}---\n".replace("\n", newline) + body
 
 
-def _own_header(content: str) -> tuple[dict[str, Any], list[tuple[str, str]], str]:
-    """(values, lines by key, body) of content that may begin with its own frontmatter."""
+def _decided(
+    title: str,
+    type: str | None,
+    tags: Sequence[str],
+    values: Mapping[str, Any],
+    habits: Collection[str] | None,
+) -> dict[str, Any]:
+    """Title, type and tags of a note that is composed. `values` are those of its own header."""
+    decided: dict[str, Any] = {}
+    if _is_habit("title", habits):
+        decided["title"] = title
+    kind = type or values.get("type")
+    if not kind and _is_habit("type", habits):
+        kind = "note"
+    if kind:
+        decided["type"] = kind
+    all_tags = united(tags or _listed_texts(values.get("tags")))
+    if all_tags:
+        decided["tags"] = all_tags
+    return decided
+
+
+def _defaults(
+    permalink: str,
+    created: datetime | None,
+    values: Mapping[str, Any],
+    habits: Collection[str] | None,
+) -> dict[str, Any]:
+    """What is written for keys that nobody set. `values` are those of the note's own header."""
+    defaults: dict[str, Any] = {}
+    if _is_habit("permalink", habits):
+        defaults["permalink"] = permalink
+    if created is not None and not values.get("created") and _is_habit("created_at", habits):
+        defaults["created_at"] = created
+    return defaults
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _is_habit(key: str, habits: Collection[str] | None) -> bool:
+    """Whether a key that nobody asked for is written."""
+    return habits is None or key in habits
+
+
+def _first_lines(
+    chosen: Mapping[str, Any], written: Mapping[str, str], defaults: Mapping[str, Any]
+) -> list[str]:
+    """The lines of `_FIRST_KEYS`: each from the first of the three mappings that has the key. Lines
+    of title, type and tags never stay as written."""
+    lines: list[str] = []
+    for key in _FIRST_KEYS:
+        if key in chosen:
+            lines.append(dump({key: chosen[key]}))
+        elif key in written and key not in _DECIDED_KEYS:
+            lines.append(written[key])
+        elif key in defaults:
+            lines.append(dump({key: defaults[key]}))
+    return lines
+
+
+def _header_of_replaced(text: str) -> _WrittenHeader:
+    """The header of a note that is replaced; an empty one when it cannot be read."""
+    try:
+        header, _ = _own_header(text)
+    except InvalidInput:
+        return _NO_HEADER
+    return header
+
+
+def _rows_that_stay(
+    replaced: _WrittenHeader, own: _WrittenHeader, has_kept_date: bool
+) -> list[tuple[str, str]]:
+    """(key, lines) of a replaced note's header that its new text does not set."""
+    rows: list[tuple[str, str]] = []
+    for key, lines in replaced.rows:
+        # The kept `created_at` says it already.
+        is_said_twice = key == "created" and has_kept_date
+        if key not in own.values and not is_said_twice:
+            rows.append((key, lines))
+    return rows
+
+
+def _own_header(content: str) -> tuple[_WrittenHeader, str]:
+    """(header, body) of content that may begin with its own frontmatter.
+
+    Raises InvalidInput when that is not valid YAML.
+    """
     yaml_text, body_at = split(content)
     if yaml_text is None:
-        return {}, [], content[body_at:]
+        return _NO_HEADER, content[body_at:]
     yaml_text = yaml_text.replace("\r\n", "\n")
     try:
-        own_keys = parse(yaml_text)
+        values = parse(yaml_text)
     except ValueError as error:
         if not looks_like_header(yaml_text):
-            # A rule, and text below it
-            return {}, [], content.removeprefix("\ufeff")
+            # A rule, and text below it.
+            return _NO_HEADER, content.removeprefix("\ufeff")
         raise InvalidInput(
-            f"Parameter `content` begins with frontmatter that is not valid YAML: {error}. Mend it or leave it out."
+            "Parameter `content` begins with frontmatter that is not valid YAML: "
+            f"{error}. Fix it or leave it out."
         ) from None
-    if not own_keys and yaml_text.strip():
-        # Nothing but a heading, which YAML takes for a comment
-        return {}, [], content.removeprefix("\ufeff")
-    return own_keys, _rows_as_written(yaml_text, own_keys), content[body_at:]
+    if not values and yaml_text.strip():
+        # Nothing but a heading, which YAML takes for a comment.
+        return _NO_HEADER, content.removeprefix("\ufeff")
+    return _WrittenHeader(values, _rows_as_written(yaml_text, values)), content[body_at:]
 
 
 def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -571,7 +775,7 @@ class Record:
         """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte,
         one newline added."""
         digest = sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
-        phase = self.phase or (model.INBOX if self.category == model.INBOX else model.ORGANIZED)
+        phase = self.phase or phase_of_category(self.category)
         values = (
             self.id,
             digest,

@@ -16,10 +16,13 @@ from typing import NamedTuple
 from memoranda.note.links import fold
 from memoranda.text.unicode import CONTROL, flat
 
+# An extension of a file name.
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 
+# Signs that a name shows as a blank.
 _BLANK_OR_CONTROL = re.compile(rf"\r\n|[{CONTROL}]|\s")
+# A name written as a wikilink, perhaps with an alias.
 _LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 
 

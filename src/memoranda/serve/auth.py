@@ -39,6 +39,7 @@ QUOTA = 0
 CODE_LASTS = timedelta(minutes=5)
 COOKIE_LASTS = timedelta(days=7)
 """How long the code of `memory page` is good, and the cookie of a browser that showed it."""
+# The names a token may have.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SHOWN = 8
 # Callers whose rate is known

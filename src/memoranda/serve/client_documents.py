@@ -15,15 +15,20 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from memoranda.errors import MemorandaError
 
+# Bytes of a client's document; the specification of MCP names this size.
 LIMIT = 5 * 1024
+# Seconds for one document, and for a free place to fetch it.
 SECONDS = 2.0
+# Documents are fetched over HTTPS only.
 _PORT = 443
+# Seconds for which a document, or a refusal, counts without being fetched again.
 _KEPT = 600.0
 _KEPT_REFUSAL = 60.0
+# Documents remembered at once, so that strangers cannot fill the memory.
 _KEPT_MOST = 200
 _AT_ONCE = threading.BoundedSemaphore(4)
 
@@ -36,43 +41,12 @@ class NoDocument(MemorandaError):
 
 def fetch(url: str) -> dict[str, Any]:
     """The JSON object at the https address `url`. Raises NoDocument."""
-    parts = urlsplit(url)
-    if (
-        parts.scheme != "https"
-        or not parts.hostname
-        or parts.username
-        or parts.fragment
-        or len(parts.path) < 2
-    ):
-        raise NoDocument("it must be https://HOST/PATH")
-    try:
-        is_usual = parts.port in (None, _PORT)
-    except ValueError:
-        is_usual = False
-    if not is_usual:
-        raise NoDocument(f"it must be at port {_PORT}")
-    address = public_address(parts.hostname)
+    parts = _checked_parts(url)
+    address = public_address(parts.hostname or "")
     if not _AT_ONCE.acquire(timeout=SECONDS):
         raise NoDocument("too many are asked for")
     try:
-        connection = _To(parts.hostname, address)
-        clock = threading.Timer(
-            2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR)
-        )
-        clock.daemon = True
-        clock.start()
-        try:
-            path = parts.path + (f"?{parts.query}" if parts.query else "")
-            connection.request(
-                "GET", path, headers={"Accept": "application/json", "User-Agent": "memoranda"}
-            )
-            reply = connection.getresponse()
-            if reply.status != 200:
-                raise NoDocument(f"it answers with status {reply.status}")
-            data = reply.read(LIMIT + 1)
-        finally:
-            clock.cancel()
-            connection.close()
+        data = _body(parts, address)
     except (OSError, http.client.HTTPException) as error:
         raise NoDocument(f"it cannot be fetched ({type(error).__name__})") from None
     finally:
@@ -87,6 +61,47 @@ def fetch(url: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise NoDocument("it is no object")
     return document
+
+
+def _checked_parts(url: str) -> SplitResult:
+    """The parts of an address that may be asked. Raises NoDocument."""
+    parts = urlsplit(url)
+    has_host = parts.scheme == "https" and bool(parts.hostname) and not parts.username
+    # A client is told apart by its path, and a fragment is never sent.
+    if not has_host or parts.fragment or len(parts.path) < 2:
+        raise NoDocument("it must be https://HOST/PATH")
+    try:
+        is_usual = parts.port in (None, _PORT)
+    except ValueError:
+        is_usual = False
+    if not is_usual:
+        raise NoDocument(f"it must be at port {_PORT}")
+    return parts
+
+
+def _body(parts: SplitResult, address: str) -> bytes:
+    """What a server answers, at most one byte more than LIMIT. Raises NoDocument for an answer that
+    is none, OSError and HTTPException."""
+    connection = _To(parts.hostname or "", address)
+    # The timeout of a socket is for each read; a slow server could send byte after byte.
+    clock = threading.Timer(
+        2 * SECONDS, lambda: connection.sock and connection.sock.shutdown(socket.SHUT_RDWR)
+    )
+    clock.daemon = True
+    clock.start()
+    try:
+        path = parts.path
+        if parts.query:
+            path += f"?{parts.query}"
+        headers = {"Accept": "application/json", "User-Agent": "memoranda"}
+        connection.request("GET", path, headers=headers)
+        reply = connection.getresponse()
+        if reply.status != 200:
+            raise NoDocument(f"it answers with status {reply.status}")
+        return reply.read(LIMIT + 1)
+    finally:
+        clock.cancel()
+        connection.close()
 
 
 def public_address(host: str) -> str:

@@ -73,7 +73,9 @@ _log = logging.getLogger("memoranda.http")
 
 WEB_CLIENTS = ("https://claude.ai", "https://claude.com", "https://chatgpt.com")
 """Origins whose pages may call a server with a public address."""
+# Seconds that calls in progress have when the server ends.
 _LAST_WORDS = 5
+# Seconds for which an idle connection stays open.
 _KEPT_ALIVE = 75
 _HEADERS = [
     "authorization",

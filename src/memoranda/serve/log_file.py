@@ -11,7 +11,9 @@ from typing import Any
 
 from memoranda.text.gate import default_rules
 
+# Only the owner may read a log: it names notes.
 _MODE = 0o600
+# Characters of one line.
 _LONGEST = 4_000
 
 

@@ -70,12 +70,15 @@ _FIRST_REQUESTS = ("initialize", _PROBE)
 _READERS = frozenset(("memory", "read_note"))
 # Seconds a client waits at most for what it is told as it connects.
 _INTRODUCTION_WAITS = 1.0
+# Characters of a client's name; clients may send any text as one.
 _CLIENT_NAME = 100
 # Characters that count of what a client calls itself, and of an agent's name made from it.
 _AGENT_NAME = 64
+# Signs that an agent's name cannot have.
 _NOT_IN_AGENTS = re.compile(r"[^a-z0-9._-]+")
 VALUES = 100
 """Most values one completion may have, by the protocol."""
+# A variable of a resource template: `{name}` or `{+path}`.
 _VARIABLE = re.compile(r"\{(\+?)(\w+)\}")
 _TOOL = {
     "name": "name",
@@ -256,37 +259,45 @@ def message_of(line: bytes) -> JSONRPCMessage:
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
             return message
     except ValidationError:
-        # Looked at again below, to say what is wrong
+        # Looked at again below, to say what is wrong.
         pass
-    # Less strictly than pydantic reads it; a number far beyond all we count is not one of Python's
+    value = _json_of(line)
+    if not isinstance(value, dict):
+        raise NoMessage(
+            INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
+        )
+    id = value.get("id")
+    if "id" in value and (isinstance(id, bool) or not isinstance(id, str | int)):
+        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
     try:
-        number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
-        given_message = json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
+        return jsonrpc_message_adapter.validate_python(value)
+    except ValidationError:
+        raise _refusal_of(value, id) from None
+
+
+def _json_of(line: bytes) -> Any:
+    """The value of a line, read less strictly than pydantic reads it. Raises NoMessage."""
+    # A number far beyond all we count is not one of Python's.
+    number = lambda digits: int(digits) if len(digits) <= 1000 else math.inf
+    try:
+        return json.loads(line.decode("utf-8-sig", "surrogateescape"), parse_int=number)
     except RecursionError:
         raise NoMessage(PARSE_ERROR, "The message is nested too deep.") from None
     except ValueError:
         raise NoMessage(
             PARSE_ERROR, "The line is not JSON. Send one JSON-RPC message per line."
         ) from None
-    if not isinstance(given_message, dict):
-        raise NoMessage(
-            INVALID_REQUEST, "A JSON-RPC message is an object; send one per line, no batches."
-        )
-    id = given_message.get("id")
-    if "id" in given_message and (isinstance(id, bool) or not isinstance(id, str | int)):
-        raise NoMessage(INVALID_REQUEST, "The `id` of a request must be a text or a whole number.")
-    try:
-        return jsonrpc_message_adapter.validate_python(given_message)
-    except ValidationError:
-        pass
-    if "method" not in given_message:
-        # An answer, so the id is one of ours
+
+
+def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
+    """What is wrong with an object that is no JSON-RPC message."""
+    if "method" not in value:
+        # An answer, so the id is one of ours.
         id = None
-    if given_message.get("jsonrpc") == "2.0" and isinstance(given_message.get("method"), str):
-        raise NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
-    raise NoMessage(
-        INVALID_REQUEST, 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.', id
-    )
+    if value.get("jsonrpc") == "2.0" and isinstance(value.get("method"), str):
+        return NoMessage(INVALID_PARAMS, "`params` must be an object.", id)
+    text = 'Not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0" and a `method`.'
+    return NoMessage(INVALID_REQUEST, text, id)
 
 
 def line_of(message: JSONRPCMessage) -> bytes:
@@ -319,16 +330,12 @@ async def converse(
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
     """The handler that lists `items` under `key`, of each what it has of `names`."""
 
+    def shown(item: Any) -> Result:
+        row = {shown_name: getattr(item, name) for shown_name, name in names.items()}
+        return {name: value for name, value in row.items() if value not in (None, {})}
+
     async def listed(ctx: Any, params: Any) -> Result:
-        rows = (
-            {key_shown: getattr(item, name) for key_shown, name in names.items()} for item in items
-        )
-        return _FINAL | {
-            key: [
-                {name: value for name, value in row.items() if value not in (None, {})}
-                for row in rows
-            ]
-        }
+        return _FINAL | {key: [shown(item) for item in items]}
 
     return listed
 
@@ -517,16 +524,12 @@ class Handlers:
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")
-        rows = [
-            {
-                "name": prompt.name,
-                "description": prompt.description,
-                "arguments": [
-                    dict(zip(keys, argument, strict=True)) for argument in prompt.arguments
-                ],
-            }
-            for prompt in self._registry.prompts.values()
-        ]
+        rows: list[Result] = []
+        for prompt in self._registry.prompts.values():
+            arguments = [dict(zip(keys, argument, strict=True)) for argument in prompt.arguments]
+            rows.append(
+                {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+            )
         return _FINAL | {"prompts": rows}
 
     async def prompt(self, ctx: Any, params: Any) -> Result:

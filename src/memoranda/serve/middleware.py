@@ -96,6 +96,7 @@ async def _missing(request: Request, error: Exception) -> Response:
     return JSONResponse(body, error.status_code, error.headers)
 
 
+# Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
 HANDLERS = {RequestRefused: _answered, MemorandaError: _answered, HTTPException: _missing}
 """What Starlette answers to a request that is refused, or where the home is in no state to answer

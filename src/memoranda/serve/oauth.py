@@ -72,6 +72,7 @@ _ADDRESS = 64
 _FIELDS = 50
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")
+# How the page of consent names each scope.
 _WORDS = {
     "read": "read",
     "write": "read and write",
@@ -278,16 +279,11 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
 
     def _grant(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
         """The grant with this secret under one of the keys."""
-        grants = self._access.rows().get("grants", ())
-        return next(
-            (
-                grant
-                for grant in grants
-                for key in keys
-                if secret_digest == grant[key] or secret_digest in grant["old"]
-            ),
-            None,
-        )
+        for grant in self._access.rows().get("grants", ()):
+            is_current = secret_digest in [grant[key] for key in keys]
+            if is_current or secret_digest in grant["old"]:
+                return grant
+        return None
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str

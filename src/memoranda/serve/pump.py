@@ -39,6 +39,7 @@ ALIVE = b'{"jsonrpc":"2.0","method":"notifications/memoranda/alive"}\n'
 """The line a daemon says each second while a client waits for it; clients are not told of it."""
 LIMIT = 32 << 20
 """Bytes a line may have; with a longer one a session goes on without a daemon."""
+# Bytes read at once: what a pipe holds.
 BLOCK = 1 << 16
 _FOLDER = __file__.rpartition("/")[0]
 # Bytes for the daemon to take before the client is heard again

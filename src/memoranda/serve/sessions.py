@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 128
 # Requests of one session that are in hand before more is read.
 _UNANSWERED = 1000
+# Seconds between two signs of life to the daemon.
 _ALIVE_EVERY = 1.0
 _log = logging.getLogger("memoranda.daemon")
 _GRANTED = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'

@@ -45,7 +45,7 @@ _TOOL_ERROR = -32000
 _SAID = 100
 UNNAMED = "unknown"
 """The agent that a caller is who names none."""
-_FLAT = ("name", "params", "arguments")
+_ARGUMENT_KEYS = ("params", "arguments")
 _log = logging.getLogger("memoranda.serve")
 # Seconds for a client to take its answers once the server stops
 _LAST_WORDS = 5.0
@@ -93,16 +93,16 @@ class Protocol:
             if isinstance(identity, bool) or not isinstance(identity, int | float | str | None):
                 identity = None
                 raise _Refused(_NO_REQUEST, "parse error: id must be a number, a string or null")
-            method = self._found(request)
+            result = self._result_of(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
         # The outermost loop of this transport: reported, and the connection lives
         except Exception:
             _log.exception("A call failed")
             return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
-        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=method)
+        return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=result)
 
-    def _found(self, request: dict[str, Any]) -> Any:
+    def _result_of(self, request: dict[str, Any]) -> Any:
         """The result of a request. Raises _Refused."""
         method = request.get("method", "")
         params = request.get("params")
@@ -110,32 +110,19 @@ class Protocol:
             raise _Refused(_NO_REQUEST, "parse error: method must be a string")
         if params is not None and not isinstance(params, dict):
             raise _Refused(_BAD_PARAMS, "params must be an object")
+        params = params or {}
         memory = self._caller(request)
         if method == "tools/list":
             return tool_list(self._registry)
         if method in self._methods:
-            # The owner's own commands, on a socket that only the owner's programs reach
-            return self._methods[method](self._memory, params or {})
-        name = method
-        arguments = params or {}
-        # The arguments are in `params`, in `arguments`, or flat beside `name`
+            # The owner's own commands, on a socket that only the owner's programs reach.
+            return self._methods[method](self._memory, params)
         if method == "tools/call":
-            name = arguments.get("name", "")
-            if not isinstance(name, str):
-                raise _Refused(_BAD_PARAMS, "name must be a string")
-            key = next(
-                (this_name for this_name in _FLAT[1:] if arguments.get(this_name) is not None), None
-            )
-            if key is not None and not isinstance(arguments[key], dict):
-                raise _Refused(_BAD_PARAMS, f"{key} must be an object")
-            flat = {
-                this_name: value for this_name, value in arguments.items() if this_name not in _FLAT
-            }
-            if key is not None:
-                arguments = arguments[key]
-            else:
-                arguments = flat
-        self._check_place_of_agent(name, params or {}, arguments)
+            name, arguments = _tool_call(params)
+        else:
+            name = method
+            arguments = params
+        self._check_place_of_agent(name, params, arguments)
         reply = call_tool(self._registry, memory, name, arguments)
         if not ends_batch(reply):
             return result_data(reply)
@@ -168,6 +155,23 @@ class Protocol:
                 _BAD_PARAMS,
                 'agent is a key of the request, beside method: {"method": …, "agent": "NAME"}',
             )
+
+
+def _tool_call(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(name, arguments) of a `tools/call`: the arguments are in `params`, in `arguments`, or flat
+    beside `name`. Raises _Refused."""
+    name = params.get("name", "")
+    if not isinstance(name, str):
+        raise _Refused(_BAD_PARAMS, "name must be a string")
+    for key in _ARGUMENT_KEYS:
+        arguments = params.get(key)
+        if arguments is None:
+            continue
+        if not isinstance(arguments, dict):
+            raise _Refused(_BAD_PARAMS, f"{key} must be an object")
+        return name, arguments
+    reserved = ("name", *_ARGUMENT_KEYS)
+    return name, {key: value for key, value in params.items() if key not in reserved}
 
 
 def _error(error: _Refused, identity: Any, is_rpc: bool) -> bytes:

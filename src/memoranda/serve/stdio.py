@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after SIGINT; after SIGTERM and at the end of input it is 0."""
+# Seconds of embedding between two looks for a call.
 _EMBED_SECONDS = 1.0
 # Seconds for a client to take its answers once the server was told to stop
 _LAST_WORDS = 1.0

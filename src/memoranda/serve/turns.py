@@ -106,31 +106,16 @@ class CallQueue:
         if self._stopping:
             raise Stopping
 
-        def timed() -> T:
-            # For those behind it
-            self._begun = time.monotonic()
-            try:
-                with waits_until(self._ended):
-                    return call(self._opened())
-            finally:
-                self._begun = 0.0
-
-        future = self._thread.submit(timed)
+        future = self._thread.submit(self._timed, call)
         loop = asyncio.get_running_loop()
         late: list[Busy] = []
 
         def refuse() -> None:
             """Refuse the call if it still waits for its turn, and the one at work takes too long."""
-            if self._begun:
-                took = time.monotonic() - self._begun
-            else:
-                took = 0.0
+            took = self._seconds_of_call_at_work()
             if took > CALL_WAITS and future.cancel():
-                late.append(
-                    Busy(
-                        f"another call of this server (process {os.getpid()}), for {took:.0f} seconds"
-                    )
-                )
+                server = f"this server (process {os.getpid()})"
+                late.append(Busy(f"another call of {server}, for {took:.0f} seconds"))
             elif not future.done():
                 loop.call_later(0.1, refuse)
 
@@ -154,6 +139,20 @@ class CallQueue:
             timer.cancel()
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
+
+    def _timed(self, call: Callable[[MemorySession], T]) -> T:
+        """Run a call, and let those that wait behind it see since when it is at work."""
+        self._begun = time.monotonic()
+        try:
+            with waits_until(self._ended):
+                return call(self._opened())
+        finally:
+            self._begun = 0.0
+
+    def _seconds_of_call_at_work(self) -> float:
+        # Read once: the call may end between a check and a second reading.
+        begun = self._begun
+        return time.monotonic() - begun if begun else 0.0
 
     async def _look_after(self) -> None:
         """Upkeep a while after a call, then the work in the background, piece by piece."""

@@ -43,6 +43,7 @@ Values = tuple[int, int, int, int]
 """A stamp's values as the system tells them, for thousands of files much faster made than stamps.
 """
 
+# The largest integer of SQLite; some file systems report larger ones.
 _LARGEST = (1 << 63) - 1
 
 

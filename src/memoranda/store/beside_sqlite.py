@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from memoranda.store.files import open_own
 
 _ENDINGS = (".db", ".db-wal", ".db-shm", ".db-journal")
+# Bytes read at once.
 _PIECE_BYTES = 16 << 20
 
 _mutex = threading.Lock()

@@ -45,12 +45,19 @@ _MARKS = (
     ".basic-memory",
 )
 _FOLDERS = (".obsidian", ".vscode")
+# A string of JSON, which stays, or a comment.
 _COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A string of JSON, which stays, or a comma before a closing bracket.
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+# A string of Logseq's configuration, which stays, or a comment.
 _EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
+# A string of Logseq's configuration.
 _EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# One part of a date format of moment.js, as Obsidian uses it.
 _MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+# One part of a date format of Java, as Logseq uses it.
 _JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+# Logseq's date formats in Obsidian's terms.
 _JAVA_TO_MOMENT = {
     "yyyy": "YYYY",
     "yy": "YY",
@@ -61,6 +68,7 @@ _JAVA_TO_MOMENT = {
     "EEE": "ddd",
     "E": "ddd",
 }
+# Parts of a date format that a file's name can be read by.
 _DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 

@@ -22,6 +22,7 @@ from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
 from memoranda.store.base import File, Stamp, bounded, sha256
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Errors of the system in words.
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -220,6 +221,7 @@ HOLDER = "lock"
 SIGNATURE = 80
 """Bytes of what it says."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz-")
+# The line of a lock's holder: its process, and perhaps its time and command.
 _SIGNED = re.compile(rb"(\d+)(?: (\d{9,}\.\d{3}) ([^\n]*?) *)?\n")
 
 

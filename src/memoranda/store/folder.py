@@ -24,7 +24,9 @@ from memoranda.text.unicode import is_valid_unicode
 if TYPE_CHECKING:
     from memoranda.note.model import Note
 
+# Symbolic links followed in a row, as in the kernel.
 _LINKS = 40
+# Files of one portion of a listing.
 _PART = 2_000
 _NAME = attrgetter("name")
 _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")

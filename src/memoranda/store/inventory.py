@@ -17,6 +17,7 @@ from memoranda.store.folder import FolderStore
 from memoranda.store.layout import DRAWING_SUFFIX, SKIPPED_FOLDERS
 from memoranda.text.unicode import is_valid_unicode
 
+# Attachments by their extensions.
 _KINDS = {
     "Obsidian canvas": ".canvas",
     "Excalidraw drawing": f"{DRAWING_SUFFIX} .excalidraw",

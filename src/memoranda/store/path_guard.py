@@ -13,10 +13,13 @@ from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
 from memoranda.store.files import reason
 from memoranda.text.unicode import flat
 
+# The limit of Linux and macOS for one name.
 NAME_BYTES = 255
+# Deeper paths make programs that walk them end in errors.
 SEGMENTS = 64
 PATH_BYTES = 1024
 """What a path may have: names, and bytes in all."""
+# Opened folders keep a path from being exchanged while it is used.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)
 _NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")

@@ -25,8 +25,10 @@ _FOLDERS = (
     (re.compile(r"/Dropbox( \([^/]+\))?(/|$)"), "Dropbox"),
     (re.compile(r"/Google ?Drive(/|$)"), "Google Drive"),
 )
+# File systems on which SQLite's locks cannot be trusted.
 _NETWORK = {"nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "smbfs": "SMB"}
 _MOUNTS = Path("/proc/mounts")
+# A sign that /proc/mounts writes by its number, such as a blank.
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 

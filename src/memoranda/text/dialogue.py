@@ -16,10 +16,12 @@ from memoranda.text.tokens import words
 MOST_TURNS = 12
 """Of a longer conversation only the last turns are asked for."""
 
+# The beginning of a turn: a name and a colon.
 _TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
 _MIN_SAID = 3
+# Roles whose messages a person never reads.
 _SILENT_ROLES = frozenset(("system", "developer", "tool", "function"))
 _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model": "Assistant"}
 

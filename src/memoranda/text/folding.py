@@ -29,6 +29,7 @@ _BLANKS = str.maketrans("™®©℠", "    ")
 _NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+# Words remembered with their folded form.
 _MOST_KNOWN = 50_000
 # Characters beyond ASCII up to which each is replaced in the whole text.
 _FEW = 120

@@ -26,13 +26,16 @@ SPAN = 500_000
 _DIGITS = "0123456789"
 _CARD_DIGITS = 13
 _SEED_WORDS = 9
+# Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")
 _CHECK = r"(luhn|entropy|value|given|token|words)(?: ([0-9.]+))?"
 _KINDS_OF_CHARACTERS = ("unseen", "digits")
 # Signs that texts are made of, the commonest last; all others are rarer.
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
+# A part of a name that reads as a word: passwords have few of them.
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
+# Words that say that a value is an example.
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
 # What is in the place of a secret without being one.
 _PLACEHOLDER = (

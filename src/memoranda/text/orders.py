@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from memoranda.text.disguise import (
@@ -47,8 +48,11 @@ _COMMA = ","
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
+# The sign in an address of mail.
 _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
+# Text that is piped into a shell.
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
+# Files that hold keys and passwords.
 _KEY_FILE = re.compile(
     r"\.(?:env|ssh|netrc|aws|kube|gnupg|npmrc|pypirc|pgpass|git-credentials)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
@@ -56,6 +60,7 @@ _KEY_FILE = re.compile(
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
 _UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
+# Styles of HTML that hide a text from people.
 _HIDDEN = re.compile(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
     r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
@@ -63,8 +68,11 @@ _HIDDEN = re.compile(
     re.I,
 )
 _COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
+# A message of a conversation that claims the system's role.
 _ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
+# A parameter of an address, which can carry data away.
 _PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
+# A quotation, whose words nobody here says.
 _QUOTE = re.compile(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"
@@ -327,6 +335,7 @@ class Vocabulary:
         return words
 
 
+# Languages whose speakers mix English words into their sentences.
 _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 
 
@@ -364,10 +373,13 @@ class Orders:
         needs = []
         for term in line.terms:
             groups = [(part,) for part in term.parts] + list(term.pairs)
-            unknown = [part for group in groups for part in group if part not in bit]
+            unknown = [part for part in chain.from_iterable(groups) if part not in bit]
             if unknown:
                 raise ValueError(f"rule {line.rule}: no part is called {unknown[0]}")
-            needs.append(tuple(sum({bit[part] for part in group}) for group in groups))
+            masks: list[int] = []
+            for group in groups:
+                masks.append(sum({bit[part] for part in group}))
+            needs.append(tuple(masks))
         return tuple(needs)
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
@@ -377,14 +389,14 @@ class Orders:
             # A term that no word belongs to rules most combinations out
             met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
             near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
-            candidates = tuple(
-                self._combinations[at]
-                for at in near
-                if all(_has_any(mask, groups) for groups in self._needs[at])
-            )
+            candidates = tuple(self._combinations[at] for at in near if self._meets(mask, at))
             if len(self._possible) < _KNOWN_WORDS:
                 self._possible[mask] = candidates
         return candidates
+
+    def _meets(self, mask: int, at: int) -> bool:
+        """Whether words of these parts may meet every term of the combination at a position."""
+        return all(_has_any(mask, groups) for groups in self._needs[at])
 
     def rules(self, clear: str) -> dict[str, None]:
         """The names of the rules that match in a text or in what it hides, in order, each once.
@@ -481,42 +493,52 @@ def _marked(text: str) -> str:
     """`text` with words in the place of what only its signs tell: addresses, a pipe into a shell,
     files that hold keys, places that nobody sees.
     """
-    if "://" in text or "@" in text:
+    # A sign is found much faster than a pattern, and most texts have none of them.
+    if _holds_any(text, ("://", "@")):
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _MAIL.sub(" zzaddress ", text)
         text = _PARAMETER.sub(" zzhidden ", text)
     if '"role"' in text:
         text = _ROLE.sub(" zzrole ", text)
-    if "|" in text or "<(" in text or "sh -c" in text:
+    if _holds_any(text, ("|", "<(", "sh -c")):
         text = _SHELL.sub(" zzshell ", text)
-    # One sign is found faster than many words
-    has_path = "." in text or "_" in text or "/" in text
-    if has_path and any(name in text for name in _KEY_FILES + _OTHER_KEY_FILES):
+    if _holds_any(text, "._/") and _holds_any(text, _KEY_FILES + _OTHER_KEY_FILES):
         text = _KEY_FILE.sub(" zzkeyfile ", text)
-    has_style = "<" in text or ":" in text or "=" in text
-    if has_style and any(style in text for style in _UNSEEN_STYLES):
+    if _holds_any(text, "<:=") and _holds_any(text, _UNSEEN_STYLES):
         text = _HIDDEN.sub(" zzhidden ", text)
-    if "!" in text or "[//]" in text or "{{/*" in text:
+    if _holds_any(text, ("!", "[//]", "{{/*")):
         for sign in _COMMENTS:
             text = text.replace(sign, " zzcomment ")
         text = text.replace("![", " zzhidden ")
     return text
 
 
+def _holds_any(text: str, signs: Iterable[str]) -> bool:
+    return any(sign in text for sign in signs)
+
+
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        at = [place for part in term.parts for place in parts.get(part, ())]
+        at = _places_of(term.parts, parts)
         for first, second in term.pairs:
             at += _following(parts.get(first, ()), parts.get(second, ()))
         if not at:
             return False
         places += [(place, number) for place in at]
-    against = sorted(place for part in line.without for place in parts.get(part, ()))
+    against = sorted(_places_of(line.without, parts))
     return any(
         not _is_between(against, first - _BEFORE, last)
         for first, last in _near(sorted(places), len(line.terms), line.within)
     )
+
+
+def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[float]:
+    """The places of all words that belong to one of these parts."""
+    places: list[float] = []
+    for name in names:
+        places += parts.get(name, ())
+    return places
 
 
 def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:

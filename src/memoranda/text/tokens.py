@@ -26,17 +26,22 @@ from memoranda.text.words import (
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
+# Where a long piece may be cut.
 _BLANK = re.compile(r"\s")
 
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
+# Characters of a text whose blocks are told apart; beyond them any blank will do.
 _DETAILED = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
 _TAIL = 8_000
 
+# Where a block of Markdown ends.
 _BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
+# A heading; the group is its text.
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
+# Where a sentence ends, else a line, else a word.
 _SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
@@ -191,27 +196,40 @@ def _blank_after(text: str, at: int) -> int:
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """A long paragraph cut at line ends, else at sentence ends or blanks, else anywhere."""
-    found_pieces = []
+    pieces = []
     while start < end:
-        reach = min(end, start + (1200 if text[start : start + 1200].isascii() else 450))
-        if reach == end:
-            found_pieces.append((start, end))
+        reach = start + (1200 if text[start : start + 1200].isascii() else 450)
+        if reach >= end:
+            pieces.append((start, end))
             break
-        # The last line before `reach`, if it is near, is looked for from where no blank goes on.
-        at = reach - 100
-        while at < reach and (text[at].isspace() or text[at - 1].isspace()):
-            at += 1
-        ends = (match.end() for match in _SENTENCE_END.finditer(text, at, reach))
-        line = max((this_end for this_end in ends if text[this_end - 1] == "\n"), default=-1)
-        if line > start + 300:
-            reach = line
-        else:
-            cuts = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
-            lines = [cut for cut in cuts if text[cut - 1] == "\n" and cut - start > 300]
-            reach = (lines or cuts or [reach])[-1]
-        found_pieces.append((start, reach))
-        start = reach
-    return found_pieces
+        cut = _cut_before(text, start, reach)
+        pieces.append((start, cut))
+        start = cut
+    return pieces
+
+
+def _cut_before(text: str, start: int, reach: int) -> int:
+    """Where a piece that begins at `start` ends, at `reach` at the latest."""
+    # The last line end, if it is near, is looked for from where no blank goes on.
+    at = reach - 100
+    while at < reach and (text[at].isspace() or text[at - 1].isspace()):
+        at += 1
+    near_line_ends = _line_ends(text, at, reach)
+    if near_line_ends and near_line_ends[-1] > start + 300:
+        return near_line_ends[-1]
+    line_ends = [end for end in _line_ends(text, start + 1, reach) if end > start + 300]
+    if line_ends:
+        return line_ends[-1]
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start + 1, reach)]
+    if ends:
+        return ends[-1]
+    return reach
+
+
+def _line_ends(text: str, start: int, end: int) -> list[int]:
+    """Where lines end, of the ends of sentences in this part of a text."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
+    return [at for at in ends if text[at - 1] == "\n"]
 
 
 def word_count(block: str) -> float:

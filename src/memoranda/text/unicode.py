@@ -18,6 +18,7 @@ from typing import Any
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
 SURROGATES = r"\ud800-\udfff"
+# Blanks inside a line; those that indent it stay.
 _BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
 _BASIC = r"[^\x00-\u024f\u2000-\u206f\ufeff]"
 _KEPT = (

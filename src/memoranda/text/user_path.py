@@ -8,7 +8,9 @@ from pathlib import Path
 
 from memoranda.errors import InvalidInput
 
+# A path of Windows with its drive.
 _DRIVE = re.compile(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
+# A path of a Windows server.
 _SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
 
 

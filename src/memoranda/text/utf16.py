@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 
+# Bytes looked at to recognise UTF-16.
 _SAMPLE = 4_096
 
 

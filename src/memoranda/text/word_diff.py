@@ -11,6 +11,7 @@ from memoranda.text.compare import changes
 SAME = " "
 OLD = "-"
 NEW = "+"
+# Blanks, a word, or one sign: the units of a comparison.
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 # Beyond that the comparison takes long, and nobody reads it
 _LONGEST = 200_000

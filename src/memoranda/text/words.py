@@ -49,12 +49,15 @@ _WORD = rf"{_LETTER}(?:{_LETTER}+|[{_WORD_MARKS}]+)*"
 _SIGNED = r"(?:[a-z][a-z0-9]*(?:\+\+(?![a-z+])|[+#](?![\w+#=]))|[a-z]#(?=\d))"
 _DOTTED = r"(?:(?<=[\s(\"'`])|^)\.[a-z][a-z0-9]*"
 
+# Signs inside a word are kept as private characters, which the tokenizer takes as letters.
 _FIRST_SIGN = 0xF0000
 _PLANE = 0xFFFF
 JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
+# Words remembered with their parts.
 _MOST_KNOWN = 100_000
+# Parts of a name that are also joined to one word: "wi-fi" and "wifi".
 _MOST_PIECES = 6
 _LONGEST_JOINED = 40
 
@@ -150,8 +153,11 @@ def _number() -> re.Pattern[str]:
 
 
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
+# Private characters that stand for signs, such as the `#` of `C#`.
 _SIGN = re.compile("[\U000f0000-\U000fffff]")
+# A file's extension, which is also found with its dot.
 _EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
+# Signs that join the parts of a name.
 _JOINTS = re.compile(r"[\W_]+")
 # Signs around a word that are no part of any.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
@@ -198,7 +204,9 @@ def compound(word: str) -> Compound:
     if may_join and len(word) <= _LONGEST_JOINED:
         joined = fold("".join(written))
 
-    pieces = [piece for part in written for piece in _parts(part)]
+    pieces: list[str] = []
+    for part in written:
+        pieces += _parts(part)
     parts = ""
     if len(written) < len(pieces) <= _MOST_PIECES + len(written):
         parts = fold(" ".join(pieces))
@@ -207,11 +215,13 @@ def compound(word: str) -> Compound:
 
 def _parts(word: str) -> list[str]:
     """`getUser` and `python3` in two; what mixes letters and digits more than that is a code."""
-    return [
-        piece
-        for hump in _hump().split(word)
-        for piece in (_number().split(hump) if len(_number().findall(hump)) == 1 else [hump])
-    ]
+    pieces: list[str] = []
+    for hump in _hump().split(word):
+        if len(_number().findall(hump)) == 1:
+            pieces += _number().split(hump)
+        else:
+            pieces.append(hump)
+    return pieces
 
 
 def compounds(text: str) -> list[Compound]:
@@ -236,22 +246,35 @@ class _Extras(dict[str, tuple[str, ...]]):
             self.clear()
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
-        is_plain = not word or _is_one_part(word)
-        self[piece] = piece_extras = () if is_plain else _extras_of(piece)
+        piece_extras: tuple[str, ...] = ()
+        if word and not _is_one_part(word):
+            piece_extras = _extras_of(piece)
+        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_KNOWN:
+            self[piece] = piece_extras
+        else:
+            _WITHOUT_EXTRAS.add(piece)
         return piece_extras
 
 
 _EXTRAS = _Extras()
+# Pieces of text that are found by their words alone, as most are: they are taken out all at once.
+_WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
     """What the words of `text` are found by, other than as they are written, in index form."""
-    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, dict.fromkeys(text.split())))
+    pieces = text.split()
+    remaining = set(pieces) - _WITHOUT_EXTRAS
+    if not remaining:
+        return ""
+    in_order = [piece for piece in dict.fromkeys(pieces) if piece in remaining]
+    all_extras = chain.from_iterable(map(_EXTRAS.__getitem__, in_order))
     return " ".join(dict.fromkeys(all_extras))
 
 
 def _extras_of(piece: str) -> tuple[str, ...]:
-    extra_words = [indexed(form) for pair in compounds(piece) for form in pair if form]
+    forms = chain.from_iterable(compounds(piece))
+    extra_words = [indexed(form) for form in forms if form]
     extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
     return tuple(extra_words)
 

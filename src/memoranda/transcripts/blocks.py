@@ -22,10 +22,13 @@ _PATHS = (
     "target_file",
     "filepath",
 )
+# The lines of Codex's patch format that name a file.
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
+# The exit status in the output of a command.
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )
+# Characters at both ends of an output where the exit status is looked for.
 _EXIT_SPAN = 300
 
 

@@ -38,7 +38,9 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
+# Seconds to wait for the client that owns the database.
 _BUSY_SECONDS = 0.5
+# Seconds for unpacking one text of Zed.
 _ZSTD_SECONDS = 10
 _NO_ZSTD = "its threads are compressed with Zstandard: install the program zstd, or use Python 3.14"
 

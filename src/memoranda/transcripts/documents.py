@@ -30,6 +30,7 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
+# Bytes of one document: it is read whole.
 _LARGEST = 256 << 20
 
 
@@ -193,8 +194,11 @@ class GeminiCli(DocumentFormat):
 
 # Joins a command and its output that share one message and have no name.
 _ONLY_CALL = "shown"
+# The text of a person, in the tags Cline puts around it.
 _TASK = re.compile(r"\A<(task|feedback|user_message|answer)>\s*(.*?)\s*</\1>", re.S)
+# The result of a command, as Cline reports it.
 _RAN = re.compile(r"\A\[execute_command for '(.*?)'\] Result:\s*(.*)\Z", re.S)
+# The result of any tool, as Cline reports it.
 _TOOLS = re.compile(r"\A\[(\w+)(?: for '.*?')?\] Result:", re.S)
 
 

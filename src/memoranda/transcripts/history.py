@@ -16,9 +16,12 @@ from memoranda.transcripts.turn import (
     Turn,
 )
 
+# The line with which Aider begins a session.
 _START = re.compile(rb"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*\Z")
+# The line that opens or closes fenced code.
 _FENCE = re.compile(rb"(`{3,}|~{3,})")
 _PROMPT = b"#### "
+# The line Aider writes for an empty one.
 _ONLY_BLANK = re.compile(r"\A<blank>\Z")
 _SPEAKERS = ("prompt", "answer")
 

@@ -14,7 +14,9 @@ from memoranda.transcripts.turn import Kind, SourceFile
 
 VERSION = 1
 """Raise it when schema.sql or what is indexed changes: an older file is deleted."""
+# Seconds to wait for another process that indexes.
 _BUSY_SECONDS = 5.0
+# Turns that are ranked closely.
 _CANDIDATES = 400
 
 

@@ -57,26 +57,36 @@ class Lesson:
     other: str = ""
 
 
+# Characters at both ends of an output that tell what failed.
 _HEAD_OF_OUTPUT = 1_500
 _REFUSED = "<tool_use_error>"
+# Longer sentences explain; they decide nothing.
 _LONGEST = 400
+# Shorter ones say too little to be remembered.
 _SHORTEST = 8
+# Lessons of one turn: who says more is pasting.
 _MOST_OF_TURN = 4
+# Characters of a turn that are read.
 _LONGEST_TURN = 6_000
 # A command that works counts as the fix of one that failed at most this many commands earlier.
 _NEAR = 14
+# A sentence; a dot inside a name does not end it.
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
 _TERM = r"(`[^`\n]{1,80}`|(?<![\w@/.-])[@A-Za-z_][\w@/+-]*(?:\.[\w@/+-]+)*)"
+# A further term after a first one.
 _AND = re.compile(rf"\s*(?:,|and|or|/|nor|和|或|、)\s*{_TERM}")
+# An order not to run a command.
 _RUN = re.compile(
     r"(?:don't|do not|never|stop|不要|别)\s*(?:ever )?(?:run(?:ning)?|call(?:ing)?|运行)\s+"
     r"([\w./-]+(?: [\w./:-]+){1,2})",
     re.I,
 )
+# A path, or the name of a file of code.
 _PATH = re.compile(
     r"`?((?:[\w.-]+/)+[\w.-]+|[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|java|rb|c|h|cpp|md|toml|ya?ml"
     r"|json|sql|sh|css|html|lock|cfg|ini|proto))`?"
 )
+# Text that a person pasted: fenced or quoted, or between tags.
 _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?</\2>", re.M | re.S)
 
 

@@ -31,6 +31,7 @@ from memoranda.transcripts.turn import (
     seconds,
 )
 
+# Bytes of one line; longer ones are skipped and named.
 _LONGEST_LINE = 64 << 20
 # A file is not in this format if this number of lines are all unknown.
 _UNKNOWN = 3
@@ -315,6 +316,7 @@ class Windsurf(LineFormat):
                 yield from tool_result(step.get("output"), "step", failed)
 
 
+# A person's words in the tags Cursor puts around them.
 _QUERY = re.compile(r"\A<user_query>\s*(.*?)\s*</user_query>\Z", re.S)
 
 

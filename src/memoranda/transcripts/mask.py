@@ -11,11 +11,15 @@ from memoranda.transcripts.turn import Kind, Turn
 
 MOST_CHARACTERS = 40_000
 """Characters of what was said that are indexed; of a longer text its beginning and its end."""
+# Characters indexed of an output, and of one that failed.
 _MOST_OF_RESULT = 600
 _MOST_OF_FAILURE = 4_000
+# A change of case inside a word, as random secrets have.
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _DIGITS = "0123456789"
+# The shortest number of a card.
 _CARD_DIGITS = 13
+# A word too long to be one: data, which nobody looks for.
 _LONG_WORD = re.compile(r"\S{200,}")
 
 

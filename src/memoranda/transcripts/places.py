@@ -15,6 +15,7 @@ from typing import Any
 
 from memoranda.transcripts.turn import SourceFile
 
+# A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 _SYSTEM = {"darwin": "macos"}.get(sys.platform, "linux")
 

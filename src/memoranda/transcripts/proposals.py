@@ -35,7 +35,9 @@ _KINDS = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION, Lesson
 # Proposals that are looked for at once, the newest.
 _MOST = 200
 _REDACTED = "[redacted:"
+# Characters of a command in a proposal.
 _COMMAND = 300
+# Files named in a proposal.
 _MOST_FILES = 20
 _YES = "remember it"
 _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}

@@ -37,9 +37,12 @@ if TYPE_CHECKING:
     from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
     from memoranda.transcripts.mask import Mask
 
+# Names of one tool call that are looked up.
 _MOST_TERMS = 80
+# Notes in which they are looked for, and the lines of each.
 _MOST_NOTES = 12
 _MOST_LINES = 400
+# Characters of what is told of a note, and of a command.
 _LINE = 220
 _COMMAND = 160
 # Shorter errors, in characters, are too common to identify what failed.

@@ -21,6 +21,7 @@ from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
+# Words of a question that are looked for, the rarest first.
 _MOST_WORDS = 10
 # Turns that the words looked for may be in together, so that a look-up is quick.
 _MOST_TURNS = 16_000
@@ -28,13 +29,17 @@ _MOST_TURNS = 16_000
 _MOST_SCORED = 6_000
 # Words that are looked for where each of them is in more than _MOST_TURNS turns.
 _MOST_COMMON_WORDS = 3
+# Characters of a passage.
 _PASSAGE = 320
 # Characters that are shown before the first word.
 _BEFORE = 40
+# Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
 # What further turns of an exchange add to its score, against the first.
 _OTHER = 0.6
+# Further turns of a conversation that add to its score.
 _FURTHER = 3
+# The part of a turn's score that its neighbours share.
 _NEAR = 0.25
 # What the exchanges before and after add to a score, and how many turns away they may begin.
 _NEAR_TURNS = 8

@@ -33,6 +33,7 @@ _WASTE = 0.3
 _LEAST_TO_REBUILD = 20_000
 # Bytes from which on files are read by processes of their own.
 _MUCH = 32 << 20
+# More processes wait for one another's writes.
 _MOST_WORKERS = 4
 # Turns of a file that are written at once.
 _BATCH = 4_000

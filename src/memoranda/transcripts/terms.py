@@ -15,12 +15,16 @@ from typing import Any
 
 from memoranda.transcripts.blocks import words_of
 
+# A sign that ends a command, or one word with its quotes and escapes.
 _TOKEN = re.compile(
     r"&&|\|\|?|;|\n|&(?![>\d])|"
     r"(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|&'\"\\]|&(?=[>\d]))+"
 )
+# Signs after which another command begins.
 _ENDS = frozenset(("&&", "||", "|", ";", "\n", "&"))
+# A redirection of output or input.
 _REDIRECT = re.compile(r"\d?[<>]|&>")
+# A variable set for one command.
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 12
@@ -52,23 +56,32 @@ _INSTALL = {
     "npx": (),
     "uvx": (),
 }
+# The version or the extras after a package's name.
 _VERSION = re.compile(r"(?<=.)(?:@[\w.^~*-]+|\[[\w,-]*\]|[=<>~!]=?[\w.*,<>=!~-]+)\Z")
+# A module that a line of code imports, in many languages.
 _IMPORTED = re.compile(
     r"""^\s*(?:import|from)\s+([A-Za-z_@][\w.@/-]*)|\bfrom\s+['"]([^'"\n]{1,80})['"]"""
     r"""|\brequire\(\s*['"]([^'"\n]{1,80})['"]|\bimport\(\s*['"]([^'"\n]{1,80})['"]"""
     r"""|^\s*use\s+([a-z_][\w]*)(?:::|;)|^\s*import\s+['"]([^'"\n]{1,80})['"]""",
     re.M,
 )
+# A name in code.
 _NAME = re.compile(r"[A-Za-z_$][\w$]{2,60}")
+# A name that ordinary prose would not have.
 _IS_DISTINCT = re.compile(r"\w_\w|[a-z][A-Z]|\d[a-z_]")
+# Numbers differ from one run to the next, so all of them are one.
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+# A quoted part of an error message.
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+# A path in an error message.
 _PLACE = re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.-]*")
+# Words that make a line of output an error.
 _ERROR = re.compile(
     r"error|failed|fatal|cannot|can't|could not|couldn't|not found|no such|denied|refused|invalid"
     r"|unknown|unrecognized|missing|exception|traceback|unable|panic|not installed|not recognized",
     re.I,
 )
+# A line that only repeats the exit status.
 _EXIT_LINE = re.compile(
     r"\A\W*(?:error: )?(?:process )?exit(?:ed with)? ?(?:code|status)?\W*\d*\W*\Z", re.I
 )

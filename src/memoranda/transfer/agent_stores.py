@@ -16,11 +16,15 @@ from memoranda.store.files import reason
 from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 
+# Bytes of one file of memories.
 _LARGEST = 1 << 20
 _STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
+# A heading: its signs, then its text.
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$", re.M)
+# A list item with its indented lines.
 _ITEM = re.compile(r"^[-*+]\s+(.+(?:\n(?:[ \t]+\S.*))*)", re.M)
+# A heading over what an agent was asked to remember.
 _MEMORIES = re.compile(r"memor|remember", re.I)
 _STATES = ("rejected", "superseded", "stale")
 _FOLDERS = (

@@ -31,6 +31,7 @@ from memoranda.store.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
 from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
+# Kinds of other programs, and the category each is here.
 _CATEGORIES = {
     "decision": "decisions",
     "preference": "preferences",
@@ -51,8 +52,11 @@ _CONTEXTS = {
     "user_instructions": "preferences",
 }
 _SPEAKERS = {"user": "You", "assistant": "ChatGPT"}
+# The number and date that ChatGPT puts before a saved memory.
 _NUMBER = re.compile(r"^\s*\d+\.\s*(?:\[[^\]]*\]\.?\s*)?")
+# A citation as ChatGPT's exports encode it.
 _CITED = re.compile("[ \\t]*\ue200[^\ue201]*\ue201")
+# The digits by which two conversations of one title differ.
 _DIGEST = re.compile(r" ([0-9a-f]{8})\.md\Z")
 # Marks of ChatGPT where it cites something; the archives of Claude's export.
 _PART = re.compile(r"(?:conversations|memories|projects)-\d+.*\.zip")

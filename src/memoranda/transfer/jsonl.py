@@ -42,8 +42,11 @@ from memoranda.text.unicode import compared_lines
 MANUAL = "manual"
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
+# Characters of an id that an import keeps.
 _LONGEST_ID = 200
+# Numbers that SQLite and every reader of JSON can hold.
 _MOST = 10**18
+# Levels of a value, and the values in it, that an import takes.
 _DEEPEST = 50
 _MOST_VALUES = 50_000
 
@@ -308,8 +311,6 @@ def _texts(values: dict[str, Any], key: str) -> list[str]:
         value = []
     elif isinstance(value, str):
         value = value.split(",")
-    else:
-        value = value
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{key} must be a list of texts")
     return list(dict.fromkeys(text for item in value if (text := item.strip())))
@@ -347,6 +348,7 @@ Say = Callable[[str], None]
 
 PAGE = 200
 """Memories read, or written as one change, at a time."""
+# Bytes of the notes that are read at once.
 _PAGE_BYTES = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 NEW = "import"
@@ -377,8 +379,6 @@ def exported(
                     secret()
                 if redacts:
                     content = redact(content, secrets)
-                else:
-                    content = content
             yield json.dumps(row(memory, info, content), ensure_ascii=False, separators=(",", ":"))
 
 
@@ -482,8 +482,6 @@ class Import:
         for data in iter(self._source.readline, b""):
             if number == 0:
                 data = data.removeprefix(_BOM)
-            else:
-                data = data
             if not data.strip():
                 continue
             number += 1

@@ -43,6 +43,7 @@ from memoranda.text.unicode import is_valid_unicode
 
 Progress = Callable[[int, int], None]
 
+# Notes of one change, and the bytes of their texts.
 BATCH = 200
 BATCH_BYTES = 16 << 20
 IMPORT = "import"

@@ -53,8 +53,6 @@ def exported_notes(
                 secret()
             if redacts:
                 text = redact(text, secrets)
-            else:
-                text = text
         yield json.dumps(_row(info, text), ensure_ascii=False, separators=(",", ":"))
 
 

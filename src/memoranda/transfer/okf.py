@@ -36,6 +36,7 @@ _INDEX = "index.md"
 _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
+# Bytes of one document.
 _LARGEST = 64 << 20
 
 

@@ -6,8 +6,8 @@ target, read again and compared with what was read at the source, and renamed in
 A move that was cut off goes on where it was. The source is only read.
 
 A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by
-comparing the home's files with those copied last; with git, the journal since the last run becomes
-commits (`git_history.py`). Names in it are those of a home: `notes/Plan.md`, `projects/NAME/…`.
+comparing the home's files with those copied last; with git, each run is one commit
+(`git_history.py`). Names in it are those of a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations
@@ -476,22 +476,16 @@ class Mirror:
     def run(
         self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None
     ) -> Mirrored:
-        """Make the folder like the memory. With `git`, and once there was one, a commit for each
-        change. `after_erase`: `rewrite` rewrites the commits without what was erased in the
-        memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput, Busy,
-        StorageError; the next run goes on."""
+        """Make the folder like the memory. With `git`, and once there was one, a commit of what this
+        run changed. `after_erase`: `rewrite` begins the commits again without what was erased in
+        the memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput,
+        Busy, StorageError; the next run goes on."""
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
             state.git = git = git or state.git
-            if git:
-                history = GitHistory(self.folder, self.folder / MIRROR, self._contents)
-            else:
-                history = None
-            if history is not None:
-                reached = history.change
-            else:
-                reached = state.change
+            history = GitHistory(self.folder, self.folder / MIRROR) if git else None
+            reached = history.change if history is not None else state.change
             changes = self._contents.changes(reached)
             listed = self._contents.listed()
             mirrored = Mirrored(
@@ -503,11 +497,7 @@ class Mirror:
             self._save(state)
             mirrored.files = len(state.files)
             if history is not None:
-                later = self._contents.changes(mirrored.change)
-                tree = {name: row[0] for name, row in state.files.items()}
-                mirrored.notices = history.commit(
-                    changes, tree, later, self._memory.clock(), after_erase
-                )
+                mirrored.notices = history.commit(changes, self._memory.clock(), after_erase)
                 mirrored.commits = history.made
             return mirrored
 

@@ -31,7 +31,9 @@ _META_PREFIX = "memoranda/"
 _SOFT_CODES = ("invalid", "timeframe")
 # Hits looked at for a context before all of them are
 _FIRST = 50
+# Characters of a hit's preview.
 _PREVIEW = 120
+# SQLite's limits end here; no home reaches it.
 _MOST = 1_000_000_000
 _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
@@ -170,8 +172,6 @@ def read_batch(data: bytes | str) -> Batch:
     calls = value.get("tool_calls")
     if calls is None:
         calls = value.get("calls")
-    else:
-        calls = calls
     if prompt is not None and not isinstance(prompt, str):
         raise InvalidInput("parse tool calls: prompt must be a string")
     if calls is not None and not isinstance(calls, list):

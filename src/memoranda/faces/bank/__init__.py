@@ -51,15 +51,19 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("memoranda.bank")
 DUMP = "cache_memory_dump.json"
+# Failures of a language model that are kept, and that are shown.
 _FAILURES_KEPT = 100
 _FAILURES_SHOWN = 10
+# Digits that tell apart two repositories of one name.
 _HASH_LENGTH = 6
 _LLM_FAILED = "LLM processing failed, using fallback rule-based processing"
+# Arguments that the history of a bank keeps, by their names there.
 _JOURNALED = {
     "trigger_type": "trigger",
     "conversation_id": "conversation",
     "update_count": "update",
 }
+# Characters of an argument that the history of a bank keeps.
 _JOURNALED_LENGTH = 200
 _ID_RULE = (
     "A bank's id is 1 to 100 letters and digits of any script, blanks, `.`, `_`, `-`; "
@@ -73,6 +77,7 @@ _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the b
 _REPOSITORY_NEEDED = (
     "Give in current_path a folder inside the repository, or the bank's id in bank_id."
 )
+# The code and the sentence of each tool's failure, as contract 003 has them.
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
     "list": ("list_failed", "Failed to list memory banks"),
@@ -452,8 +457,6 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
         _check_kind("update", kind)
         if id in banks.AUTO:
             id = state.active.get(kind)
-        else:
-            id = id
     if id is None:
         details = (
             "No such bank was activated on this connection. Call activate first, or name the bank."

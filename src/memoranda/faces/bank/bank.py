@@ -35,14 +35,20 @@ AUTO = ("", "auto")
 """Ids that ask for detection."""
 PROJECT = "banks"
 RECORD = ".bank.json"
+# A larger bank is summed up before it is handed out.
 MANY_TOKENS = 6000
 _ID_LENGTH = 100
 _PATH_PARTS = 10
 _PATH_LENGTH = 200
+# Bytes read of a file of Git.
 _MOST_BYTES = 1 << 16
+# A commit: 40 digits for SHA-1, 64 for SHA-256.
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+# A section of Git's configuration: its name, and its subsection in quotes.
 _SECTION = re.compile(r"\s*\[\s*([\w.-]+)(?:\s+\"((?:[^\"\\]|\\.)*)\")?\s*\]")
+# The address of a remote in Git's configuration.
 _URL = re.compile(r"\s*url\s*=\s*\"?([^\"#;\r\n]*)", re.IGNORECASE)
+# A user or a token in an address, which must not reach a note.
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 Puts = dict[str, "tuple[str, File | None]"]
 """Files to write: path -> (new text, what was read there)."""
@@ -240,9 +246,7 @@ class Bank:
     def info(self) -> BankInfo:
         """Name and description as recorded, else from the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
-        if isinstance(name, str) and name:
-            name = name
-        else:
+        if not isinstance(name, str) or not name:
             name = title_case(self.id)
         return BankInfo(name, description if isinstance(description, str) else "")
 

@@ -36,9 +36,13 @@ _FREE_FOLDERS = (
 _CATEGORY_LENGTH = 40
 _MOST_CONCEPTS = 10
 _MOST_SIMILAR = 3
+# A heading that says where a text goes: its signs, then its name.
 _POSITION = re.compile(r"(#{1,6})(?:[ \t]+(.*?)(?:[ \t]+#+)?)?[ \t]*")
+# Blank lines at the beginning of a block.
 _BLANK_START = re.compile(r"(?:[ \t]*\r?\n)+")
+# A heading of Markdown: its signs, then its text.
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+# The signs of a list item or a quoted line.
 _LIST_OR_QUOTE_SIGNS = re.compile(r"^[\s>*+-]+")
 
 

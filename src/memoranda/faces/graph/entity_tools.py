@@ -31,6 +31,7 @@ from memoranda.text.unicode import flat
 
 WARNINGS = "memoranda/warnings"
 _SHOWN = 10
+# Names for which near ones are looked up.
 _GUESSED = 3
 # Names a hint lists; misspelled names it looks for; entities among which it looks.
 _SEARCHED = 5000

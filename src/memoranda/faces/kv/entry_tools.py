@@ -25,11 +25,13 @@ NAME_CHARACTERS = 1000
 VALUE_BYTES = 10 * 1024 * 1024
 LONGEST_TTL = 100_000_000_000
 """Seconds; later expiry times would have years of five digits."""
+# Characters of a value in a list.
 _SHOWN = 500
 # Characters of a text that is shown by its beginning, and in a reply where even that would be too
 # long.
 _SHOWN_TIGHT = 100
 _MARK = "... [TRUNCATED at {} chars]"
+# Room for the mark that says that a value was cut.
 _MARK_ROOM = 30
 # More results than any reply has room for
 _MOST_RESULTS = 400

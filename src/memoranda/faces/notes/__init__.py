@@ -10,6 +10,7 @@ from memoranda.faces.notes import read_tools, replies, write_tools
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Run, Toolset, declared, function_of
 
+# Arguments that Basic Memory's clients send and that change nothing.
 _COMMON: dict[str, Any] = {
     "output_format": {"type": "string", "enum": ["text", "json"]},
     "project_id": {"type": "string"},

@@ -65,18 +65,23 @@ if TYPE_CHECKING:
 # Characters of the frontmatter in a reply, and of one of its values where that is too long.
 _HEADER_ROOM = 6000
 _HEADER_VALUE = 200
+# Characters kept free for the lines around a text that is cut.
 _REST = 160
+# Characters that a warning may take of a reply.
 _WARNING = 400
 # Characters read_note leaves for its last line and for a warning, and gives the content at least.
 _LEAST = 1000
 # Characters of a snippet in the text; data holds it whole
 _SNIPPETS = (200, 100, 50)
+# Passages of transcripts in a reply of the note tools, and the characters of each answer.
 _TRACES = 5
 _TRACE = 300
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
+# Paths named before "and N more".
 _LISTED = 10
 # Attachments shown with one page of a listing.
 _ATTACHMENTS = 20
+# Characters of an observation in the structured reply.
 _CONTENT = 2000
 # Of a note's text in build_context
 _CONTEXT_CHARACTERS = 8000

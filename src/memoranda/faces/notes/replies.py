@@ -24,12 +24,16 @@ from memoranda.query import Query, parse
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
+# Characters of a reply: more would crowd out a model's context.
 TEXT_LIMIT = 20_000
 ROOM = 17_000
 """Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
+# Warnings of one reply, and the characters of each.
 _WARNINGS = 5
 _WARNING = 300
+# Characters of an error; of a longer one the middle goes.
 _ERROR = 2500
+# Characters of a prompt, and the notes it quotes.
 _PROMPT_LIMIT = 8000
 _PROMPT_NOTES = 8
 _PROMPT_OBSERVATIONS = 3

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.documents.wording import lines, plural, short
+from memoranda.engine.contested import otherwise, written_over
 from memoranda.errors import (
     Exists,
     InvalidInput,
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
-_ADDING = {"append": edits.Append, "prepend": edits.Prepend}
-_ADDING_TO_SECTION = {"append": edits.AppendToSection, "prepend": edits.InsertAfterSection}
-_SECTION_EDITS = {
+# Operations that make a missing note.
+_ADDING = ("append", "prepend")
+_SECTION_EDITS: dict[str, Callable[[str, str], edits.Edit]] = {
     "replace_section": edits.ReplaceSection,
     "insert_before_section": edits.InsertBeforeSection,
     "insert_after_section": edits.InsertAfterSection,
@@ -83,7 +85,18 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         "tags": short(", ".join(note.tags), 1000),
     }
     rows = [f"{name}: {text}" for name, text in document.items() if text]
+    contradiction = _contradiction(memory, note)
+    data |= contradiction
+    rows += contradiction.values()
     return Reply(lines(*_changed(action, note), *rows), data)
+
+
+def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
+    """What to say of a note just written that an older one contradicts; {} for any other."""
+    pair = written_over(memory, note)
+    if pair is None:
+        return {}
+    return {"contradicts": f"{otherwise(memory, pair)} The user is asked which of the two holds."}
 
 
 def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
@@ -163,8 +176,6 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
     # The default leaves the content's own type
     if kind == "note":
         kind = None
-    else:
-        kind = kind
     if not title:
         raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
     given_arguments = {name: args[name] for name in _GIVEN if name in args}
@@ -210,7 +221,7 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
     operation = args["operation"]
     changed = memory.edit(
         args["identifier"],
-        _edit_of(args),
+        _edit_asked_for(args),
         checksum=args.get("expected_checksum"),
         create=operation in _ADDING,
         project=args.get("project"),
@@ -229,29 +240,30 @@ def edit_note(memory: MemorySession, args: Arguments) -> Reply:
         data["updated_links"] = changed.updated
     if changed.broken:
         data["broken_links"] = changed.broken
+    contradiction = _contradiction(memory, note)
+    data |= contradiction
     text = lines(
         *_changed(action, note, f" ({operation})"),
-        "" if changed.created else _edit_line(args, changed.edited),
+        "" if changed.created else _edit_result(args, changed.edited),
         *_links_lines(changed.updated, changed.broken),
+        *contradiction.values(),
     )
     return Reply(text, data)
 
 
-def _edit_of(args: Arguments) -> Any:
-    """The edit that the arguments of edit_note ask for. Raises InvalidInput."""
+def _edit_asked_for(args: Arguments) -> edits.Edit:
+    """The edit that an operation means. Raises InvalidInput where its place is not named."""
     operation = args["operation"]
     content = args["content"]
     section = args.get("section", "")
     if operation in _ADDING:
-        heading = section.strip(" \t")
-        if heading:
-            return _ADDING_TO_SECTION[operation](heading, content)
-        return _ADDING[operation](content)
+        return _addition(operation, section.strip(" \t"), content)
     if operation == "find_replace":
         find = args.get("find_text", "")
         if not find:
             raise InvalidInput(
-                "Parameter `find_text` must be the exact text to replace for find_replace; got nothing."
+                "Parameter `find_text` must be the exact text to replace for find_replace; got "
+                "nothing."
             )
         return edits.FindReplace(find, content, whole(args, "expected_replacements", 1))
     if not section.strip(" \t#"):
@@ -261,12 +273,19 @@ def _edit_of(args: Arguments) -> Any:
     return _SECTION_EDITS[operation](section, content)
 
 
-def _edit_line(args: Arguments, edited: edits.Edited) -> str:
-    """What an edit did to the text, as a line."""
+def _addition(operation: str, section: str, content: str) -> edits.Edit:
+    """`append` or `prepend`: to a section where one is named, else to the note."""
+    if operation == "append":
+        return edits.AppendToSection(section, content) if section else edits.Append(content)
+    return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
+
+
+def _edit_result(args: Arguments, edited: edits.Edited) -> str:
+    """What an edit did to the text, in one line."""
     operation = args["operation"]
     if operation == "find_replace":
-        number = plural(edited.count, "occurrence")
-        return f"replaced: {number} of find_text, the first in line {edited.line}"
+        count = plural(edited.count, "occurrence")
+        return f"replaced: {count} of find_text, the first in line {edited.line}"
     if operation == "replace_section":
         section = short(args.get("section", "").strip())
         return f'replaced: the text of section "{section}", from line {edited.line}'

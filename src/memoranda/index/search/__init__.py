@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from itertools import groupby, product
@@ -544,9 +544,12 @@ def find_evidence(
     )
 
 
-def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
+def format_evidence(
+    hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
+) -> str:
     """Evidence as text: under one line with title, day and address the passages of a note, in its
-    order. The day is that of `zone`, None for the system's.
+    order. The day is that of `zone`, None for the system's. `last`: rows of notes that come after the
+    others under a line.
 
     The lines of passages are indented by two blanks, so that none can pass for a line about a note.
 
@@ -559,7 +562,14 @@ def format_evidence(hits: Sequence[Hit], zone: tzinfo | None = None) -> str:
         groups.setdefault(lines[hit.note.row].group, []).append(hit)
     evidence_lines = []
     for (_, place), some in groups.items():
-        some.sort(key=lambda hit: (hit.note.created, hit.note.permalink, hit.line))
+        some.sort(
+            key=lambda hit: (
+                hit.note.row in last,
+                hit.note.created,
+                hit.note.permalink,
+                hit.line,
+            )
+        )
         rows = list(dict.fromkeys(hit.note.row for hit in some))
         line = lines[rows[0]]
         if len(rows) == 1 and not line.is_memory:

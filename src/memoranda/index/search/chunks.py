@@ -57,7 +57,9 @@ _CACHED = 2_000
 _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 _style_of = lru_cache(_CACHED)(style_of)
 _first_person = lru_cache(_CACHED)(first_person)
+# The beginning of a list item.
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
+# A short beginning that ends in a colon: the name of a speaker.
 _SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
 
 

@@ -23,6 +23,7 @@ from memoranda.text.words import compounds, units
 MAX_TERMS = 32
 """More terms, or words of a question, are reduced to the informative ones."""
 
+# A phrase in quotes, or a word.
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
 # A quote inside a Hebrew abbreviation, as keyboards have it.
 _GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
@@ -278,8 +279,11 @@ _LONG_QUESTION = 30
 _TOLD = 1_000
 _TOLD_WORDS = 12
 _MIN_SAID = 3
+# A question mark at the end.
 _MARK = re.compile(r"[?？]\W*$")
+# A particle that makes a sentence of Chinese or Japanese a question.
 _PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
+# A sentence with its closing signs.
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 _ASKING = (
     "what",
@@ -307,11 +311,14 @@ _ASKING = (
     "would",
     "should",
 )
+# An asking word with a capital: a question begins there even without a sign before it.
 _START = re.compile(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
+# Asking words of Chinese, Japanese and Korean. They may be anywhere in a sentence.
 _ASIAN = re.compile(
     "什么|怎么|怎样|如何|为什么|哪|多少|几[个点号月岁次时位]|多[大久长远]|谁|啥|咋|何时|何处|是否|有没有"
     "|什麼|怎麼|為什麼|誰|なに|何|いつ|どこ|だれ|なぜ|どう|どの|どれ|どちら|いくつ|いくら|누구|언제|어디|무엇|어떻게"
 )
+# A question for a time.
 _WHEN = re.compile(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow long\b"
     "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
@@ -332,7 +339,9 @@ _MONTHS = (
     "december",
 )
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
+# A year that is no part of a longer number or name.
 _YEAR = re.compile(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
+# Words before "may" that make it the month.
 _BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
 
 
@@ -493,8 +502,6 @@ def focus_of(text: str) -> str:
         starts = [match.start() for match in _START.finditer(focus)]
         if starts and len(words(focus[starts[-1] :])) > 1:
             focus = focus[starts[-1] :]
-        else:
-            focus = focus
     while at and len(words(focus)) < 2:
         at -= 1
         focus = sentences[at] + focus
@@ -581,6 +588,7 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
     return spans
 
 
+# Named times: a unit, and how many of it ago.
 _NAMED = {
     ("today", "tonight", "this morning", "今天", "今日"): ("day", 0),
     ("yesterday", "last night", "昨天", "昨晚", "昨日"): ("day", 1),
@@ -593,6 +601,7 @@ _NAMED = {
     ("last year", "去年", "昨年"): ("year", 1),
     ("前年",): ("year", 2),
 }
+# Days of a unit. Rough is enough: the period gets a margin of half a unit.
 _UNITS = {
     "day": 1,
     "week": 7,
@@ -613,6 +622,7 @@ def _one_of(some: Iterable[str]) -> str:
     return "|".join(sorted(some, key=len, reverse=True))
 
 
+# A time told from today: a name, a count of units, or a day of the week.
 _RELATIVE = re.compile(
     rf"(?P<named>{_one_of(name for key in _NAMED for name in key)})"
     rf"|(?:\b|(?<![\d一两二三四五六]))(?P<count>\d{{1,4}}|{_one_of(_NUMBERS)})\s*"

@@ -385,8 +385,6 @@ class SearchContext:
                 words = prefix[0]
             elif len(rows) > 1:
                 words = f"({words})"
-            else:
-                words = words
             self._cache.keep({cache_key: words}, len(words))
         return self._cache[cache_key]
 

@@ -36,6 +36,7 @@ from memoranda.text.tokens import is_cjk, query_text
 
 # Of a long text this many words count, those of most weight.
 _MAX_WORDS = 64
+# Speakers who are the person.
 _USERS = frozenset(("user", "human"))
 # The two sides of a talk with an assistant, as its records name them.
 _ASSISTANTS = frozenset(("assistant", "ai", "model"))
@@ -75,6 +76,7 @@ _EMBEDDED = 2_000
 # Of a long text no note comes to be looked at for a common word alone, once rarer words have found
 # this many.
 _ENOUGH = 2_000
+# A word of letters alone.
 _NAME = re.compile(r"[^\W\d_]+")
 _FREQUENT_NAME = 25
 _NAMED_SIZE = 256
@@ -450,8 +452,6 @@ class Ranking:
             some: Collection[int] = self._groups[bits]
             if len(some) > room:
                 some = sorted(some, reverse=True)[:room]
-            else:
-                some = some
             self.bits.update(dict.fromkeys(some, bits))
             rows += some
             room -= len(some)

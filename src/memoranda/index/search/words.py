@@ -29,6 +29,7 @@ _ENDINGS = (
     ("e", ""),
 )
 _SHORTEST = 3
+# A consonant doubled before an ending: "run" of "running".
 _DOUBLED = re.compile(r"([bdfgmnprt])\1$")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _INFLECTIONS = (
@@ -67,11 +68,15 @@ _INFLECTIONS = (
     "ate",
 )
 _MIN_ROOT = 4
+# Words that English endings are taken from; shorter and longer ones are left alone.
 _INFLECTED = re.compile("[a-z]{3,30}")
+# A stem without a vowel is no word.
 _VOWEL = re.compile("[aeiouy]")
+# Any doubled consonant at the end.
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
 # A verb such as `hop`, which doubles its last letter: `hoping` is not one of its forms.
 _SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
+# An end that doubles its last letter before "-ing" and "-ed".
 _MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
@@ -137,9 +142,7 @@ def stem(word: str) -> str:
     one.
     """
     stem_found = root(word)
-    if stem_found == word:
-        stem_found = stem_found
-    else:
+    if stem_found != word:
         stem_found = _DOUBLED.sub(r"\1", stem_found)
     if stem_found.endswith("y") and len(stem_found) > 3:
         return stem_found[:-1]

@@ -55,6 +55,7 @@ _SAMPLES = 32
 
 # Scripts whose letter says about as much as three of others.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
+# Forms of width belong to the script they are a form of.
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000

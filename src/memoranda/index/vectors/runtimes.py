@@ -57,6 +57,7 @@ __all__ = [
     "read_safetensors",
 ]
 
+# Types of safetensors, as numpy names them.
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
 _MOST_HEADER = 1 << 24
 # Tokens that go through the model at once; more are no faster.

@@ -24,7 +24,9 @@ _HEADER = 256
 # Bytes of the file's header, and of the key in front of each vector.
 _KEY = 8
 _FORMAT = 1
+# A passage that is a heading alone.
 _HEADING = re.compile(r"#{1,6}[ \t].*")
+# A word of at least two letters.
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPAN = np.dtype([("start", "<u4"), ("stop", "<u4"), ("key", "<u8")])
 # Characters of a note from which on it is cut into passages on its own, so that a transaction stays

@@ -47,6 +47,7 @@ from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
 from memoranda.store.files import (
+    closed_on_error,
     put_derived,
     read_file,
     reason,
@@ -84,26 +85,31 @@ class PostgresHome(Home):
         self._database = self._shared.hand_over()
         self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
         self._depth, self._boot = 0, boot_id()
-        try:
+        with closed_on_error(self._database):
             self._folder = ReplicaFolder(layout)
             super().__init__(layout, clock)
-            self.lines = _NoLines(self.history)
-            state = self._folder.state()
             try:
-                newest = self._database.prepare()
-            except DatabaseAway:
-                if state is None:
-                    raise
-                # Every call says that it answers from the copy
-                return
-            if serves and state is None and self._database.has_more_than(_LARGE):
-                self._cold_start.start()
-            elif state is None or state.boot != self._boot or self._lacks(newest):
-                with self.lock:
-                    self._bring()
-        except BaseException:
-            self._database.close()
-            raise
+                self._catch_up()
+            except BaseException:
+                super().close()
+                raise
+
+    def _catch_up(self) -> None:
+        """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
+        self.lines = _NoLines(self.history)
+        state = self._folder.state()
+        try:
+            newest = self._database.prepare()
+        except DatabaseAway:
+            if state is None:
+                raise
+            # Every call says that it answers from the copy
+            return
+        if self._serves and state is None and self._database.has_more_than(_LARGE):
+            self._cold_start.start()
+        elif state is None or state.boot != self._boot or self._lacks(newest):
+            with self.lock:
+                self._bring()
 
     def _open_history(self) -> History:
         # After this process revised the changes, the copy here is of the new epoch.

@@ -9,6 +9,7 @@ from memoranda.note.timephrase.numbers import whole
 from memoranda.note.timephrase.values import TimeOfDay
 from memoranda.note.timephrase.words import table
 
+# Minutes of "half past" and the like.
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 
 

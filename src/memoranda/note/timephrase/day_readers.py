@@ -76,7 +76,9 @@ def read_instant(match: re.Match[str], before: str) -> Values:
 
 _DAYS_OF = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS_OF = {"month": 1, "year": 12}
+# Between two amounts: "1 hour and 30 minutes".
 _SEPARATOR = re.compile(r"\s*(?:,\s*)?(?:and\s+|[零又])?\s*")
+# "two and a half".
 _FINAL_HALF = re.compile(r"(?<=[a-z])\s+and\s+a\s+half$")
 _WORDED_AMOUNTS = (
     (re.compile(r"^half\s+(?:of\s+)?an?\s+"), "0.5 "),
@@ -159,6 +161,7 @@ def read_workdays(match: re.Match[str], before: str) -> Values:
     return [("workdays", whole(match["count"] or "1"))]
 
 
+# Which one of a month; -1 counts from its end.
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
 
 
@@ -237,6 +240,7 @@ def read_date_slash(match: re.Match[str], before: str) -> Values:
     return WRONG
 
 
+# Text after a number that shows that it is a day of the month.
 _AFTER_MONTHDAY = re.compile(
     r"\n|\s+(?:[0-9]|noon|midnight)|\s*[^\sa-z]|\s*(?:$|[.,;:!?)\]]"
     r"|(?:to|and|or|for|is|we|i|please|of|at|on|by|before|in|every|each|next|this)\b)"
@@ -260,6 +264,7 @@ def read_monthday(match: re.Match[str], before: str) -> Values:
     return WRONG
 
 
+# How many years from now the Chinese word means.
 _YEARS = {None: 0, "今": 0, "明": 1, "后": 2, "去": -1}
 
 
@@ -334,6 +339,7 @@ def read_span(match: re.Match[str], before: str) -> Values:
     return [("span" if offset else "span?", (unit, offset))]
 
 
+# Months of the lunar calendar that have names.
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
@@ -379,6 +385,7 @@ def read_zone(match: re.Match[str], before: str) -> Values:
     return []
 
 
+# The end of a clause, which a phrase without context needs after it.
 _CLAUSE_END = re.compile(r"\s*(?:$|[,.;:!?)\n-]|(?:on|today|tomorrow|every|daily)\b)|\s+time\b")
 _ZONE_TABLES = {"place": "places", "zplace": "chinese", "short": "short"}
 

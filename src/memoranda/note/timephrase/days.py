@@ -5,6 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import chain
 from typing import Any
 
 from memoranda.note.timephrase.values import DAY_KINDS, Lexeme, NthWeekday, Weekday
@@ -62,10 +63,10 @@ def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
     days of all. Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
     """
     choices = _choices([lexeme for lexeme in lexemes if lexeme.kind in DAY_KINDS], today)
-    candidates = sorted({day for _, days in choices for day in days})
-    agreed = [
-        day for day in candidates if all(_fits(day, lexeme, days) for lexeme, days in choices)
-    ]
+    candidates = sorted(set(chain.from_iterable(days for _, days in choices)))
+    agreed = candidates
+    for lexeme, days in choices:
+        agreed = [day for day in agreed if _fits(day, lexeme, days)]
     return agreed or candidates
 
 

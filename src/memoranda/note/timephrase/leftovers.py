@@ -11,6 +11,7 @@ from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.words import compiled, data_file
 
 _LONGEST_BEFORE = 60
+# A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
@@ -63,7 +64,10 @@ def unused_words(text: Text, parts: Sequence[Part]) -> str:
     `parts` are those that were read. Words that are often part of a subject ("Christmas") count
     where the text names no day, or no clock.
     """
-    spans = [(cluster[0].start, max(part.end for part in cluster)) for cluster in clusters(parts)]
+    spans: list[tuple[int, int]] = []
+    for cluster in clusters(parts):
+        end = max(part.end for part in cluster)
+        spans.append((cluster[0].start, end))
     for name in _tables_for(parts):
         for pattern in _patterns(name):
             for match in pattern.finditer(text.plain):

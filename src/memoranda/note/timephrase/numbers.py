@@ -9,7 +9,9 @@ from fractions import Fraction
 from memoranda.note.timephrase.words import table
 
 HALF = Fraction(1, 2)
+# A number in digits.
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# A Chinese number below 1,000 by its digits and places.
 _HUNDREDS = re.compile(
     r"(?:(?P<hundreds>.)百)?[零〇]?(?:(?P<tens>.?)(?P<has_tens>十))?(?P<units>.?)"
 )

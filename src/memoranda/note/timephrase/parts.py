@@ -11,7 +11,9 @@ from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import DAY_KINDS, Lexeme
 from memoranda.note.timephrase.words import compiled, data_file
 
+# A blank line: parts of one time never cross it.
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
+# A comma between two parts of one time: "Friday, at 5pm".
 _COMMA = re.compile(r"\s*[,、]\s*(?:at|on)?\s*")
 _LONGEST_ROLE = 40
 _CLOCK_KINDS = ("clock", "part")

@@ -11,6 +11,7 @@ from calendar import monthrange
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from memoranda.errors import InvalidInput
@@ -28,6 +29,7 @@ _NEEDED_KEYS: dict[str, tuple[str, ...]] = {
     "MONTHLY": ("BYMONTHDAY", *_CLOCK_KEYS),
     "YEARLY": ("BYMONTH", "BYMONTHDAY", *_CLOCK_KEYS),
 }
+# Keys that every rule may have.
 _OPTIONAL_KEYS = {"FREQ", "INTERVAL", "UNTIL", "TZID"}
 _SECONDS = {"HOURLY": 3600, "MINUTELY": 60}
 SHORTEST = 300
@@ -249,8 +251,7 @@ def _next_on_calendar(
     for day in _rule_days(rule, first, after.astimezone(zone).date()):
         moments = [
             wall_time(day, time(hour, minute), zone)
-            for hour in rule.hours
-            for minute in rule.minutes
+            for hour, minute in product(rule.hours, rule.minutes)
         ]
         for moment in sorted(moments):
             if moment > after:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 
 from memoranda.note.timephrase.parts import END, Part
 from memoranda.note.timephrase.reading import Sentence
@@ -126,7 +126,7 @@ def paired(
         return list(zip(days, clocks, strict=True))
     all_clocks: list[ClockSlot | None] = [*clocks] or [None]
     all_days: list[DaySlot | None] = [*days] or [None]
-    return [(day, clock) for day in all_days for clock in all_clocks]
+    return list(product(all_days, all_clocks))
 
 
 def _are_alternating(days: Sequence[DaySlot], clocks: Sequence[ClockSlot]) -> bool:

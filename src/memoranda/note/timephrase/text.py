@@ -8,6 +8,7 @@ from functools import cache
 
 from memoranda.note.timephrase.words import table
 
+# Runs of blanks, which are shortened so that patterns stay fast.
 _LONG_BLANKS = re.compile(r"\s{3,}")
 _QUOTES = "’‘ʼ`´"
 
@@ -38,7 +39,9 @@ class Text:
         else:
             forms = [_plain_form(char) for char in written]
         long_plain = "".join(forms)
-        places = [place for place, form in enumerate(forms) for _ in form]
+        places: list[int] = []
+        for place, form in enumerate(forms):
+            places += [place] * len(form)
         pieces: list[str] = []
         # The place in `written` of each character of `plain`
         self._origin: list[int] = []

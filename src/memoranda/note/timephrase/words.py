@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache, reduce
+from itertools import chain
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
+# A named fragment inside a pattern, such as `<month>`.
 _FRAGMENT = re.compile(r"(?<!\(\?P)<([a-zBCE_.]+)>")
 
 
@@ -49,7 +51,7 @@ def _fragment(name: str) -> str:
     if isinstance(words, list):
         return _filled("|".join(words)).replace(" ", r"\s+")
     if name.endswith("units"):
-        words = [spelling for spellings in words.values() for spelling in spellings]
+        words = list(chain.from_iterable(words.values()))
     escaped = (re.escape(word) for word in sorted(words, key=len, reverse=True))
     return "|".join(escaped).replace(r"\ ", r"\s+")
 

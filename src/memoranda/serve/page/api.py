@@ -8,6 +8,7 @@ from memoranda import documents
 from memoranda.engine.history import Revision
 from memoranda.serve.page.visit import Visit
 
+# Changes and files of one answer when nothing is asked for, and the most of it.
 _CHANGES = 50
 _MOST = 1000
 _FILES = 100

@@ -22,6 +22,7 @@ from memoranda.serve.page.visit import Visit
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 """What the page offers to put a reminder off to; it may be any time that can be read."""
 SOON = timedelta(days=14)
+# Reminders of one view.
 LISTED = 200
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
 """The parts of the agenda, in their order."""

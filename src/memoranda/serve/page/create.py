@@ -17,6 +17,7 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes of one download; `memory export` has no limit.
 _MOST_EXPORTED = 5_000
 _READ_ONLY = frozenset(("kv", "graph"))
 """Projects whose notes are entries and entities: they are made by their own tools."""

@@ -15,6 +15,7 @@ from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
 _CONTEXT = 1
 """Lines shown around a change."""
+# Lines of one difference, and the characters of a value.
 _LINES = 200
 _WIDTH = 2000
 _ALIKE = 0.3

@@ -44,6 +44,7 @@ _FOLDED = 5
 """Rows of a session that are shown before `more`."""
 _MOST_TODAY = 2_000
 """Changes of today that are counted."""
+# Changes shown of a session before "more".
 _LISTED = 5
 
 _MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
@@ -324,6 +325,7 @@ def change(visit: Visit) -> Response:
     )
 
 
+# Files of a change whose differences are shown.
 _DIFFS = 50
 
 

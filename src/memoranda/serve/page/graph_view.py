@@ -20,6 +20,7 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes drawn when nothing is asked for, and at most: beyond it nobody can read a graph.
 SHOWN = 300
 MOST = 3000
 HITS = 60
@@ -27,6 +28,7 @@ WHOLE = 400
 """Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by
 notes up to so many.
 """
+# Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
 _SEARCHING = ("tag", "agent", "from", "until")

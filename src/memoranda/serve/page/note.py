@@ -33,9 +33,12 @@ from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
 
+# Links in each direction.
 _LINKS = 100
+# Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
+# Notes offered for an ambiguous name.
 _NAMESAKES = 50
 
 

@@ -22,6 +22,7 @@ from memoranda.query import split_list
 from memoranda.serve.page import editing
 from memoranda.serve.page.visit import HOME, Visit
 
+# Notes of one bulk action: it is one change.
 _MOST_AT_ONCE = 200
 
 Action = Callable[[Visit, NoteInfo], Any]

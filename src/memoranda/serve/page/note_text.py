@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 RENDERED = 100_000
 """Characters of a note that are rendered; the rest is in its text."""
+# A wikilink.
 _WIKI = re.compile(r"\[\[([^\[\]\n]{1,500})\]\]")
+# The category at the beginning of an observation.
 _FACT = re.compile(r"\[([^\[\]\n]{1,60})\]\s+")
+# The type of a relation before its link.
 _RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
+# Between two blocks of Markdown.
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
+# Signs that may open inline markup: many of them in one block make the parser slow.
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
 _MOST_MARKS = 2000
 """The time a paragraph takes grows with the square of its marks: one of so many is shown as it is."""

@@ -22,9 +22,12 @@ _PERSON_TYPES = ("person", "human", "user", "contact")
 _PROJECT_TYPES = ("project",)
 _PEOPLE_FOLDERS = ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人")
 _PROJECT_FOLDERS = ("projects", "Projects", "项目")
+# People listed.
 _MOST = 500
 _HITS = 60
+# People whose incoming links are counted, and the links counted of each.
 _EDGES = 100
+# Facts asked of the profile.
 _PROFILE = 200
 WHOLE_LINES = "preference lines"
 """Why a note is in the profile of which only some lines are about the owner."""

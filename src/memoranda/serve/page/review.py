@@ -23,7 +23,9 @@ from memoranda.text.word_diff import SAME, Part
 
 REVIEW = f"{HOME}/review"
 _API_ITEMS = 20
+# Characters of a note in a pane.
 _PREVIEW = 4000
+# How long people take for one question, for the estimate at the top.
 _SECONDS_EACH = 8
 TITLES = {
     "project": "May an agent use this folder?",
@@ -38,6 +40,7 @@ TITLES = {
 }
 """The question of each kind, for the list."""
 _SUSPICIOUS = "suspicious"
+# A text quoted in a question.
 _QUOTED = re.compile(r'"(.+?)"(?=[\s?,.)]|$)')
 _SHORT = 100
 

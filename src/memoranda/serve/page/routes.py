@@ -43,8 +43,11 @@ from memoranda.serve.page.visit import (
 )
 from memoranda.serve.page.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 
+# Seconds between two looks for changes.
 _LOOK_EVERY = 0.5
+# Seconds after which a quiet stream says that it lives, before proxies cut it.
 _ALIVE_EVERY = 15.0
+# Files whose address names their content may be cached for a year.
 _YEAR = 31_536_000
 GET = ("GET",)
 POST = ("POST",)

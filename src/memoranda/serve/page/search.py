@@ -23,6 +23,7 @@ HITS = 20
 MOST_HITS = 200
 """So many are shown at once, and given out at most."""
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
+# The words that a reason of a hit names.
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
 _SUGGESTED = 8
 _PASSAGES = 10

@@ -25,6 +25,7 @@ from memoranda.serve.page.visit import Visit
 PRESENT = timedelta(minutes=10)
 """How long after its last call an agent counts as present."""
 LATELY = timedelta(days=30)
+# Notes and agents named in the rail.
 _PINNED = 6
 _AGENTS = 6
 _COUNTING = Lock()

@@ -13,6 +13,7 @@ from memoranda.query import Query
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit
 
+# Rows of what was got, and the notes named in each.
 _SHOWN = 200
 _NOTES = 8
 _DEFAULT_AGENT = "claude"

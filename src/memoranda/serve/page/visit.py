@@ -37,6 +37,7 @@ three.
 PART_HEADER = "x-part"
 """The header by which a script of the page asks for a part of a page."""
 DONE = "done"
+# The HTTP status of each error; others are the client's fault.
 _STATUS = {
     "not_found": 404,
     "project_not_found": 404,
@@ -49,6 +50,7 @@ _STATUS = {
     "stopping": 503,
     "internal": 500,
 }
+# No script, style or picture from elsewhere, no frame around the page.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",

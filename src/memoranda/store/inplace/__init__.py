@@ -24,6 +24,7 @@ from memoranda.store import files
 from memoranda.store.base import Stamp, sha256
 from memoranda.store.layout import TEMP_PREFIX
 
+# A single file mounted into a container cannot be renamed over.
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 _BYTES = "utf-8", "surrogateescape"
 # Seconds a reader waits for a writer
@@ -288,6 +289,7 @@ Row = dict[str, Any]
 
 META = "_meta.json"
 _META_NAMESPACE = "_meta_"
+# Signs that agent-memory replaces in the names of its files.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _EXTENSION = ".json"
 # Characters of a file's name without its extension; with it, what file systems take

@@ -20,6 +20,7 @@ _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
 # What a line, or a file, has that may be one of the forms of `as_lines`.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
+# Lists of a document that holds a whole graph, and the type of their members.
 _MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
 _FIRST_LINES = 100

@@ -28,6 +28,7 @@ MAX_APPEND = 65536
 """Bytes: more than that is written beside the file and renamed over it."""
 # Between lowered texts: no text of a graph holds a lone surrogate.
 _SEPARATOR = "\udfff"
+# Warnings of one file before "and N more".
 _MAX_WARNINGS = 5
 _SUFFIX = ".md"
 _UNKNOWN = Stamp(-1, -1, -1)

@@ -1,55 +1,75 @@
 // Keys: j and k walk over the cards, any other presses what has that data-key; g goes somewhere.
-"use strict";
-(() => {
-  const help = document.getElementById("keys");
-  const going = new Map();
+import { cards, here, mark } from "./cards.js";
+
+const SEQUENCE_MS = 1500;
+const help = document.getElementById("keys");
+const going = new Map();
+let after = "";
+
+function walk(by) {
+  const all = cards();
+  const next = all[Math.min(Math.max(all.indexOf(here()) + by, 0), all.length - 1)];
+  if (!next) return;
+  mark(next);
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+// Presses what has this key: in the card one is at, else outside of all cards.
+function press(key) {
+  const selector = `[data-key="${CSS.escape(key)}"]`;
+  const inside = here()?.querySelector(selector);
+  const outside = [...document.querySelectorAll(selector)].find((found) => !found.closest("[data-card]"));
+  const found = inside ?? outside;
+  found?.click();
+  return Boolean(found);
+}
+
+function save(event) {
+  const button = event.target.closest?.("form")?.querySelector("[data-save]");
+  if (!button) return;
+  event.preventDefault();
+  button.click();
+}
+
+function waitForNext() {
+  after = "g";
+  setTimeout(() => { after = ""; }, SEQUENCE_MS);
+}
+
+function act(key) {
+  const sequence = after ? `${after} ${key}` : key;
+  after = "";
+  if (going.has(sequence)) location.assign(going.get(sequence));
+  else if (key === "g") waitForNext();
+  else if (key === "?") help.showModal();
+  else if (press(key)) return true;
+  else if (key === "j") walk(1);
+  else if (key === "k") walk(-1);
+  else return false;
+  return true;
+}
+
+function isWriting(event) {
+  return Boolean(event.target.closest?.("input:not([type=checkbox]), textarea, select, canvas"));
+}
+
+// Enter on a link or a button is theirs.
+function isOfElement(event) {
+  return event.key === "Enter" && Boolean(event.target.closest?.("a, button, summary"));
+}
+
+function pressed(event) {
+  const isCommand = event.ctrlKey || event.metaKey;
+  if (isCommand && event.key === "Enter") return save(event);
+  if (isCommand || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (isWriting(event) || isOfElement(event)) return;
+  if (act(event.key)) event.preventDefault();
+}
+
+export function listenToKeys() {
   for (const link of document.querySelector("#palette template").content.querySelectorAll("[data-keys]")) {
     going.set(link.dataset.keys, link.getAttribute("href"));
   }
-  let after = "";
-
-  function walk(step) {
-    const cards = page.cards();
-    const now = cards.indexOf(page.here());
-    const next = cards[Math.min(Math.max(now + step, 0), cards.length - 1)];
-    if (!next) return;
-    page.mark(next);
-    next.focus({ preventScroll: true });
-    next.scrollIntoView({ block: "nearest" });
-  }
-
-  function press(key) {
-    const selector = `[data-key="${CSS.escape(key)}"]`;
-    const inside = page.here()?.querySelector(selector);
-    const outside = [...document.querySelectorAll(selector)].find((found) => !found.closest("[data-card]"));
-    const found = inside ?? outside;
-    found?.click();
-    return Boolean(found);
-  }
-
-  document.addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
-      const save = event.target.closest?.("form")?.querySelector("[data-save]");
-      if (save) { event.preventDefault(); save.click(); }
-      return;
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target.closest?.("input:not([type=checkbox]), textarea, select, canvas")) return;
-    const sequence = after ? `${after} ${event.key}` : event.key;
-    after = "";
-    if (going.has(sequence)) {
-      event.preventDefault();
-      location.assign(going.get(sequence));
-    } else if (event.key === "g") {
-      after = "g";
-      setTimeout(() => { after = ""; }, 1500);
-    } else if (event.key === "?") {
-      event.preventDefault();
-      help.showModal();
-    } else if (press(event.key)) {
-      event.preventDefault();
-    } else if (event.key === "j" || event.key === "k") {
-      walk(event.key === "j" ? 1 : -1);
-    }
-  });
-})();
+  document.addEventListener("keydown", pressed);
+}

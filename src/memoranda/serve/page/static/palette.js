@@ -1,58 +1,82 @@
 // The palette: Ctrl+K or / opens it; words find notes and commands, arrows choose, Enter goes.
-"use strict";
-(() => {
-  const palette = document.getElementById("palette");
-  const input = palette.querySelector("input");
-  const list = palette.querySelector("ul");
-  const commands = [...palette.querySelector("template").content.children];
+import { PART, get } from "./connection.js";
+import { typed } from "./forms.js";
 
-  const rows = () => [...list.children];
-  function choose(row) {
-    for (const other of rows()) other.setAttribute("aria-selected", other === row);
-    row?.scrollIntoView({ block: "nearest" });
-  }
-  const chosen = () => list.querySelector("[aria-selected=true]") ?? list.firstElementChild;
+const MOST_COMMANDS = 4;
+const palette = document.getElementById("palette");
+const input = palette.querySelector("input");
+const list = palette.querySelector("ul");
+const commands = [...palette.querySelector("template").content.children];
 
-  function matching(words) {
-    const wanted = words.toLowerCase();
-    return commands.filter((row) => row.textContent.toLowerCase().includes(wanted)).map((row) => row.cloneNode(true));
-  }
+const rows = () => [...list.children];
+const addressOf = (row) => row?.querySelector("a")?.getAttribute("href");
+const chosen = () => list.querySelector("[aria-selected=true]") ?? list.firstElementChild;
 
-  async function look() {
-    const words = input.value.trim();
-    const own = matching(words);
-    if (!words) {
-      list.replaceChildren(...own);
-    } else {
-      const answer = await page.get(`/page/palette?q=${encodeURIComponent(words)}`, page.PART);
-      if (!answer?.ok || words !== input.value.trim()) return;
-      const found = document.createElement("template");
-      found.innerHTML = await answer.text();
-      list.replaceChildren(...own.slice(0, 4), found.content);
-    }
-    choose(list.firstElementChild);
-  }
+function choose(row) {
+  for (const other of rows()) other.setAttribute("aria-selected", other === row);
+  row?.scrollIntoView({ block: "nearest" });
+}
 
-  function open() {
-    input.value = "";
-    look();
-    palette.showModal();
-    input.focus();
-  }
+function matching(words) {
+  const wanted = words.toLowerCase();
+  return commands.filter((row) => row.textContent.toLowerCase().includes(wanted)).map((row) => row.cloneNode(true));
+}
 
-  page.typed(input, look);
-  palette.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) {
-      event.preventDefault();
-      const all = rows();
-      choose(all[(all.indexOf(chosen()) + step + all.length) % all.length]);
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      const link = chosen()?.querySelector("a");
-      if (link) location.assign(link.href);
-    }
-  });
+async function look() {
+  const words = input.value.trim();
+  if (!words) return showCommands();
+  const answer = await get(`/page/palette?q=${encodeURIComponent(words)}`, PART);
+  if (!answer?.ok) return;
+  const found = document.createElement("template");
+  found.innerHTML = await answer.text();
+  if (words !== input.value.trim()) return;
+  list.replaceChildren(...matching(words).slice(0, MOST_COMMANDS), found.content);
+  choose(list.firstElementChild);
+}
+
+function showCommands() {
+  list.replaceChildren(...matching(""));
+  choose(list.firstElementChild);
+}
+
+const settled = typed(input, look);
+
+function open() {
+  input.value = "";
+  showCommands();
+  palette.showModal();
+  input.focus();
+}
+
+function move(by) {
+  const all = rows();
+  choose(all[(all.indexOf(chosen()) + by + all.length) % all.length]);
+}
+
+// Enter means the words that are there, not those whose hits happen to be shown.
+async function go() {
+  await settled();
+  const address = addressOf(chosen());
+  if (palette.open && address) location.assign(address);
+}
+
+function pressed(event) {
+  if (event.isComposing) return;
+  if (event.key === "ArrowDown") move(1);
+  else if (event.key === "ArrowUp") move(-1);
+  else if (event.key === "Enter") go();
+  else return;
+  event.preventDefault();
+}
+
+function asksForIt(event) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return true;
+  const isWriting = event.target.closest?.("input:not([type=checkbox]), textarea, select");
+  return event.key === "/" && !isWriting && !document.querySelector("dialog[open]");
+}
+
+export function openPalette() {
+  palette.addEventListener("keydown", pressed);
   palette.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
   document.addEventListener("click", (event) => {
     if (!event.target.closest("[data-palette]")) return;
@@ -60,10 +84,8 @@
     open();
   });
   document.addEventListener("keydown", (event) => {
-    const isCommand = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k";
-    const isSlash = event.key === "/" && !event.target.closest?.("input, textarea, select") && !document.querySelector("dialog[open]");
-    if (!isCommand && !isSlash) return;
+    if (!asksForIt(event)) return;
     event.preventDefault();
     if (!palette.open) open();
   });
-})();
+}

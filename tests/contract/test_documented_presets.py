@@ -1,5 +1,5 @@
-"""The README's line for each preset is a server that starts, with the tools of the one it stands in
-for.
+"""The documented line for each preset is a server that starts, with the tools of the one it stands
+in for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memoranda.faces import PRESETS
 
 pytestmark = pytest.mark.promise("issue-drop-in")
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+MOVING_IN = (Path(__file__).parents[2] / "docs" / "moving-in.md").read_text("utf-8")
 FIRST = {
     "server-memory": "create_entities",
     "thoughtbox": "memory_create_entities",
@@ -30,7 +30,7 @@ FIRST = {
 
 def entries() -> dict[str, dict[str, Any]]:
     """The entries by preset."""
-    blocks = re.findall(r"^```json\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```json\n(.*?)^```$", MOVING_IN, re.MULTILINE | re.DOTALL)
     servers = next(json.loads(block)["mcpServers"] for block in blocks if "--as" in block)
     return {entry["args"][2]: entry for entry in servers.values()}
 

@@ -1,0 +1,207 @@
+"""Notes that cannot both hold: the same subject, another value (note/claims.py).
+
+Until the owner has said which holds (`memory review`), the newer one comes first wherever both are
+shown, and the older one says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from memoranda.engine.engine import Engine
+from memoranda.index.index import Index
+from memoranda.index.rows import NoteInfo, day_of
+from memoranda.ledger.review_rows import ANSWER
+from memoranda.note.claims import Claim, differ
+from memoranda.note.model import ARCHIVED, CATEGORY_PROJECT
+from memoranda.text.unicode import flat, one_line
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
+
+T = TypeVar("T")
+KIND = "contradiction"
+# With more values than this, a subject is a list.
+_MOST_VALUES = 3
+_ID = 8
+
+
+class Reader(Protocol):
+    """What of an open memory is needed here."""
+
+    engine: Engine
+    index: Index
+    clock: Callable[[], datetime]
+
+    def sees(self, scope: str) -> bool:
+        """Whether the caller may see notes of `scope`."""
+
+    def is_held_back(self, info: NoteInfo) -> bool:
+        """Whether a note may be planted."""
+
+
+class Statement(NamedTuple):
+    """What a note claims."""
+
+    info: NoteInfo
+    claim: Claim
+
+    @property
+    def moment(self) -> tuple[str, int]:
+        """When it was said, as statements are ordered."""
+        return (self.info.date or self.info.created, self.info.row)
+
+
+class Contradiction(NamedTuple):
+    """Two statements of which one can hold. `statements`: all about the same, with either value."""
+
+    old: Statement
+    new: Statement
+    statements: tuple[Statement, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key of the question: another one once a value is another."""
+        parts = [self.old.claim.subject]
+        for statement in (self.old, self.new):
+            parts += [statement.info.id, statement.claim.value]
+        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{hashlib.sha256(whole).hexdigest()[:16]}"
+
+
+def contradictions(memory: Reader) -> Iterator[Contradiction]:
+    """The pairs of notes that the caller sees and that cannot both hold, answered ones included."""
+    found = memory.index.notes.contested()
+    infos = _holding(memory, [row.note for rows in found for row in rows])
+    for rows in found:
+        statements = [Statement(infos[row.note], row.claim) for row in rows if row.note in infos]
+        statements.sort(key=lambda statement: statement.moment)
+        yield from _pairs(statements)
+
+
+def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
+    """Each value about one subject with the one after it."""
+    latest: list[Statement] = []
+    for statement in statements:
+        # Of what says the same the latest counts.
+        latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
+        latest.append(statement)
+    if len(latest) > _MOST_VALUES:
+        return
+    for old, new in pairwise(latest):
+        if old.info.row != new.info.row:
+            yield Contradiction(old, new, tuple(statements))
+
+
+def _holding(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
+    """Those of these notes that the caller sees, and that hold now."""
+    infos = memory.index.notes.infos(dict.fromkeys(rows))
+    if not infos:
+        return {}
+    over = memory.index.notes.invalid_rows(memory.clock())
+    names = memory.engine.stores
+    return {
+        row: info
+        for row, info in infos.items()
+        if row not in over
+        and memory.sees(info.scope)
+        and info.project in names
+        and info.phase != ARCHIVED
+    }
+
+
+def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
+    """By row, those of these notes that a newer one contradicts, each with the newest such one,
+    unless the owner has said that both hold.
+    """
+    pairs = _unanswered(memory, infos)
+    pairs.sort(key=lambda pair: pair.new.moment)
+    return {pair.old.info.row: pair for pair in pairs}
+
+
+def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
+    """By row, those of these notes that contradict an older one, each with the latest of those."""
+    pairs = _unanswered(memory, infos)
+    pairs.sort(key=lambda pair: pair.old.moment)
+    return {pair.new.info.row: pair for pair in pairs}
+
+
+def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction]:
+    """The contradictions that these notes are part of and nobody has answered."""
+    rivals = memory.index.notes.rivals(info.row for info in infos)
+    if not rivals:
+        return []
+    holding = _holding(memory, [row.note for pair in rivals for row in pair])
+    result = []
+    for first, second in rivals:
+        if first.note not in holding or second.note not in holding:
+            continue
+        old = Statement(holding[first.note], first.claim)
+        new = Statement(holding[second.note], second.claim)
+        # Each pair comes in both orders. What may be planted contradicts nothing.
+        if old.moment > new.moment or memory.is_held_back(new.info):
+            continue
+        pair = Contradiction(old, new)
+        if memory.engine.home.review_value(ANSWER, pair.key) is None:
+            result.append(pair)
+    return result
+
+
+def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
+    """By row, what should be said of each of these notes that a newer one contradicts."""
+    return marks(memory, newer(memory, infos))
+
+
+def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
+    """What should be said of the older notes of these pairs."""
+    zone = memory.engine.settings.zone
+    return {
+        row: one_line(
+            f"newer: {pair.new.claim.value} ({name_of(pair.new.info)},"
+            f" {day_of(pair.new.info, zone)})"
+        )
+        for row, pair in pairs.items()
+    }
+
+
+def name_of(info: NoteInfo) -> str:
+    """How a note is called where there is little room: a memory by the beginning of its id."""
+    if info.project == CATEGORY_PROJECT:
+        return info.id[:_ID]
+    return flat(info.permalink)
+
+
+def newest_first(
+    items: Sequence[T], info_of: Callable[[T], NoteInfo], pairs: Mapping[int, Contradiction]
+) -> list[T]:
+    """The items in their order, but each that a newer one contradicts behind that one."""
+    result = list(items)
+    for item in items:
+        pair = pairs.get(info_of(item).row)
+        if pair is None:
+            continue
+        rows = [info_of(other).row for other in result]
+        place = result.index(item)
+        if pair.new.info.row in rows[place:]:
+            result.insert(place, result.pop(rows.index(pair.new.info.row, place)))
+    return result
+
+
+def written_over(memory: Reader, note: Note) -> Contradiction | None:
+    """The older statement that a note just written contradicts; None for most notes."""
+    info = memory.index.notes.get(note.project, note.path)
+    if info is None:
+        return None
+    return older(memory, [info]).get(info.row)
+
+
+def otherwise(memory: Reader, pair: Contradiction) -> str:
+    """What to say to whoever has just written the newer note of a pair."""
+    old = pair.old
+    day = day_of(old.info, memory.engine.settings.zone)
+    statement = f"{old.claim.name}: {old.claim.value}"
+    return flat(f'An older note says otherwise: "{statement}" ({name_of(old.info)}, {day}).')

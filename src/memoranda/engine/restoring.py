@@ -1,0 +1,262 @@
+"""`restore`: an older text of a note becomes its text again, at its place or under another name."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoranda.clock import parse_stamp
+from memoranda.engine.engine import verb
+from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.undo import concerns, is_upkeep
+from memoranda.engine.writing import as_file, scope_of
+from memoranda.errors import (
+    Ambiguous,
+    CannotUndo,
+    Exists,
+    InvalidInput,
+    NotFound,
+    NotInHistory,
+    Unusable,
+)
+from memoranda.index.rows import NoteInfo
+from memoranda.ledger.change import Change, Touched
+from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
+from memoranda.note.names import Looseness
+from memoranda.store import path_guard
+from memoranda.store.base import File
+from memoranda.store.folder import FolderStore
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where the text goes; `current` is what is there now."""
+
+    place: Location
+    store: FolderStore
+    current: File | None
+
+    @property
+    def name(self) -> str:
+        """The place for people."""
+        project, path, root = self.place
+        return os.path.join(root or project, path)
+
+    @property
+    def scope(self) -> str:
+        """The scope of what is there now."""
+        if self.current is None:
+            return GLOBAL
+        return scope_of(self.current.data)
+
+
+class Restoring:
+    """One call of `Memory.restore`; `session` is bound to the caller."""
+
+    def __init__(
+        self,
+        session: HistoryVerbs,
+        ref: str,
+        at: datetime | None,
+        change: int | None,
+        to: str | None,
+    ):
+        self._session = session
+        self._engine = session.engine
+        self._history = session.engine.home.history
+        self._ref = ref
+        self._at = at
+        self._number = change
+        self._to = to
+        self._is_latest = at is None and change is None and to is None
+
+    def restore(self) -> tuple[str, int]:
+        """Restore the text. Returns the place, and the number of the change that replaced it.
+
+        Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and as `locate`.
+        """
+        if self._is_latest:
+            archived = self._archived()
+            if archived is not None:
+                return self._bring_back(archived)
+        session = self._session
+        with session.change("restore", fresh=False) as transaction:
+            origin = session.locate(self._ref, looseness=Looseness.CASE)
+            source, touched = self._older(origin)
+            name = f"{origin[0]}/{origin[1]}"
+            data = self._history.text(touched.old or touched.new or "", name)
+            target = self._target(origin)
+            self._check_target(target)
+            if not session.sees(scope_of(data)):
+                raise NotInHistory(f"{target.place[0]}/{target.place[1]}")
+            project, path, root = target.place
+            if root == "":
+                self._engine.store(project).check_writable()
+                data = self._with_own_id(project, path, data)
+            transaction.put(
+                project,
+                path,
+                data,
+                store=target.store,
+                old=target.current,
+                mode=touched.mode,
+                scope=touched.scope if target.scope == GLOBAL else target.scope,
+            )
+        session.keep_reads(transaction.steps)
+        return target.name, source.number
+
+    def _archived(self) -> NoteInfo | None:
+        """The memory in the archive that is meant, None for none."""
+        info: NoteInfo | None = None
+        with suppress(NotFound, Ambiguous):
+            info = self._session.memory_id(self._ref)
+        if info is None or info.project != ARCHIVE_PROJECT:
+            return None
+        return info
+
+    def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
+        """Bring a memory back from the archive. The number is that of the change that put it there,
+        the latest of all when the history holds that no more.
+        """
+        back = self._session.bring_back(archived)
+        last = self._history.last
+        place = (archived.project, archived.path, "")
+        changes = self._history.changes_at(archived.project, archived.path, before=last)
+        put_there = (
+            change.number for change in changes if change.undoes is None and concerns(change, place)
+        )
+        return f"{back.project}/{back.path}", next(put_there, last)
+
+    def _older(self, place: Location) -> tuple[Change, Touched]:
+        """The change whose replaced text is wanted, and its step. Raises NotInHistory."""
+        best: tuple[Change, Touched] | None = None
+        past = self._session.past()
+        now = read_or_none(store_at(self._engine, place[0], place[2]), place[1])
+        for change in self._history.changes_at(place[0], place[1]):
+            if self._number is not None and change.number != self._number:
+                continue
+            for text in change.texts():
+                is_it = _replaced_text_at(text, place)
+                if not (is_it and self._session.may_see(change, text, past)):
+                    continue
+                if self._at is not None and parse_stamp(change.time) > self._at:
+                    # The earliest change after that time replaced what was there then
+                    best = (change, text)
+                elif self._at is None:
+                    is_now = now is not None and text.old == now.etag
+                    if self._number is not None or not is_now:
+                        return change, text
+        if best is None:
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
+        return best
+
+    def _target(self, origin: Location) -> _Target:
+        """Where the text goes. Raises InvalidInput for a name that could hold no note."""
+        project, path, root = origin
+        store = store_at(self._engine, project, root)
+        if self._to is not None:
+            was_note = store.is_note(path)
+            to = self._to
+            named_project, rest = self._named_project(to)
+            if named_project is not None:
+                project = named_project
+                to = rest
+                root = root_of(self._engine, project)
+            path = path_guard.clean(to, project, hidden=True)
+            store = store_at(self._engine, project, root)
+            if was_note and not store.is_note(path):
+                path = self._note_path(project, to, path, store)
+        return _Target((project, path, root), store, read_or_none(store, path))
+
+    def _named_project(self, to: str) -> tuple[str | None, str]:
+        """The project a destination begins with, None for none, and the rest."""
+        name, _, rest = to.partition("/")
+        if rest:
+            for project in self._engine.stores:
+                if project.lower() == name.lower():
+                    return project, rest
+        return None, to
+
+    def _note_path(self, project: str, to: str, path: str, store: FolderStore) -> str:
+        """The path with the ending of a note: else nothing would find it. Raises InvalidInput."""
+        path += ".md"
+        if to.endswith("/") or not store.is_note(path):
+            raise InvalidInput(
+                f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
+            )
+        return path
+
+    def _check_target(self, target: _Target) -> None:
+        """Raise where the text may not go: Unusable for what is not the caller's to replace, Exists,
+        CannotUndo for a note that was restored already.
+        """
+        project, path, _ = target.place
+        if not self._session.sees(target.scope):
+            raise Unusable(f"{project}/{path}")
+        if self._to is not None and target.current is not None:
+            raise Exists(f"{project}/{path}")
+        if target.current is None or not self._is_latest:
+            return
+        last = self._last_change(target.place)
+        # Else somebody changed it by hand since
+        is_as_left = last is not None and target.current.etag in {text.new for text in last.texts()}
+        if last is not None and is_as_left and last.verb == "restore":
+            remedy = (
+                f"--change N or --at TIME names an older text (memory log {self._ref}), "
+                "memory undo takes it back"
+            )
+            raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
+
+    def _last_change(self, place: Location) -> Change | None:
+        """The latest change somebody made at a place."""
+        for change in self._history.changes_at(place[0], place[1]):
+            if concerns(change, place) and not is_upkeep(change):
+                return change
+        return None
+
+    def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
+        """The bytes of a memory to be restored, with a new id if another file has its own: of two
+        memories with one id neither could be named any more."""
+        if project not in MEMORY_PROJECTS:
+            return data
+        note = self._engine.parse(project, path, as_file(data))
+        self._engine.fresh()
+        if note is None:
+            return data
+        twins = self._session.index.notes.with_ids([note.id], (project,))
+        if all(info.path == path for info in twins):
+            return data
+        from uuid import uuid4
+
+        from memoranda.note.edit import SetKeys
+
+        try:
+            return SetKeys({"id": str(uuid4())}, MEMORY_KEYS).apply(data.decode()).text.encode()
+        except ValueError:
+            # No header that could hold it
+            return data
+
+
+def _replaced_text_at(text: Touched, place: Location) -> bool:
+    """Whether a step replaced a text at a place that is kept."""
+    is_there = (text.project, text.path, text.root) == place
+    return is_there and text.do != "move" and text.old is not None and text.kept
+
+
+class RestoreVerbs(HistoryVerbs):
+    """`restore`, for the session."""
+
+    @verb
+    def restore(
+        self,
+        ref: str,
+        *,
+        at: datetime | None = None,
+        change: int | None = None,
+        to: str | None = None,
+    ) -> tuple[str, int]:
+        """See `Memory.restore`."""
+        return Restoring(self, ref, at, change, to).restore()

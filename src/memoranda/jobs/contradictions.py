@@ -1,0 +1,243 @@
+"""The question which of two statements holds: of two notes, or of two lines of one note.
+
+What notes claim is in note/claims.py, which of them are two notes' own in engine/contested.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
+from memoranda.engine.overview import contents
+from memoranda.engine.review import ReviewItem, ReviewSource
+from memoranda.engine.telling import author
+from memoranda.errors import NotFound
+from memoranda.index.rows import NoteInfo, day_of
+from memoranda.note.claims import differ
+from memoranda.note.edit import FindReplace
+from memoranda.note.model import KV_PROJECT
+from memoranda.query import Query
+
+if TYPE_CHECKING:
+    from memoranda.engine import MemorySession
+
+_CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "both are true"))
+# With more values a key is a list.
+_MOST_VALUES = 3
+_KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
+_CLOSING = re.compile(r"\)\s*$")
+_STOP = re.compile(r"[.!。！]*\Z")
+
+
+class Line(NamedTuple):
+    """A line of a note that gives `name`, which is for people, a value. `number` counts from 1."""
+
+    name: str
+    value: str
+    number: int
+
+
+class LinePair(NamedTuple):
+    """Two lines of a note of which one can hold, the upper one first."""
+
+    info: NoteInfo
+    subject: str
+    first: Line
+    second: Line
+
+    @property
+    def refs(self) -> tuple[str, str]:
+        """What names the two lines."""
+        return (f"{self.info.id}:{self.first.number}", f"{self.info.id}:{self.second.number}")
+
+    @property
+    def key(self) -> str:
+        """The key of the question."""
+        parts = [
+            self.info.project,
+            self.info.path,
+            self.subject,
+            *self.refs,
+            self.first.value,
+            self.second.value,
+        ]
+        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{hashlib.sha256(whole).hexdigest()[:16]}"
+
+
+@cache
+def _rules() -> dict[str, Any]:
+    rules = tomllib.loads(Path(__file__).with_name("contradictions.toml").read_text("utf-8"))
+    relations = rules["relations"].split()
+    names = "|".join(re.escape(relation).replace("_", "[ _-]") for relation in relations)
+    return {
+        "relations": set(relations),
+        "no_keys": set(rules["no_keys"].split()),
+        "over": re.compile(rules["over"], re.I),
+        "promising": re.compile(
+            rf'^[ \t]*[-*+] (?:"?(?:{names})\b|[^:：\n]{{1,60}}[:：])', re.I | re.M
+        ),
+    }
+
+
+def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
+    """The lines of one note that cannot both hold."""
+    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
+    infos = [info for info in infos if info.project != KV_PROJECT]
+    for info, text in zip(infos, contents(memory, infos), strict=True):
+        # Most notes have no two such lines, and need no parsing.
+        if len(_rules()["promising"].findall(text)) > 1:
+            for subject, lines in _lines(memory, info).items():
+                yield from _pairs_of(info, subject, lines)
+
+
+def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
+    """By subject, the observations and relations of which one value can hold, unless they say that
+    they are over.
+    """
+    rules = _rules()
+    lines: dict[str, list[Line]] = {}
+    for edge in memory.outgoing(info):
+        kind = re.sub("[ -]", "_", edge.type.lower())
+        if kind in rules["relations"] and not rules["over"].search(edge.context or ""):
+            line = Line(f"{info.title}: {kind}", edge.target, edge.line)
+            lines.setdefault(kind, []).append(line)
+    for observation in memory.observations(info):
+        match = _KEY_VALUE.fullmatch(observation.content)
+        if match is None or rules["over"].search(observation.context or ""):
+            continue
+        key = match[1].lower()
+        if key not in rules["no_keys"]:
+            line = Line(f"{info.title}: {match[1]}", match[2], observation.line)
+            lines.setdefault(f"{key}:", []).append(line)
+    return lines
+
+
+def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LinePair]:
+    lines.sort(key=lambda line: line.number)
+    by_value = {_folded(line.value): line for line in lines}
+    if len(by_value) > _MOST_VALUES:
+        return
+    for (first_value, first), (second_value, second) in pairwise(by_value.items()):
+        # The longer value only says more.
+        if first_value not in second_value and second_value not in first_value:
+            yield LinePair(info, subject, first, second)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .。!！")
+
+
+def _ask(memory: MemorySession) -> Iterator[ReviewItem]:
+    for pair in contradictions(memory):
+        yield _note_question(memory, pair)
+    for line_pair in _line_pairs(memory):
+        yield _line_question(memory, line_pair)
+
+
+def _note_question(memory: MemorySession, pair: Contradiction) -> ReviewItem:
+    old = pair.old
+    new = pair.new
+    zone = memory.settings.zone
+    text = (
+        f'{old.claim.name} "{old.claim.value}" ({day_of(old.info, zone)})'
+        f' or "{new.claim.value}" ({day_of(new.info, zone)})?{_weights(pair)}'
+    )
+    return ReviewItem(pair.key, KIND, " ".join(text.split()), (old.info.id, new.info.id), _CHOICES)
+
+
+def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
+    day = day_of(pair.info, memory.settings.zone)
+    text = f'{pair.first.name} "{pair.first.value}" ({day}) or "{pair.second.value}" ({day})?'
+    return ReviewItem(pair.key, KIND, " ".join(text.split()), pair.refs, _CHOICES)
+
+
+def _weights(pair: Contradiction) -> str:
+    """How many notes say each of the two, and from how many sources, where that differs from one
+    note each. What one agent says in many notes counts as one source.
+    """
+    counts = []
+    sayings = []
+    for side in (pair.old, pair.new):
+        infos = [
+            statement.info
+            for statement in pair.statements
+            if not differ(statement.claim, side.claim)
+        ]
+        counts.append(len({info.id for info in infos}))
+        sayings.append(_saying(counts[-1], infos))
+    if counts == [1, 1]:
+        return ""
+    return f" The first: {sayings[0]}; the second: {sayings[1]}."
+
+
+def _saying(count: int, infos: Sequence[NoteInfo]) -> str:
+    """How many notes say something, and of whom."""
+    sources = sorted({author(info.provenance) for info in infos})
+    noun = "notes"
+    if count == 1:
+        noun = "note"
+    if len(sources) == 1:
+        return f"{count} {noun} of {sources[0]} alone"
+    return f"{count} {noun} of {len(sources)} sources"
+
+
+def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
+    """`n` and `o`: what does not hold any more gets its end, today."""
+    if choice == "b":
+        return False
+    for pair in contradictions(memory):
+        if pair.key == item.key:
+            old, new = pair.old, pair.new
+            if choice == "o":
+                old, new = new, old
+            _end_statement(memory, old, new)
+            return True
+    for line_pair in _line_pairs(memory):
+        if line_pair.key == item.key:
+            line = line_pair.first
+            if choice == "o":
+                line = line_pair.second
+            _end_line(memory, line_pair.info, line.number)
+            return True
+    raise NotFound(item.key, "the open questions")
+
+
+def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> None:
+    """Say that a statement holds no more: of the whole note, or of its sentence or line only."""
+    claim = old.claim
+    if not claim.stop:
+        _end_line(memory, old.info, claim.line)
+        return
+    body = contents(memory, [old.info])[0]
+    sentence = body[claim.start : claim.stop]
+    if sentence == body.strip():
+        memory.supersede(old.info, new.info)
+        return
+    ended = _STOP.sub(lambda stop: f" (until {_today(memory)}){stop[0]}", sentence, count=1)
+    memory.edit(old.info, FindReplace(sentence, ended))
+
+
+def _end_line(memory: MemorySession, info: NoteInfo, number: int) -> None:
+    line = memory.text_of(info).split("\n")[number - 1].rstrip("\r")
+    until = f"until {_today(memory)})"
+    if _CLOSING.search(line):
+        ended = _CLOSING.sub(f", {until}", line)
+    else:
+        ended = f"{line} ({until}"
+    memory.edit(info, FindReplace(line, ended))
+
+
+def _today(memory: MemorySession) -> str:
+    return f"{memory.clock():%Y-%m-%d}"
+
+
+CONTRADICTIONS = ReviewSource(_ask, _apply)
+"""The question about statements of which one can hold (docs/jobs.md)."""

@@ -1,0 +1,50 @@
+"""Agents the owner paused, as rows of the ledger."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from sqlite3 import Connection
+
+from memoranda.errors import StorageError
+from memoranda.ledger.database import LedgerDatabase
+
+_PAUSE = "insert or ignore into paused (agent) values (?)"
+
+
+class PausedRows:
+    """The paused agents of one home. Thread-safe. All methods raise StorageError."""
+
+    def __init__(self, database: LedgerDatabase):
+        self._database = database
+
+    def names(self) -> list[str]:
+        """Their names."""
+        rows = self._database.rows("select agent from paused order by agent")
+        return [row["agent"] for row in rows]
+
+    def has(self, agent: str) -> bool:
+        """Whether an agent is paused."""
+        try:
+            row = self._database.row("select 1 from paused where agent = ?", (agent,))
+        except StorageError:
+            # A ledger of an earlier version on a disk that may not be written has no such table
+            if self._database.is_writable:
+                raise
+            return False
+        return row is not None
+
+    def set_paused(self, agent: str, is_paused: bool) -> None:
+        """Pause an agent, or let it go on."""
+        sql = _PAUSE if is_paused else "delete from paused where agent = ?"
+        with self._database.transaction() as connection:
+            connection.execute(sql, (agent,))
+
+
+def insert_names(connection: Connection, data: bytes) -> None:
+    """Take over the file of the version before. A damaged one pauses nobody: it holds nothing that
+    cannot be said again.
+    """
+    with suppress(ValueError, KeyError, TypeError):
+        names = json.loads(data)["agents"]
+        connection.executemany(_PAUSE, [(name,) for name in names if isinstance(name, str)])

@@ -1,0 +1,521 @@
+"""What sentences say that holds for one value at a time: "The port of staging is 8080". Pure.
+
+Two claims of one `subject` with different values cannot both hold. Which words make a claim is in
+claims.toml. A sentence that may be meant otherwise makes none: a wrong alarm costs more than a
+missed one.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memoranda.note.model import Observation, Relation
+from memoranda.text.folding import fold
+
+_LONGEST_TEXT = 20_000
+_MOST_CLAIMS = 40
+_LONGEST_SENTENCE = 200
+_LONGEST_SUBJECT = 8
+_LONGEST_VALUE = 8
+# Words of a value in small letters, such as "dark blue".
+_FEW_WORDS = 3
+# Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
+_TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
+_ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
+_SENTENCE_END = re.compile(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
+_FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
+_LIST_SIGN = re.compile(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
+_TAIL = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
+_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
+_OVER = re.compile(
+    r"\((?:[^()]*\b(?:until|till|ended|former|formerly|was)\b|[^()]*(?:至|直到|曾))", re.I
+)
+_WORD = re.compile(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
+_SUBJECT_WORD = re.compile(r"[^\W_]+")
+_QUANTITY = re.compile(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
+_THOUSANDS = re.compile(r"(?<=\d)[,\u202f](?=\d{3}\b)")
+_CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
+_ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-(\d\d)\b")
+_NAMED = re.compile(
+    r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|[A-Z0-9][\w.+#&-]*|\S*[@/_]\S*|https?:\S+)"
+)
+_QUOTES = re.compile(r"[`\"“”]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+class Claim(NamedTuple):
+    """A statement of one value.
+
+    `subject`: who or what and in which respect, the same however it is worded. `name`: the same
+    for people, as written. `value`: as written. `start` and `stop` are its sentence in the text;
+    `line` counts from 1.
+    """
+
+    subject: str
+    name: str
+    value: str
+    line: int
+    start: int = 0
+    stop: int = 0
+
+
+class _Words(NamedTuple):
+    """The tables of claims.toml, compiled."""
+
+    attributes: frozenset[str]
+    singular: frozenset[str]
+    chinese: re.Pattern[str]
+    verbs: list[tuple[str, re.Pattern[str]]]
+    any_verb: re.Pattern[str]
+    chinese_verbs: list[tuple[str, re.Pattern[str]]]
+    states: list[tuple[str, re.Pattern[str], re.Pattern[str]]]
+    opposites: dict[str, tuple[re.Pattern[str], ...]]
+    relations: dict[str, str]
+    no_subjects: frozenset[str]
+    of_a_moment: frozenset[str]
+    fillers: frozenset[str]
+    me: frozenset[str]
+    no_values: frozenset[str]
+    openings: re.Pattern[str]
+    ends: re.Pattern[str]
+    hedged: re.Pattern[str]
+    triggers: frozenset[str]
+    months: dict[str, str]
+    weekdays: dict[str, str]
+    numbers: dict[str, str]
+    units: dict[str, str]
+
+
+_COPULA = re.compile(
+    r"(.{2,90}?)\s*(?:\b(?:is|are|will be|equals|"
+    r"(?:has been |have been |was |were |is |are )?(?:changed|set|moved|increased|raised|lowered"
+    r"|reduced|renamed|updated|switched) (?:from .{1,40}? )?to)\b|=)\s*"
+    r"(?:now |set to |called |named |currently )?(?=\S)(.{1,120})",
+    re.I | re.S,
+)
+_COLON = re.compile(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
+_COLON_ZH = re.compile(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
+_CHANGED_ZH = r"(?:现在)?(?:是|为|改为|改成|换成|变成|叫)"
+_PREFERENCE = re.compile(
+    r"(.{1,40}?)\s+prefers?\s+(.{1,40}?)\s+(?:over|to|rather than|instead of)\s+(.{1,40})",
+    re.I | re.S,
+)
+
+
+_STATE = re.compile(
+    r"((?:not |no longer |turned |switched |open |closed )?[\w-]+)(\s+(?:in|for|on|by|at)\s.+)?",
+    re.I,
+)
+_LIKING = re.compile(
+    r"(.{1,40}?)\s+(?:always )?prefers?\s+([\w-]+)(\s+[\w-]+)?(?:\s+(?:in|for)\s.+)?", re.I
+)
+
+
+@cache
+def _words() -> _Words:
+    table: dict[str, Any] = tomllib.loads(
+        Path(__file__).with_name("claims.toml").read_text("utf-8")
+    )
+    words = table["words"]
+    chinese_nouns = sorted(table["attributes_zh"].split(), key=len, reverse=True)
+    return _Words(
+        attributes=frozenset(table["attributes"].split()),
+        singular=frozenset(table["singular"].split()),
+        chinese=re.compile(
+            rf"(.{{1,20}}?(?:的|\s)?(?:{'|'.join(chinese_nouns)})){_CHANGED_ZH}\s*(\S.{{0,60}})",
+            re.S,
+        ),
+        verbs=_verbs(table["verbs"], r"(.{{1,90}}?)\s+(?:{0})\s+(?=\S)(.{{1,120}})"),
+        any_verb=re.compile(
+            rf"\b(?:{'|'.join(chain.from_iterable(table['verbs'].values()))})\s", re.I
+        ),
+        chinese_verbs=_verbs(table["verbs_zh"], r"(.{{1,20}}?)(?:现在)?(?:{0})\s*(\S.{{0,60}})"),
+        states=[(name, *map(_state, pair)) for name, pair in table["states"].items()],
+        opposites={name: tuple(map(_state, sides)) for name, sides in table["opposites"].items()},
+        relations=table["relations"],
+        no_subjects=frozenset(words["no_subjects"].split()),
+        of_a_moment=frozenset(words["of_a_moment"].split()),
+        fillers=frozenset(words["fillers"].split()),
+        me=frozenset(words["me"].split()),
+        no_values=frozenset(words["no_values"].split()),
+        openings=re.compile(rf"\A(?:{words['openings'].strip()})", re.I),
+        ends=re.compile(words["ends"].strip(), re.I),
+        hedged=re.compile(words["hedged"].strip(), re.I),
+        triggers=_triggers(table),
+        months=_numbered(words["months"], 1),
+        weekdays=_numbered(words["weekdays"], 1),
+        numbers=_numbered(words["numbers"], 0),
+        units={form: unit for unit, forms in words["units"].items() for form in forms.split()},
+    )
+
+
+def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern[str]]]:
+    """Each verb with an expression that matches a sentence with it."""
+    return [
+        (name, re.compile(form.format("|".join(alternatives)), re.I | re.S))
+        for name, alternatives in table.items()
+    ]
+
+
+def _triggers(table: dict[str, Any]) -> frozenset[str]:
+    """Words of which a sentence with a claim has one."""
+    words = [table["words"]["triggers"], table["attributes"], table["singular"]]
+    for yes, no in table["states"].values():
+        words += [yes, no]
+    return frozenset(" ".join(words).replace("|", " ").split()) - {"not", "no", "on", "off"}
+
+
+def _state(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:{words})\b", re.I)
+
+
+def _numbered(names: str, first: int) -> dict[str, str]:
+    return {name: str(number) for number, name in enumerate(names.split(), first)}
+
+
+def claims(text: str) -> list[Claim]:
+    """The claims in the sentences of a note's text, in order."""
+    result: list[Claim] = []
+    sentences = list(_sentences(text[:_LONGEST_TEXT]))
+    for start, stop, sentence in sentences:
+        claim = claim_of(sentence, is_alone=len(sentences) == 1)
+        if claim is not None:
+            line = text.count("\n", 0, start) + 1
+            result.append(claim._replace(line=line, start=start, stop=stop))
+        if len(result) == _MOST_CLAIMS:
+            break
+    return result
+
+
+def item_claims(
+    title: str, observations: Iterable[Observation], relations: Iterable[Relation]
+) -> Iterator[Claim]:
+    """The claims in the lines of a note about `title`: `- [fact] port: 8080`, `- lives_in [[Berlin]]`."""
+    for observation in observations:
+        match = _COLON.fullmatch(observation.content) or _COLON_ZH.fullmatch(observation.content)
+        if match is None or _OVER.search(f"({observation.context or ''}"):
+            continue
+        claim = _statement(f"{title} {match[1]}", match[2], "is")
+        if claim is not None:
+            name = f"{title}: {match[1]}"
+            yield claim._replace(name=name, line=observation.line)
+    for relation in relations:
+        kind = re.sub("[ -]", "_", relation.type.lower())
+        verb = _words().relations.get(kind)
+        if verb is None or _OVER.search(f"({relation.context or ''}"):
+            continue
+        key = subject_key(title, verb, "name")
+        if key:
+            yield Claim(key, f"{title}: {kind}", relation.target, relation.line)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """The sentences of a text with their places; without code, quotations, tables and headings."""
+    # Blanks of the same length keep the places of what follows.
+    plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    start = 0
+    for line in plain.splitlines(keepends=True):
+        if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
+            yield from _sentences_of_line(line, start)
+        start += len(line)
+
+
+def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
+    begin = 0
+    for end in [match.end() for match in _SENTENCE_END.finditer(line)] + [len(line)]:
+        part = line[begin:end]
+        stripped = part.strip()
+        if stripped and len(stripped) <= _LONGEST_SENTENCE:
+            place = start + begin + part.index(stripped)
+            yield place, place + len(stripped), stripped
+        begin = end
+
+
+def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
+    """What a sentence claims; None for most. `is_alone`: it is all that its note says, so that what
+    it names is no part of something that was named before.
+    """
+    words = _words()
+    if not _is_promising(sentence):
+        return None
+    text = _LIST_SIGN.sub("", sentence)
+    text = _EMPHASIS.sub("", _TAIL.sub("", text)).strip()
+    plain = words.openings.sub("", text).rstrip(" .!。！;；")
+    if _HAN.search(plain):
+        claim = _chinese_claim(plain)
+    else:
+        claim = (
+            _preference(plain)
+            or _liking(plain)
+            or _verb_claim(plain)
+            or _copula_claim(plain, is_alone)
+        )
+    if claim is None or words.hedged.search(text) or _OVER.search(text):
+        return None
+    if is_alone or _is_identified(claim.subject):
+        return claim
+    return None
+
+
+def _is_promising(sentence: str) -> bool:
+    """Whether a sentence may claim something, told quickly: most do not."""
+    if _HAN.search(sentence):
+        return True
+    words = _SUBJECT_WORD.findall(sentence.lower())
+    return not _words().triggers.isdisjoint(words)
+
+
+def _is_identified(subject: str) -> bool:
+    """Whether a subject names more than an attribute: "port" may be that of anything."""
+    named = set(subject.rpartition("|")[2].split())
+    return bool(named - _words().attributes - _words().singular)
+
+
+def _preference(text: str) -> Claim | None:
+    match = _PREFERENCE.fullmatch(text)
+    if match is None:
+        return None
+    subject, chosen, less = match.groups()
+    liked = " ".join(_value_words(chosen))
+    disliked = " ".join(_value_words(_cut(less)))
+    both = sorted((liked, disliked))
+    who = _subject_words(subject)
+    if not all(both) or not who:
+        return None
+    key = "|".join(["prefer", " ".join(who), *both])
+    return Claim(key, f"{subject} prefers", chosen, 0)
+
+
+def _liking(text: str) -> Claim | None:
+    """A liking that has an opposite, "dark mode"."""
+    match = _LIKING.fullmatch(text)
+    if match is None:
+        return None
+    for name, pair in _words().opposites.items():
+        if any(side.fullmatch(match[2]) for side in pair):
+            key = subject_key(f"{match[1]} {match[3] or ''}", f"prefer {name}", "name")
+            return Claim(key, f"{match[1]} prefers", match[2], 0)
+    return None
+
+
+def _verb_claim(text: str) -> Claim | None:
+    if not _words().any_verb.search(text):
+        return None
+    for verb, form in _words().verbs:
+        match = form.fullmatch(text)
+        if match is not None:
+            return _statement(match[1], match[2], verb)
+    return None
+
+
+def _copula_claim(text: str, is_alone: bool) -> Claim | None:
+    match = _COPULA.fullmatch(text)
+    # Among other lines, "Price: $160" is about what a line before names.
+    if match is None and is_alone:
+        match = _COLON.fullmatch(text)
+    if match is None:
+        return None
+    return _state_claim(match[1], match[2]) or _statement(match[1], match[2], "is")
+
+
+def _chinese_claim(text: str) -> Claim | None:
+    for verb, form in _words().chinese_verbs:
+        match = form.fullmatch(text)
+        if match is not None:
+            return _statement(match[1], match[2], verb)
+    match = _words().chinese.fullmatch(text)
+    if match is None:
+        return None
+    return _statement(match[1], match[2], "is")
+
+
+def _state_claim(subject: str, value: str) -> Claim | None:
+    """Whether something is on or off and the like; "in production" and such belong to what it is."""
+    match = _STATE.fullmatch(_cut(value))
+    if match is None:
+        return None
+    for name, yes, no in _words().states:
+        if yes.fullmatch(match[1]) or no.fullmatch(match[1]):
+            key = subject_key(f"{subject} {match[2] or ''}", name, "state")
+            if key:
+                return Claim(key, subject, match[1], 0)
+    return None
+
+
+def _statement(subject: str, value: str, verb: str) -> Claim | None:
+    """A claim that a subject has a value; None where either is not sure to be one."""
+    value = _cut(value)
+    group = _group(value)
+    if not group or (verb == "is" and not _has_one_value(subject)):
+        return None
+    # What is called something is called so in small letters, too.
+    if verb not in ("is", "call") and not _is_name(value, group):
+        return None
+    key = subject_key(subject, verb, group)
+    if not key:
+        return None
+    return Claim(key, subject, value, 0)
+
+
+def _cut(value: str) -> str:
+    """A value without what is said after it."""
+    match = _words().ends.search(value)
+    if match is not None:
+        value = value[: match.start()]
+    return value.strip(" .!。！")
+
+
+def _has_one_value(subject: str) -> bool:
+    """Whether a subject can have one value only, by its noun."""
+    if _HAN.search(subject):
+        return True
+    head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
+    head_words = _SUBJECT_WORD.findall(fold(head))
+    if not head_words:
+        return False
+    words = _words()
+    return head_words[-1] in words.attributes or bool(words.singular.intersection(head_words))
+
+
+def _is_name(value: str, group: str) -> bool:
+    """Whether the object of a verb names one thing."""
+    return group != "name" or bool(_NAMED.match(value)) or bool(_HAN.search(value))
+
+
+def _group(value: str) -> str:
+    """What kind of value it is: values of different kinds may hold together. "" for no value."""
+    words = _value_words(value)
+    if not words or len(words) > _LONGEST_VALUE:
+        return ""
+    tables = _words()
+    first = fold(value).split()[0].strip(",.")
+    if _CLOCK.search(value):
+        return "clock"
+    if first.rstrip("s") in tables.weekdays:
+        return "weekday"
+    if _ISO_DATE.search(value) or tables.months.keys() & fold(value).replace(",", " ").split():
+        return "date"
+    if _QUANTITY.match(value) or first in tables.numbers:
+        return "number"
+    if _names_something(value, words, first):
+        return "name"
+    return ""
+
+
+def _names_something(value: str, words: list[str], first: str) -> bool:
+    """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
+    if _NAMED.match(value) or _HAN.search(value):
+        return True
+    # "is waiting" and "is locked" are no names.
+    is_state = first in _words().no_values or first.endswith(("ing", "ed"))
+    return len(words) <= _FEW_WORDS and not is_state
+
+
+def subject_key(subject: str, verb: str, group: str) -> str:
+    """What makes two claims ones about the same; "" for a subject that nobody can identify."""
+    words = _subject_words(subject)
+    if not words:
+        return ""
+    return f"{verb}|{group}|{' '.join(words)}"
+
+
+def _subject_words(subject: str) -> list[str]:
+    """The words of a subject that identify it, in one order; [] for none."""
+    if _HAN.search(subject):
+        return [re.sub(r"[\s的]", "", fold(subject))]
+    tables = _words()
+    all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))
+    if not all_words or all_words[0] in tables.no_subjects or "," in subject:
+        return []
+    if tables.of_a_moment.intersection(all_words):
+        return []
+    words = {"@me" if word in tables.me else word for word in all_words}
+    words = {_singular(word) for word in words - tables.fillers}
+    if len(words) > _LONGEST_SUBJECT:
+        return []
+    return sorted(words)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word
+
+
+def differ(first: Claim, second: Claim) -> bool:
+    """Whether two claims of one subject have values that cannot both hold."""
+    group = first.subject.split("|")[1]
+    if first.subject.startswith("prefer|"):
+        return _value_words(first.value) != _value_words(second.value)
+    if group == "state":
+        return _is_yes(first.value) != _is_yes(second.value)
+    if group == "number":
+        return _numbers_differ(first.value, second.value)
+    if group == "clock":
+        return _clock(first.value) != _clock(second.value)
+    a = _value_words(first.value)
+    b = _value_words(second.value)
+    # The longer value only says more.
+    shorter, longer = sorted((a, b), key=len)
+    if set(shorter) <= set(longer):
+        return False
+    return "".join(shorter) not in "".join(longer)
+
+
+def _is_yes(value: str) -> bool:
+    return any(yes.fullmatch(value) for _, yes, _ in _words().states)
+
+
+def _numbers_differ(first: str, second: str) -> bool:
+    a = _numbers(first)
+    b = _numbers(second)
+    shared = min(len(a), len(b))
+    if a[:shared] != b[:shared]:
+        return True
+    units = _words().units
+    a_units = [units[word] for word in _value_words(first) if word in units]
+    b_units = [units[word] for word in _value_words(second) if word in units]
+    return bool(a_units and b_units) and a_units[0] != b_units[0]
+
+
+def _numbers(value: str) -> list[str]:
+    text = _THOUSANDS.sub("", value)
+    names = _words().numbers
+    words = re.findall(r"\d+(?:\.\d+)*|[a-z]+", fold(text))
+    digits = [names.get(word, word) for word in words]
+    return [number.removesuffix(".0") for number in digits if number[0].isdigit()]
+
+
+def _clock(value: str) -> tuple[int, int] | None:
+    match = _CLOCK.search(value)
+    if match is None:
+        return None
+    if match[4]:
+        return int(match[4]), int(match[5])
+    hour = int(match[1]) % 12
+    if match[3].lower() == "p":
+        hour += 12
+    return hour, int(match[2] or 0)
+
+
+def _value_words(value: str) -> list[str]:
+    """The words of a value as they are compared: dates in one form, without articles."""
+    tables = _words()
+    text = _ISO_DATE.sub(lambda date: f"{int(date[1])}-{int(date[2])}", value)
+    text = _QUOTES.sub(" ", _THOUSANDS.sub("", fold(text)))
+    words = [word for word in _WORD.findall(text) if word not in ("the", "a", "an")]
+    result = []
+    for position, word in enumerate(words):
+        month = tables.months.get(word)
+        following = re.match(r"\d{1,2}(?=\D|\Z)", "".join(words[position + 1 : position + 2]))
+        if month and following:
+            result.append(f"{month}-{int(following[0])}")
+        elif not (position and words[position - 1] in tables.months and word[0].isdigit()):
+            result.append(word)
+    return result

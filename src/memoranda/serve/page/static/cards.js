@@ -1,0 +1,18 @@
+// The cards of a page, of which one is `here`: keys act on it.
+
+const main = document.getElementById("main");
+
+export const cards = () => [...main.querySelectorAll("[data-card]")].filter((card) => card.checkVisibility?.() ?? true);
+
+export const here = () => main.querySelector("[data-card].here");
+
+export function mark(card) {
+  here()?.classList.remove("here");
+  card?.classList.add("here");
+}
+
+// Marks the first card, unless somebody writes or has marked another.
+export function begin() {
+  if (here() || !document.activeElement?.matches("body, main, a, button")) return;
+  mark(cards()[0]);
+}

@@ -1,0 +1,117 @@
+// Forms that are sent without a reload, and answers that come while somebody types.
+import { PART, calm, complainShortly, get } from "./connection.js";
+import { begin } from "./cards.js";
+import { keeping } from "./keep.js";
+import { announce, asStep, parsed, renew, renewRail, show, swap } from "./parts.js";
+
+// A form may have a field called action, so its property is not asked.
+const target = (form, button) => button?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href;
+
+async function send(form, button, isLast) {
+  const fields = new URLSearchParams(new FormData(form, button));
+  form.setAttribute("aria-busy", "true");
+  const answer = await get(target(form, button), { method: "POST", body: fields });
+  form.removeAttribute("aria-busy");
+  if (!answer) {
+    delete form.dataset.sent;
+    return;
+  }
+  const html = await answer.text();
+  if (!answer.ok) return refused(form, html, isLast);
+  calm();
+  form.reset();
+  follow(answer, html, isLast);
+}
+
+// Shows what an answer brought, unless somebody is already somewhere else.
+function follow(answer, html, isLast) {
+  const address = new URL(answer.url);
+  if (!isLast()) return stepAside(html);
+  if (!answer.redirected) return show(html);
+  if (address.pathname !== location.pathname) return location.assign(address);
+  address.searchParams.delete("done");
+  history.replaceState(null, "", address);
+  swap(html);
+  renewRail();
+}
+
+// The answer came after another step: only what it says is shown, and the page looked at again.
+function stepAside(html) {
+  const said = parsed(html).getElementById("toast");
+  if (said?.textContent.trim()) announce(said.innerHTML);
+  renew();
+}
+
+function refused(form, html, isLast) {
+  const fresh = parsed(html);
+  delete form.dataset.sent;
+  if (isLast() && fresh.querySelector("#main form.editor")) return show(html);
+  complainShortly(fresh.querySelector("#main [role=alert]")?.textContent);
+}
+
+function isSentAsUsual(form, button) {
+  return form.getAttribute("method") !== "post" || button?.hasAttribute("data-plain") || target(form).endsWith("/leave");
+}
+
+export function submitted(event) {
+  const form = event.target;
+  const button = event.submitter;
+  if (event.defaultPrevented || isSentAsUsual(form, button)) return;
+  event.preventDefault();
+  if (button?.dataset.confirm && !confirm(button.dataset.confirm)) return;
+  // A second click before the answer is the same click
+  if (form.hasAttribute("aria-busy")) return;
+  if (form.matches(".editor")) form.dataset.sent = "";
+  asStep((isLast) => send(form, button, isLast));
+}
+
+export function keepsUnsaved(event) {
+  const text = document.querySelector("textarea#text");
+  if (text && text.value !== text.defaultValue && !("sent" in text.form.dataset)) event.preventDefault();
+}
+
+// --- while somebody types: at most one question under way, the latest words count
+
+// Calls `ask` after each change. Returns a function whose promise is kept once nothing is under way.
+export function typed(input, ask) {
+  let running = null;
+  let isAgain = false;
+
+  async function run() {
+    do {
+      isAgain = false;
+      await ask();
+    } while (isAgain);
+    running = null;
+  }
+
+  function changed() {
+    if (running) isAgain = true;
+    else running = run();
+  }
+
+  input.addEventListener("input", changed);
+  input.addEventListener("change", changed);
+  return () => running ?? Promise.resolve();
+}
+
+export function followTyping(form) {
+  const place = document.querySelector(form.dataset.typed ?? "#understood");
+  const isSearch = "typed" in form.dataset;
+  const settled = typed(form, async () => {
+    const fields = [...new FormData(form)].filter(([name, value]) => value && name !== "csrf");
+    const address = `${form.dataset.understood ?? target(form)}?${new URLSearchParams(fields)}`;
+    if (isSearch) history.replaceState(null, "", address);
+    const answer = await get(address, PART);
+    if (!answer?.ok) return;
+    const html = await answer.text();
+    keeping(place, () => { place.innerHTML = html; });
+    begin();
+  });
+  if (!isSearch) return;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    await settled();
+    place.querySelector("[data-card] a")?.focus();
+  });
+}

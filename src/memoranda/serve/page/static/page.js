@@ -1,0 +1,40 @@
+// Starts everything a page does by itself.
+import { onReturn } from "./connection.js";
+import { begin } from "./cards.js";
+import { followTyping, keepsUnsaved, submitted } from "./forms.js";
+import { isBegun } from "./keep.js";
+import { listen } from "./live.js";
+import { announce, fill, renewRail, walkInside } from "./parts.js";
+import { listenToKeys } from "./keys.js";
+import { openPalette } from "./palette.js";
+
+const toast = document.getElementById("toast");
+
+function tidyAddress() {
+  const clean = new URL(location);
+  if (!clean.searchParams.has("done")) return;
+  clean.searchParams.delete("done");
+  history.replaceState(null, "", clean);
+}
+
+function startAgain() {
+  fill(document);
+  renewRail();
+}
+
+onReturn(startAgain, () => !isBegun(document));
+document.addEventListener("click", walkInside);
+document.addEventListener("submit", submitted);
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+});
+addEventListener("beforeunload", keepsUnsaved);
+for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);
+const live = document.querySelector("[data-live]");
+if (live) listen(live);
+if (toast?.textContent.trim()) announce(toast.innerHTML);
+listenToKeys();
+openPalette();
+tidyAddress();
+startAgain();
+begin();

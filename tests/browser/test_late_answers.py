@@ -1,0 +1,162 @@
+"""An answer that comes late undoes nothing somebody did meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browser.chromium import missing
+from memoranda import Draft
+from memoranda.note.edit import Append
+
+why = missing()
+if why:
+    pytest.skip(why, allow_module_level=True)
+
+from playwright.sync_api import expect  # noqa: E402
+
+expect.set_options(timeout=20_000)
+pytestmark = pytest.mark.slow
+
+
+class Held:
+    """The first request to an address that `is_held` chooses waits until it is let go."""
+
+    def __init__(self, page: Any, address: str, is_held: Any):
+        self._page = page
+        self._is_held = is_held
+        self._routes: list[Any] = []
+        page.route(address, self._route)
+
+    def _route(self, route: Any) -> None:
+        if self._routes or not self._is_held(route.request):
+            route.continue_()
+            return
+        self._routes.append(route)
+
+    def wait(self) -> None:
+        """Until the request was made."""
+        while not self._routes:
+            self._page.wait_for_timeout(20)
+
+    def let_go(self) -> None:
+        """Send the request, and wait for its answer."""
+        request = self._routes[0].request
+        with self._page.expect_event("requestfinished", lambda done: done == request):
+            self._routes[0].continue_()
+
+
+def test_enter_in_the_palette_waits_for_the_words_that_were_typed(visit):
+    with visit() as page:
+        page.keyboard.press("/")
+        expect(page.locator("#palette li").first).to_contain_text("Today")
+        held = Held(page, "**/page/palette*", lambda request: True)
+        page.keyboard.insert_text("reading group meets")
+        page.keyboard.press("Enter")
+        held.wait()
+        expect(page).to_have_url("/page")
+        held.let_go()
+        page.wait_for_url("**/page/note/**")
+
+
+def test_a_question_opened_meanwhile_stays_open_when_an_answer_arrives(visit, memory):
+    with visit("/page/review") as page:
+        page.locator(".questions a", has_text="staging database").click()
+        expect(page.locator(".pane")).to_have_count(2)
+        held = Held(page, "**/page/review*", lambda request: request.method == "POST")
+        page.get_by_role("button", name="Keep the first").click()
+        held.wait()
+        page.locator(".questions a", has_text="grey and round").click()
+        expect(page.locator(".question")).to_contain_text("grey and round")
+        held.let_go()
+        expect(page.locator("#toast")).to_contain_text("Merged")
+        expect(page.locator(".questions a", has_text="staging database")).to_have_count(0)
+        expect(page.locator(".question")).to_contain_text("grey and round")
+    memory.undo(memory.log(limit=1)[0].number)
+
+
+def test_what_is_typed_at_one_reminder_stays_when_another_is_done(visit, memory):
+    with visit("/page/calendar") as page:
+        done = page.locator(".reminder", has_text="certificate of the wiki")
+        other = page.locator(".reminder", has_text="Book the room")
+        held = Held(page, "**/page/reminder", lambda request: True)
+        done.get_by_role("button", name="Done").click()
+        held.wait()
+        other.get_by_label("Another time").fill("next fri")
+        held.let_go()
+        expect(done).to_have_count(0)
+        expect(other.get_by_label("Another time")).to_have_value("next fri")
+        expect(other.get_by_label("Another time")).to_be_focused()
+    memory.undo(memory.log(limit=1)[0].number)
+
+
+def test_a_second_click_before_the_answer_sends_nothing_again(visit, memory):
+    with visit("/page/calendar") as page:
+        row = page.locator(".reminder", has_text="certificate of the wiki")
+        held = Held(page, "**/page/reminder", lambda request: True)
+        posts: list[str] = []
+        page.on("request", lambda sent: posts.append(sent.url) if sent.method == "POST" else None)
+        row.get_by_role("button", name="Done").click()
+        held.wait()
+        row.get_by_role("button", name="Done").click()
+        held.let_go()
+        expect(row).to_have_count(0)
+        expect(page.locator("#trouble")).to_be_hidden()
+        assert len(posts) == 1
+    memory.undo(memory.log(limit=1)[0].number)
+
+
+def test_a_live_update_keeps_the_focus_and_the_card(visit, memory):
+    with visit() as page:
+        title = page.locator(".row .title", has_text="Ship notes before noon").first
+        title.focus()
+        page.keyboard.press("j")
+        here = page.locator(".row.here .title").inner_text()
+        title.focus()
+        note = memory.write(Draft("Comes in from elsewhere.", project="notes", title="From afar"))
+        expect(page.locator(".row", has_text="From afar")).to_have_count(1)
+        expect(title).to_be_focused()
+        expect(page.locator(".row.here .title")).to_have_text(here)
+    memory.delete(note)
+
+
+def test_a_live_update_waits_until_somebody_has_written(visit, memory):
+    with visit() as page:
+        page.evaluate("""() => {
+            const input = document.createElement("input");
+            document.querySelector("#days").before(input);
+            input.focus();
+        }""")
+        with page.expect_event("console", lambda said: said.text == "told"):
+            page.evaluate("""() => new EventSource("/page/live")
+                .addEventListener("change", () => setTimeout(() => console.log("told"), 600))""")
+            page.wait_for_timeout(700)
+            memory.edit("Reading group", Append("Bring the book."))
+        expect(page.locator("#days")).not_to_contain_text("Bring the book.")
+        page.locator("h1").click()
+        expect(page.locator("#days")).to_contain_text("Bring the book.")
+    memory.undo(memory.log(limit=1)[0].number)
+
+
+def test_notes_chosen_in_a_search_stay_chosen_while_it_narrows(visit):
+    with visit("/page/search?q=staging") as page:
+        box = page.get_by_label("Choose “The staging database is rebuilt each Monday at six.”")
+        box.check()
+        page.get_by_label("Search for").fill("staging database")
+        page.wait_for_url("**q=staging+database")
+        expect(page.locator(".hit")).not_to_have_count(0)
+        expect(box).to_be_checked()
+
+
+def test_of_two_questions_opened_the_later_click_counts(visit):
+    with visit("/page/review") as page:
+        expect(page.locator(".questions li")).not_to_have_count(0)
+        held = Held(page, "**/page/review?at=*", lambda request: True)
+        page.locator(".questions a", has_text="staging database").click()
+        held.wait()
+        page.locator(".questions a", has_text="grey and round").click()
+        expect(page.locator(".question")).to_contain_text("grey and round")
+        held.let_go()
+        expect(page.locator(".question")).to_contain_text("grey and round")
+        expect(page.locator(".questions li.here")).to_contain_text("grey")

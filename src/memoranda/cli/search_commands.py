@@ -31,7 +31,7 @@ from memoranda.cli.rows import (
 )
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
-from memoranda.documents.wording import minute, origin
+from memoranda.documents.wording import minute, origin, score_line
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
 from memoranda.query import Query, day, memory_query, narrowed
@@ -202,6 +202,7 @@ def recent(
     metavar="N",
     help="With --ranked: the best that fit into N tokens.",
 )
+@flag("--explain", "With --ranked: also what each feature added to a score (docs/recall.md).")
 @click.option("--all", "every", is_flag=True, hidden=True)
 def search(
     call: Invocation,
@@ -215,6 +216,7 @@ def search(
     archived: bool,
     traces: bool,
     most: int | None,
+    explain: bool,
     by: Text,
     client: Text,
     every: bool,
@@ -230,6 +232,8 @@ def search(
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
+    if explain and not ranked:
+        raise Usage("--explain needs --ranked")
     written = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
@@ -241,7 +245,7 @@ def search(
             as_of=as_of_moment(memory, as_of),
         )
         query, text = narrowed(query, written, now=now, zone=zone)
-        infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
+        infos, hits = _found(memory, query, text, limit, most, ranked=ranked, explain=explain)
         if traces:
             passages = _in_transcripts(memory, written, limit)
         else:
@@ -250,6 +254,8 @@ def search(
             _search_document(call, memory, written, infos, hits, passages)
         else:
             _show_found(call, memory, query, text, infos, hits)
+            if explain and hits.hits:
+                call.answer("\n".join(["", *map(score_line, hits)]))
             _show_passages(call, memory, passages)
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
@@ -297,12 +303,22 @@ def _mention_traces(memory: MemorySession, query: Query) -> None:
 
 
 def _found(
-    memory: MemorySession, query: Query, text: str, limit: int, most: int | None, *, ranked: bool
+    memory: MemorySession,
+    query: Query,
+    text: str,
+    limit: int,
+    most: int | None,
+    *,
+    ranked: bool,
+    explain: bool,
 ) -> tuple[list[NoteInfo], Hits]:
     """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
         ranking = memory.search(
-            query.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None
+            query.replace(text=text),
+            limit=limit or NO_LIMIT,
+            max_tokens=most or None,
+            explain=explain,
         )
         return [hit.note for hit in ranking], ranking
     infos, total = memory.list(query.replace(contains=text or None), limit=limit)

@@ -215,6 +215,13 @@ def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
     return f"{head}, by {who}"
 
 
+def score_line(hit: Hit) -> str:
+    """What each feature added to the score of a hit, the largest first."""
+    shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
+    added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
+    return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
+
+
 def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | None) -> str:
     """A hit as a section of a prompt: what its note observes, else its passage."""
     note = hit.note

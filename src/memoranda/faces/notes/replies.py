@@ -12,7 +12,14 @@ from memoranda.documents.cutting import compact, cut, fitting
 from memoranda.documents.listed import Document, Listed
 from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
-from memoranda.errors import CannotRead, InvalidInput, MemorandaError, OutsideError, ProjectNotFound
+from memoranda.errors import (
+    CannotRead,
+    InvalidInput,
+    MemorandaError,
+    OutsideError,
+    ProjectNotFound,
+    ProjectWarning,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, error_reply
 from memoranda.faces.texts import text_file
@@ -147,32 +154,10 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"
-        try:
-            identity = args.pop("project_id", "")
-            if identity:
-                names = {
-                    project_id(this_project.name): this_project.name
-                    for this_project in memory.projects
-                }
-                if identity.strip().lower() not in names:
-                    raise ProjectNotFound(identity, list(names.values()))
-                args["project"] = names[identity.strip().lower()]
-            reply = run(memory, args)
-        # An address alone does not know whose it is
-        except OutsideError as error:
-            project = error.project or short(args.get("project") or memory.default_project)
-            reply = error_reply(OutsideError(error.path, project))
-        except MemorandaError as error:
-            reply = error_reply(error)
-        warnings = memory.warnings
-        # The trouble of other projects is not this call's
-        project_name = args.get("project")
-        if project_name:
-            warnings = [warning for warning in warnings if warning.is_about(project_name)]
-
+        reply = _asked(run, memory, args)
         data = dict(reply.data or {})
         own_warnings = data.get("warnings", [])
-        listed = [*own_warnings, *shown_warnings(warnings)]
+        listed = [*own_warnings, *shown_warnings(_warnings_about(memory, args.get("project")))]
         if listed:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
@@ -189,6 +174,37 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
     return answer
+
+
+def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
+    """The reply of a tool, an error of ours as one. `project_id` stands for the project's name."""
+    try:
+        identity = args.pop("project_id", "")
+        if identity:
+            args["project"] = _project_of_id(memory, identity)
+        return run(memory, args)
+    # An address alone does not know whose it is
+    except OutsideError as error:
+        project = error.project or short(args.get("project") or memory.default_project)
+        return error_reply(OutsideError(error.path, project))
+    except MemorandaError as error:
+        return error_reply(error)
+
+
+def _project_of_id(memory: MemorySession, identity: str) -> str:
+    """The name of the project with an id. Raises ProjectNotFound."""
+    names = [project.name for project in memory.projects]
+    for name in names:
+        if project_id(name) == identity.strip().lower():
+            return name
+    raise ProjectNotFound(identity, names)
+
+
+def _warnings_about(memory: MemorySession, project: str | None) -> Sequence[ProjectWarning]:
+    """The warnings for a call about a project, None for all: the trouble of others is not its own."""
+    if not project:
+        return memory.warnings
+    return [warning for warning in memory.warnings if warning.is_about(project)]
 
 
 def project_id(name: str) -> str:

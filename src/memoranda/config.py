@@ -90,6 +90,7 @@ class Settings:
     gate_suspicious: bool = True
     gate_rules: str | None = None
     note_bytes: int = 64 << 20
+    agent_note_bytes: int = 12 << 20
     agent_notes_per_day: int = 10_000
     agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"

@@ -113,7 +113,7 @@ class CitationCheck:
 
     def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
-            verdict = self._verdict(root, path, citation, info.changed)
+            verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
                 return CitedNote(info, citation, str(root), verdict)
         return None

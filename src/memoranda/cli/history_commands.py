@@ -22,7 +22,9 @@ from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.documents.wording import change_line, minute, place, place_of_change
+from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
+from memoranda.note.markdown import shown_stem
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.text.unicode import flat, visible
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
@@ -105,10 +107,12 @@ def log(
             runs = runs[: limit or None]
         if call.json:
             return call.document(entries=[documents.change(change) for change, *_ in runs])
+        titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
         lines = []
         for changes in runs:
+            title = titles.get(changes[0].number, "")
             patch_text = _patches(call, memory, changes) if patch else ""
-            lines.append(change_line(changes, memory.settings.zone) + patch_text)
+            lines.append(change_line(changes, memory.settings.zone, title) + patch_text)
         text = "\n".join(lines) or "No changes found."
         output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
 
@@ -203,6 +207,41 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     with suppress(MemorandaError):
         return place(any_note(memory, ref))
     return ref
+
+
+def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
+    """By the number of a change, what its note is called now; of a note that is gone, what it was
+    called. Only where that is not its file name already."""
+    titles: dict[int, str] = {}
+    gone: list[Change] = []
+    for change in changes:
+        if not change.path or change.path.endswith("/") or change.root:
+            continue
+        try:
+            titles[change.number] = memory.find((change.project, change.path)).title
+        except MemorandaError:
+            gone.append(change)
+    for number, revisions in memory.revisions_of(gone, limit=1).items():
+        for revision in revisions:
+            titles[number] = _title_of(memory, revision)
+    paths = {change.number: change.path for change in changes}
+    return {
+        number: title
+        for number, title in titles.items()
+        if title and title != shown_stem(paths[number])
+    }
+
+
+def _title_of(memory: MemorySession, revision: Revision) -> str:
+    """The title that a note's text had after a change, or before it was deleted."""
+    text = revision.before if revision.after is None else revision.after
+    if text is None:
+        return ""
+    file = as_file(text.encode("utf-8", "surrogatepass"))
+    try:
+        return memory.parse(revision.touched.project, revision.touched.path, file).title
+    except MemorandaError:
+        return ""
 
 
 @command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.clock import parse_stamp
 from memoranda.index.rows import day_of
 from memoranda.note.model import ARCHIVED, MEMORY_PROJECTS
+from memoranda.text.fence import cut
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ TITLE = 120
 """Characters of a title in a line."""
 LINE = 240
 """Characters of an observation, a relation or a passage in a line."""
+# Characters of a note's title in a line of the log.
+_LONGEST_TITLE = 60
 MINUTE = "%Y-%m-%d %H:%M"
 _SECOND = "%Y-%m-%d %H:%M:%S"
 _DAY = "%Y-%m-%d"
@@ -265,8 +268,11 @@ def related_line(step: Reached, passage: str) -> str:
     return row
 
 
-def change_line(changes: Sequence[Change], zone: tzinfo | None) -> str:
-    """The line of a change, or of the changes of one run of a job, newest first."""
+def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
+    """The line of a change, or of the changes of one run of a job, newest first.
+
+    title: what its note is called, where the path does not say that.
+    """
     last = changes[0]
     if len(changes) > 1:
         numbers = f"#{changes[-1].number}-{last.number}"
@@ -275,13 +281,18 @@ def change_line(changes: Sequence[Change], zone: tzinfo | None) -> str:
         )
     details = (last.details or {}).items()
     words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in details)
+    remarks = _others(last)
+    if words:
+        remarks += f" ({words})"
+    if title:
+        remarks += f'  "{cut(one_line(title), _LONGEST_TITLE)}"'
     cells = (
         last.number,
         minute(last.time, zone),
         last.verb,
         last.agent or "owner",
         place_of_change(last),
-        _others(last) + (f" ({words})" if words else ""),
+        remarks,
     )
     return _CHANGE.format(*[flat(str(cell)) for cell in cells])
 

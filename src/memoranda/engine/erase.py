@@ -234,21 +234,7 @@ class Erasure:
             return
         row = _ROW.fullmatch(ref)
         if row:
-            from memoranda.engine.json_entries import JsonEntryFolder
-
-            folder, stem, key = row.groups()
-            root = str(absolute(folder))
-            entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
-            rows = [
-                item
-                for item in entries
-                if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
-            ]
-            rows = [item for item in rows if item.namespace == stem] or rows
-            if not rows:
-                raise NotFound(ref, "the JSON files")
-            plan.rows.append((root, rows[0].namespace, key))
-            self._texts.append(f"{key}\n{rows[0].value}".encode())
+            self._add_row(plan, ref, *row.groups())
             return
         project, _, path = ref.partition("/")
         name = next(
@@ -273,6 +259,27 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         if not self._add_file(plan, place):
             self._gone[place] = ref
+
+    def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
+        """Add an entry of a JSON file, or what the history knows of it. Raises NotFound."""
+        from memoranda.engine.json_entries import JsonEntryFolder
+
+        root = str(absolute(folder))
+        entries, _ = JsonEntryFolder(root).entries(self.memory).search(key, None, 1 << 30, 0)
+        items = [
+            item
+            for item in entries
+            if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
+        ]
+        items = [item for item in items if item.namespace == stem] or items
+        history = self.engine.home.history
+        if items:
+            plan.rows.append((root, items[0].namespace, key))
+            self._texts.append(f"{key}\n{items[0].value}".encode())
+        elif history.numbers_at(entry.PROJECT, f"{stem}.json:{key}", history.last + 1):
+            plan.rows.append((root, stem, key))
+        else:
+            raise NotFound(ref, "the JSON files")
 
     def _add_note(self, plan: Plan, info: NoteInfo) -> None:
         if info.locked:
@@ -334,7 +341,7 @@ class Erasure:
 
     def _follow(self, plan: Plan) -> Trail:
         """What the journal has of it, and the ids its older versions had."""
-        trail = Trail(self.engine, plan.places, plan.ids, plan.entities)
+        trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         plan.ids = sorted(trail.ids)
         return trail
@@ -373,6 +380,7 @@ def finish(memory: HistoryVerbs) -> None:
             row["places"], row["files"] = (
                 [tuple(place) for place in row[name]] for name in ("places", "files")
             )
+            row["rows"] = [tuple(entry_row) for entry_row in row["rows"]]
             plan = Plan(**row)
         except (ValueError, KeyError, TypeError):
             home.set_erasing(None)
@@ -392,7 +400,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
-        trail = Trail(engine, plan.places, plan.ids, plan.entities)
+        trail = Trail(engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         with storing("the history"):
             if trail.files:

@@ -9,19 +9,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from memoranda.clock import stamp
 from memoranda.engine.engine import Engine, verb
+from memoranda.engine.in_place import Blocked, InPlaceChange
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.transaction import check_access
-from memoranda.engine.write_gate import check_limits
-from memoranda.engine.writing import as_file
-from memoranda.errors import CannotUndo, MemorandaError, NotFound, StorageError
+from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
-from memoranda.ledger.change import LINES, Change, Step
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
-from memoranda.store.inplace import LineChange
 from memoranda.store.inplace.graph_lines import GraphText as GraphText
 from memoranda.store.inplace.graph_lines import entity_line, relation_line, said_by
 from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
@@ -387,35 +383,8 @@ class FileGraph(Graph):
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
         Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        engine = self.engine
-        check_access(self.session, self.store.name, undoes=undoes)
-        changes_made = list[Change]()
-
-        def announce(lines: LineChange) -> None:
-            number = engine.home.history.last + 1
-            name = self.store.name
-            file = os.path.basename(self.store.root)
-            agent = self.session.agent
-            face = self.session.face
-            by = self.session.by or None
-            written = Step(
-                "put", name, "", file, data=b"".join([*lines.new, *lines.added]), old=as_file(b"")
-            )
-            check_limits([written], engine.settings, agent, engine.day_use, engine.clock())
-            changes_made[:] = [
-                Change(
-                    number,
-                    stamp(engine.clock()),
-                    lines.verb,
-                    name,
-                    file,
-                    agent,
-                    face,
-                    undoes=undoes,
-                    by=by,
-                )
-            ]
-            engine.home.lines.begin(changes_made[0], lines)
+        file = os.path.basename(self.store.root)
+        change = InPlaceChange(self.session, self.store.name, file, undoes=undoes)
 
         def admitted() -> LineEdit:
             edit = plan()
@@ -426,40 +395,31 @@ class FileGraph(Graph):
                 )
             return edit
 
-        with engine.writing(), engine.home.lines.changing():
-            engine.guard.keep()
-            self.store.change(admitted, announce)
-            engine.commits += bool(changes_made)
-        if changes_made:
-            return changes_made[0]
-        return None
+        with change.recording():
+            self.store.change(admitted, change.announce)
+        return change.made
+
+    def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
+        """Take back a change of lines. Returns the undo. Raises CannotUndo, NotAGraphFile,
+        StorageError.
+        """
+
+        def plan() -> LineEdit:
+            edit = _inverse(self.store, kept_lines)
+            if edit is None:
+                raise blocked(change.project, change.path)
+            return edit
+
+        return self.change(plan, undoes=change.number)
 
 
-def undo_lines(
-    session: ReadVerbs, change: Change, blocked: Callable[[str, str], CannotUndo]
-) -> Change:
-    """Take back `change`, which is one to lines; the home's lock is held. `blocked` words that a
-    place changed since. Raises CannotUndo, NotAGraphFile, StorageError."""
-    engine = session.engine
-    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
-    try:
-        kept_lines = engine.home.lines.kept(touched)
-    except (NotFound, StorageError):
-        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
-    known_store = engine.stores.get(touched.project)
-    store = known_store if isinstance(known_store, GraphStore) else store_of(session, touched.file)
-    graph = FileGraph(session, store or GraphStore(touched.project, touched.file))
-
-    def plan() -> LineEdit:
-        edit = _inverse(graph.store, kept_lines)
-        if edit is None:
-            raise blocked(change.project, change.path)
-        return edit
-
-    undo_change = graph.change(plan, undoes=change.number)
-    if undo_change is None:
-        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
-    return undo_change
+def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
+    """The graph whose file a change of lines was about."""
+    known_store = session.engine.stores.get(touched.project)
+    if isinstance(known_store, GraphStore):
+        return FileGraph(session, known_store)
+    store = store_of(session, touched.file) or GraphStore(touched.project, touched.file)
+    return FileGraph(session, store)
 
 
 def store_of(session: ReadVerbs, file: str) -> GraphStore | None:

@@ -425,12 +425,14 @@ class HistoryVerbs(NoteVerbs):
 
     def _undo_lines(self, change: Change, past: PastPrivacy | None) -> Change:
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
-        from memoranda.engine.graph import undo_lines
+        from memoranda.engine.in_place import undo_lines
 
         later = Later(self.engine.home.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
-            return later.blocked((project, path, ""), lambda other: self._is_visible(other, past))
+            return later.blocked(
+                (project, path, change.root), lambda other: self._is_visible(other, past)
+            )
 
         return undo_lines(self, change, blocked)
 

@@ -1,7 +1,8 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Recalls are counted in the home's ledger and added to the files at the end, so a recall writes
-none of them. What is replaced or removed here is gone: a folder of another program has no history.
+Each change of rows is in the home's history and can be taken back, also after other rows of the file
+changed. Of an entry with a time to live the history has no value. Recalls are counted in the home's
+ledger and added to the files at the end, so a recall writes none of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import errno
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,16 +31,27 @@ from memoranda.engine.entries import (
     expiry,
     purging,
 )
+from memoranda.engine.in_place import Blocked, InPlaceChange
 from memoranda.engine.transaction import HomeSession
-from memoranda.errors import MemorandaError, StorageError
+from memoranda.engine.undo import EXPIRE, PASSING
+from memoranda.errors import CannotUndo, MemorandaError, StorageError
+from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.lines import KeptLines
 from memoranda.ledger.reads import Reads
+from memoranda.note.entry import PROJECT as KV_PROJECT
 from memoranda.note.entry import seconds
 from memoranda.store.files import reason, storing
-from memoranda.store.inplace import Content, JsonFiles, Row, stem_of
+from memoranda.store.inplace import Content, JsonFiles, Row, RowEdit, Write, namespace_in, stem_of
 from memoranda.text.unicode import repair_surrogates
 from memoranda.text.user_path import absolute_path
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
+
+
+# What the history has of a row with a time to live.
+_OF_PASSING = ("key", "namespace", "created_at", "expires_at")
+# What recalls change in a row.
+_COUNTED = ("accessed_at", "access_count")
 
 
 class JsonEntryFolder:
@@ -97,7 +109,7 @@ class JsonEntryFolder:
         """What the ledger calls an entry; another one once it was written again."""
         parts = (
             str(self.files.root),
-            namespace_of(row, stem),
+            namespace_in(row, stem),
             row["key"],
             str(row.get("created_at")),
         )
@@ -130,30 +142,55 @@ class JsonEntries(Entries):
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
-        with self._changing(namespace, make=True) as (content, replace_rows):
-            old = [
-                row_before for row_before in content.rows if _is(row_before, stem, namespace, key)
-            ]
-            for row_before in old:
+        recording = self._recording(f"{stem}.json:{key}")
+        with recording.recording(), self._changing(namespace, make=True) as (content, write):
+            old = {
+                number: row_before
+                for number, row_before in enumerate(content.rows)
+                if _is(row_before, stem, namespace, key)
+            }
+            for row_before in old.values():
                 row |= {
                     name: kept_value
                     for name, kept_value in row_before.items()
                     if name not in _KNOWN
                 }
-            replace_rows(
-                [
-                    *(
-                        row_before
-                        for row_before in content.rows
-                        if not _is(row_before, stem, namespace, key)
-                    ),
-                    row,
-                ]
-            )
-            self.engine.reads.restart(
-                *(self._folder.name(row_before, stem) for row_before in (*old, row))
-            )
+            edit = RowEdit("overwrite" if old else "write", set(old), added=[row])
+            self._write(stem, content, edit, write, recording)
+            names = [self._folder.name(changed, stem) for changed in (*old.values(), row)]
+            self.engine.reads.restart(*names)
             return self._entry(row, stem, content)
+
+    def _recording(self, path: str, undoes: int | None = None) -> InPlaceChange:
+        """A change of this folder, listed under a path in it."""
+        root = os.path.realpath(self._files.root)
+        return InPlaceChange(self._session, KV_PROJECT, path, root, undoes)
+
+    def _write(
+        self, stem: str, content: Content, edit: RowEdit, write: Write, recording: InPlaceChange
+    ) -> None:
+        """Bring an edit into the file and the history."""
+        lines = edit.change(self._files.place(stem), content.rows, _history_line)
+        write(edit.applied(content.rows), lines, recording.announce)
+
+    def take_back(
+        self, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
+    ) -> Change | None:
+        """Take back a change of rows. Returns the undo. Raises CannotUndo, StorageError."""
+        stem = Path(touched.file).name.removesuffix(".json")
+        recording = self._recording(change.path, undoes=change.number)
+        with recording.recording(), self._changing(stem, make=True) as (content, write):
+            undone = _RowUndo(change, content.rows, stem)
+            edit = undone.edit(kept_lines)
+            if edit is None:
+                raise blocked(change.project, change.path)
+            self._write(stem, content, edit, write, recording)
+            changed = [
+                *(content.rows[number] for number in edit.gone),
+                *(row for rows in edit.inserted.values() for row in rows),
+            ]
+            self.engine.reads.restart(*(self._folder.name(row, stem) for row in changed))
+        return recording.made
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
@@ -168,7 +205,10 @@ class JsonEntries(Entries):
     def _expire(self, entry: Entry) -> None:
         stem = stem_of(entry.namespace)
         self._drop(
-            stem, lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row)
+            stem,
+            lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row),
+            verb=EXPIRE,
+            key=entry.key,
         )
 
     @verb
@@ -185,7 +225,7 @@ class JsonEntries(Entries):
     @verb
     def remove(self, namespace: str, key: str) -> None:
         stem = stem_of(namespace)
-        if not self._drop(namespace, lambda row: _is(row, stem, namespace, key)):
+        if not self._drop(namespace, lambda row: _is(row, stem, namespace, key), key=key):
             raise NoEntry(key, namespace)
 
     @verb
@@ -206,7 +246,7 @@ class JsonEntries(Entries):
         )
         for stem, content in found_matches:
             for row in content.rows:
-                if namespace not in (None, namespace_of(row, stem)) or self._is_past(row):
+                if namespace not in (None, namespace_in(row, stem)) or self._is_past(row):
                     continue
                 if lowered in row["key"].lower() or lowered in _value(row).lower():
                     entry = self._entry(row, stem, content)
@@ -228,14 +268,14 @@ class JsonEntries(Entries):
         expired = Counter[str]()
         for stem, content in self._readable():
             for row in content.rows:
-                (expired if self._is_past(row) else active)[namespace_of(row, stem)] += 1
+                (expired if self._is_past(row) else active)[namespace_in(row, stem)] += 1
         return active, expired
 
     @verb
     def clear(self, namespace: str) -> int:
         """The rows of the namespace, not those of others in its file."""
         stem = stem_of(namespace)
-        count = self._drop(namespace, lambda row: namespace_of(row, stem) == namespace)
+        count = self._drop(namespace, lambda row: namespace_in(row, stem) == namespace)
         # Clearing an unknown namespace makes no file
         if count:
             with suppress(MemorandaError):
@@ -252,7 +292,7 @@ class JsonEntries(Entries):
             active = [row for row in content.rows if not self._is_past(row)]
             totals.entries += len(active)
             totals.size += content.size
-            names |= {namespace_of(row, stem) for row in content.rows}
+            names |= {namespace_in(row, stem) for row in content.rows}
             times += [
                 _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
                 for row in active
@@ -273,12 +313,12 @@ class JsonEntries(Entries):
             try:
                 rows = self._read(stem, stem).rows
                 if most > 0 and any(map(self._is_past, rows)):
-                    most -= self._drop(stem, self._is_past, most)
+                    most -= self._drop(stem, self._is_past, most, verb=EXPIRE)
                     rows = self._read(stem, stem).rows
             except MemorandaError:
                 continue
             entries += len(rows)
-            names |= {namespace_of(row, stem) for row in rows}
+            names |= {namespace_in(row, stem) for row in rows}
         with suppress(OSError, ValueError):
             self._files.count(entries, len(names))
 
@@ -303,12 +343,9 @@ class JsonEntries(Entries):
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(
-        self, namespace: str, make: bool = False
-    ) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
         """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
         cannot be written."""
-        self.engine.guard.keep()
         stem = stem_of(namespace)
         opened = False
         try:
@@ -323,17 +360,28 @@ class JsonEntries(Entries):
             raise Unreadable(namespace) from None
 
     def _drop(
-        self, namespace: str, is_meant: Callable[[Row], bool], most: int | None = None
+        self,
+        namespace: str,
+        is_meant: Callable[[Row], bool],
+        most: int | None = None,
+        *,
+        verb: str = "delete",
+        key: str | None = None,
     ) -> int:
-        """Remove the rows meant, at most this many, from the file of the namespace. Returns how many."""
+        """Remove the rows meant, at most this many, from the file of the namespace. Returns how many.
+
+        The change is listed under the file, or under one `key` of it.
+        """
         stem = stem_of(namespace)
-        with self._changing(namespace) as (content, replace_rows):
-            rows = content.rows
-            dropped = dict.fromkeys([n for n, row in enumerate(rows) if is_meant(row)][:most])
+        recording = self._recording(f"{stem}.json" + (f":{key}" if key is not None else ""))
+        with recording.recording(), self._changing(namespace) as (content, write):
+            meant = [number for number, row in enumerate(content.rows) if is_meant(row)]
+            dropped = set(meant[:most])
             if dropped:
-                replace_rows([row for n, row in enumerate(rows) if n not in dropped])
+                self._write(stem, content, RowEdit(verb, dropped), write, recording)
                 # A new row with the key starts at zero.
-                self.engine.reads.restart(*(self._folder.name(rows[n], stem) for n in dropped))
+                names = [self._folder.name(content.rows[number], stem) for number in dropped]
+                self.engine.reads.restart(*names)
         return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
@@ -344,6 +392,74 @@ class JsonEntries(Entries):
         return replace(entry_of(row, stem, content), id=self._folder.name(row, stem))
 
 
+class _RowUndo:
+    """What takes a change of rows back, in a file that has `rows` now."""
+
+    def __init__(self, change: Change, rows: Sequence[Row], stem: str):
+        self._change = change
+        self._rows = rows
+        self._stem = stem
+
+    def edit(self, kept_lines: KeptLines) -> RowEdit | None:
+        """The edit; None where a row is not as the change left it, or its place is taken. Raises
+        CannotUndo where the history has no text of it.
+        """
+        edit = RowEdit("undo")
+        for line in reversed(kept_lines.added):
+            number = self._number_of(json.loads(line), edit.gone)
+            if number is None:
+                return None
+            edit.gone.add(number)
+        gone = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
+        returning = [(number, row) for number, row in gone if not _is_passing(row)]
+        is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
+        if is_replaced_gone or not (returning or edit.gone):
+            raise CannotUndo(f"cannot undo #{self._change.number}: {PASSING}")
+        if any(self._is_taken(row, edit.gone) for _, row in returning):
+            return None
+        staying = [number for number in range(len(self._rows)) if number not in edit.gone]
+        for before, (number, row) in enumerate(returning):
+            at = number - before
+            place = staying[at] if at < len(staying) else len(self._rows)
+            edit.inserted.setdefault(place, []).append(row)
+        return edit
+
+    def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
+        """Where a row is that a change left; the last of equal ones."""
+        for number in reversed(range(len(self._rows))):
+            if number not in taken and _is_same(kept_row, self._rows[number]):
+                return number
+        return None
+
+    def _is_taken(self, row: Row, leaving: Collection[int]) -> bool:
+        """Whether the file has another entry under the key of a row that comes back."""
+        namespace = namespace_in(row, self._stem)
+        return any(
+            number not in leaving and _is(other, self._stem, namespace, row["key"])
+            for number, other in enumerate(self._rows)
+        )
+
+
+def _is_passing(row: Row) -> bool:
+    """Whether the history has no value of a row: it had a time to live."""
+    return _moment(row.get("expires_at")) is not None
+
+
+def _history_line(row: Row) -> bytes:
+    """A row as the history keeps it."""
+    if _is_passing(row):
+        row = {name: row[name] for name in _OF_PASSING if name in row}
+    return json.dumps(row).encode() + b"\n"
+
+
+def _is_same(kept_row: Row, row: Row) -> bool:
+    """Whether a row is one the history tells of, recalls aside."""
+    if _is_passing(kept_row):
+        return all(row.get(name) == value for name, value in kept_row.items())
+    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNTED}
+    return kept_fields == {name: value for name, value in row.items() if name not in _COUNTED}
+
+
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """A row of the file `stem` as an entry without an id."""
     created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
@@ -351,7 +467,7 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
     expires = _moment(row.get("expires_at"))
     recalls = _number(row.get("access_count"))
     return Entry(
-        namespace_of(row, stem),
+        namespace_in(row, stem),
         repair_surrogates(row["key"]),
         _value(row),
         created,
@@ -364,23 +480,13 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
 def unknown_of(row: Row, stem: str) -> Row:
     """The fields of a row that no entry has."""
     unknown = {key: value for key, value in row.items() if key not in _KNOWN}
-    if "namespace" in row and namespace_of(row, stem) != row["namespace"]:
+    if "namespace" in row and namespace_in(row, stem) != row["namespace"]:
         unknown["namespace"] = row["namespace"]
     return unknown
 
 
-def namespace_of(row: Row, stem: str) -> str:
-    """The namespace of a row in the file `stem`; a field of that name that means another file is
-    not ours.
-    """
-    namespace = row.get("namespace")
-    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
-        return namespace
-    return stem
-
-
 def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
-    return row["key"] == key and namespace_of(row, stem) == namespace
+    return row["key"] == key and namespace_in(row, stem) == namespace
 
 
 def _value(row: Row) -> str:

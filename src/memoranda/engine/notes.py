@@ -18,6 +18,7 @@ from memoranda.clock import stamp
 from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
 from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day, with_tags
+from memoranda.engine.link_style import in_link_style
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
@@ -348,6 +349,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
         if old:
             text = markdown.with_counted_time(old, text, self.clock())
+        text = in_link_style(self, project, path, text, old)
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
             # Else it is a free one
@@ -468,7 +470,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise SectionError(
                     error.section, error.headings, error.lines, info.permalink
                 ) from None
-            new_text, links = relink_anchors(self, info, text, edited.text)
+            styled = in_link_style(self, info.project, info.path, edited.text, text)
+            new_text, links = relink_anchors(self, info, text, styled)
             data = follow_content(self, info, text, new_text).encode()
             step = change.put(
                 info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)

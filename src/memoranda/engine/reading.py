@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -364,6 +364,19 @@ class ReadVerbs(HomeSession):
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
+
+    @verb
+    def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
+        """The notes that hold one of these texts, that hold now and may be told unasked: for
+        hooks, which cannot wait for a search.
+        """
+        from memoranda.engine.contested import holding_now
+
+        self.engine.fresh()
+        rows = self.index.notes.rows_with(texts, 4 * limit)
+        infos = holding_now(self, rows)
+        told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
+        return told[:limit]
 
     def gate_rules(self) -> Rules:
         """The rules of the write gate, the owner's own among them."""

@@ -259,19 +259,10 @@ def check_limits(
     much today.
     """
     puts = [step for step in steps if step.do == "put" and step.data is not None]
-    for step in puts:
-        size = len(step.data or b"")
-        if step.old:
-            before = len(step.old.data)
-        else:
-            before = 0
-        if settings.note_bytes and size > max(settings.note_bytes, before):
-            raise LimitExceeded(
-                f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
-                "Nothing was changed. Split it, or let the owner raise limits.note_bytes."
-            )
+    _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
     if agent is None:
         return
+    _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
     use = day.since_midnight(now, settings).get(agent, Use())
     new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
     size = sum(len(step.data or b"") for step in puts)
@@ -283,6 +274,19 @@ def check_limits(
             raise LimitExceeded(
                 f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {more:,} more. "
                 f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
+            )
+
+
+def _check_sizes(puts: Sequence[Step], key: str, most: int) -> None:
+    """Raises LimitExceeded where a note would have more bytes than a key of the configuration
+    allows (0: any number), unless it becomes smaller."""
+    for step in puts if most else ():
+        size = len(step.data or b"")
+        before = len(step.old.data) if step.old else 0
+        if size > max(most, before):
+            raise LimitExceeded(
+                f"{step.path} would have {size:,} bytes; a note may have {most:,}. "
+                f"Nothing was changed. Split it, or let the owner raise {key}."
             )
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.index.tables import Row
-from memoranda.note.claims import Claim, claims, differ, item_claims
 from memoranda.note.model import (
     BUILT_IN_PROJECTS,
     GRAPH_PROJECT,
@@ -20,6 +19,9 @@ from memoranda.note.model import (
     TRACE_PROJECT,
     Note,
 )
+
+if TYPE_CHECKING:
+    from memoranda.note.claims import Claim
 
 # A key has one value anyway, and traces of sessions say nothing about how things are.
 _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
@@ -39,6 +41,9 @@ def rows_of(note: Note, body: str) -> list[Row]:
     """The rows of table `claim` for a note, without the column that names the note."""
     if note.project in _WITHOUT_CLAIMS:
         return []
+    # 9 ms, which processes that only read need not take
+    from memoranda.note.claims import claims, item_claims
+
     found = list(item_claims(note.title, note.observations, note.relations))
     if note.project != GRAPH_PROJECT:
         found += claims(body)
@@ -88,11 +93,15 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
         f" order by note desc limit {_MOST_NOTES}",
         (subject,),
     )
+    from memoranda.note.claims import Claim
+
     plain = subject.rpartition("\0")[2]
     return [ClaimRow(note, Claim(plain, *values)) for note, *values in rows]
 
 
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+    from memoranda.note.claims import differ
+
     found = _claims_about(db, subject)
     for first in found:
         for second in found:

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from memoranda.clock import microseconds
 from memoranda.errors import InvalidInput
-from memoranda.index import filters
+from memoranda.index import filters, superseding
 from memoranda.index.database import held, in_snapshot
 from memoranda.index.filters import (
     counted,
@@ -31,6 +31,7 @@ from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
+from memoranda.text.remembered import remembered
 from memoranda.text.unicode import sqlite_text
 
 # The orders of a list. Each ends in a key that no two notes share.
@@ -112,7 +113,7 @@ def listing(
             values += [viewer] * 3
     moment = query.as_of or query.valid_at
     if moment:
-        over = filters.invalid_at(filters.valid_spans(db), moment)
+        over = filters.invalid_at(superseding.valid_spans(db), moment)
         conditions += filter(None, [filters.excluded(over, "n.row")])
         rows_held, is_since = (None, False) if over else (rows_held, is_since)
     if query.contains:
@@ -411,6 +412,7 @@ class _Block:
     text: str = ""
 
 
+@remembered
 def folds(text: str) -> bool:
     """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
     return "\0" in text or is_changed(text)

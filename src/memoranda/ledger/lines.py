@@ -34,6 +34,9 @@ class KeptLines(NamedTuple):
 class LineChanges:
     """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
 
+    is_recording = True
+    """Whether changes of files used in place are in the history of this home."""
+
     def __init__(self, history: History):
         self._history = history
         self._database = history.database
@@ -56,8 +59,10 @@ class LineChanges:
             raise
         self._clear()
 
-    def begin(self, change: Change, lines: LineChange) -> None:
-        """Record `change`, right before `lines` reaches its file. Raises StorageError."""
+    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
+        """Record `change`, right before `lines` reaches its file. `root`: that of `Touched`. Raises
+        StorageError.
+        """
         # A rename was begun before and did not work
         self._rollback()
         record = {
@@ -67,7 +72,9 @@ class LineChanges:
             "data": lines.data.decode(*_BYTES),
         }
         size = sum(map(len, (*lines.new, *lines.added)))
-        touched = Touched(LINES, change.project, change.path, file=lines.place, size=size)
+        touched = Touched(
+            LINES, change.project, change.path, file=lines.place, root=root, size=size
+        )
         # One line that is added is synced with its file; of several, some could come alone
         is_durable = bool(lines.old) or len(lines.added) > 1
         with self._database.transaction(durable=is_durable) as connection:
@@ -78,7 +85,7 @@ class LineChanges:
             change.files = [touched]
             if lines.whole:
                 whole = self._history.keep_text(connection, lines.whole)
-                before = Touched(LINES, change.project, change.path, old=whole, file=lines.place)
+                before = replace(touched, old=whole, new=None, size=0)
                 change.files.insert(0, before)
             self._history.record(connection, [change])
             self._insert(connection, change.number, json.dumps(record))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from memoranda.note.grammar import STRUCTURED, mask_code
 from memoranda.note.links import TAG_SIGNS
+from memoranda.text.remembered import remembered
 
 MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
@@ -58,6 +59,7 @@ class Inline:
     fields: dict[str, list[str]] = field(default_factory=dict)
 
 
+@remembered
 def inline(body: str) -> Inline:
     """The tags and fields in the text of a note, without its header."""
     text = body[:STRUCTURED]

@@ -61,6 +61,8 @@ _DESTINATION = re.compile(
     r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
+# The characters of a path that a Markdown destination cannot have as they are.
+_ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LONGEST_LABEL = 2000
@@ -302,6 +304,13 @@ def destination_parts(raw: str) -> tuple[str, str]:
         if not path.startswith("../"):
             path = f"./{path}"
     return path, sign + heading
+
+
+def markdown_destination(path: str) -> str:
+    """A path as the destination of a Markdown link: signs that would end or change it are encoded."""
+    from urllib.parse import quote
+
+    return "".join(quote(sign) if sign in _ENCODED else sign for sign in path)
 
 
 def _opening_bracket(text: str, closing: int) -> int | None:

@@ -29,8 +29,10 @@ from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
+from memoranda.note.names import UUID
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+_PAGE = re.compile(r"\[\[([^\[\]]+)\]\]")
 # How many units a second has in times counted since 1970, by the number of their digits today.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
 # Keys that close a note. They count even in a header that YAML cannot read.
@@ -391,6 +393,23 @@ def _each_once(note: Note, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_texts(value)))
 
 
+def _superseded(note: Note, value: Any) -> tuple[str, ...]:
+    """The ids or names of the notes that a note takes the place of. A comma in a text may be part of
+    a name; between ids and between links it separates them."""
+    value = _with_pages(unpacked(value))
+    names: list[str] = []
+    for item in value if isinstance(value, list) else [value]:
+        text = _text(item)
+        parts = _texts(text)
+        if all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts):
+            names += parts
+        else:
+            names.append(text)
+    pages = [_PAGE.fullmatch(name) for name in names]
+    plain = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
+    return tuple(dict.fromkeys(name for name in plain if name))
+
+
 def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
@@ -422,7 +441,7 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "expires_at": ("expires", _moment),
     "valid_from": ("valid_from", _moment),
     "valid_until": ("valid_until", _moment),
-    "supersedes": ("supersedes", _each_once),
+    "supersedes": ("supersedes", _superseded),
     "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
     "version": ("version", lambda note, value: _count(note, "version", value, 1)),
 }

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -142,13 +143,24 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
 def has_hooks(client: str) -> bool:
     """Whether our hooks speak to the sessions of a client that calls itself `client`."""
     name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
-    return any(name == hooked or name.startswith(f"{hooked}-") for hooked in _hooked_clients())
+    for hooked, plugin in _hooked_clients().items():
+        if name == hooked or name.startswith(f"{hooked}-"):
+            return not plugin or _is_configured(plugin)
+    return False
 
 
 @cache
-def _hooked_clients() -> tuple[str, ...]:
+def _hooked_clients() -> Mapping[str, str]:
+    """By the name of a client with hooks, the file of the plugin they need; "" where they need none."""
     lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
-    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+    rows = [line.partition(" ") for line in lines.splitlines() if line and line[0] != "#"]
+    return {name: plugin for name, _, plugin in rows}
+
+
+def _is_configured(plugin: str) -> bool:
+    """Whether a file like `plugin` is in this person's folder of configurations."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return any(Path(folder).expanduser().glob(plugin))
 
 
 def _introduction(memory: MemorySession) -> str:

@@ -39,6 +39,10 @@ class Stamp(NamedTuple):
         return self[:3] == other[:3]
 
 
+NO_STAMP = Stamp(0, 0, 0)
+"""The stamp of a file that is not there yet."""
+
+
 Values = tuple[int, int, int, int]
 """A stamp's values as the system tells them, for thousands of files much faster made than stamps.
 """

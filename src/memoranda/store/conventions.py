@@ -72,12 +72,20 @@ _JAVA_TO_MOMENT = {
 _DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 
+SHORTEST = "shortest"
+RELATIVE = "relative"
+ABSOLUTE = "absolute"
+# How links name files, as Obsidian's setting `newLinkFormat` calls it.
+_LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
+
+
 @dataclass(slots=True)
 class Conventions:
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
     `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
-    form in which links name notes of days, where it differs from their files' names.
+    form in which links name notes of days, where it differs from their files' names. `link_paths`
+    is how new Markdown links name files; "" where new links are in brackets.
     """
 
     programs: list[str] = field(default_factory=list)
@@ -88,6 +96,7 @@ class Conventions:
     attachments: str = ""
     new_notes: str = ""
     has_markdown_links: bool = False
+    link_paths: str = ""
     warnings: list[str] = field(default_factory=list)
     patterns: list[Pattern] = field(default_factory=list)
 
@@ -242,6 +251,9 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
     app = _json_of(settings / "app.json", conventions)
     conventions.attachments = _folder(app.get("attachmentFolderPath"))
     conventions.has_markdown_links = app.get("useMarkdownLinks") is True
+    if conventions.has_markdown_links:
+        link_format = app.get("newLinkFormat")
+        conventions.link_paths = link_format if link_format in _LINK_PATHS else SHORTEST
     if app.get("newFileLocation") == "folder":
         conventions.new_notes = _folder(app.get("newFileFolderPath"))
     filters = app.get("userIgnoreFilters")
@@ -345,9 +357,11 @@ def _zk(folder: Path, conventions: Conventions) -> None:
     note = _table(settings, "note")
     for key in ("ignore", "exclude"):
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
-    conventions.has_markdown_links = _table(_table(settings, "format"), "markdown").get(
-        "link-format"
-    ) in (None, "markdown")
+    markdown = _table(_table(settings, "format"), "markdown")
+    conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
+    # Without the extension, as zk writes them else, a link is not known to lead to a note
+    if conventions.has_markdown_links and markdown.get("link-drop-extension") is False:
+        conventions.link_paths = RELATIVE
     daily = _table(_table(settings, "group"), "daily")
     paths = daily.get("paths")
     if isinstance(paths, list) and paths and isinstance(paths[0], str):

@@ -445,8 +445,20 @@ class TraceIndex:
 
     def _first(self, newest: float) -> int:
         """The id from which on turns are in the newest part, from 0 to 1, of all."""
+        return int(self.last_turn() * (1 - newest))
+
+    def last_turn(self) -> int:
+        """The id of the newest turn; 0 without any."""
         row = self._database.execute("select max(id) as last from turn").fetchone()
-        return int((row["last"] or 0) * (1 - newest))
+        return int(row["last"] or 0)
+
+    def turns_with(self, word: str, newest: float) -> frozenset[int]:
+        """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
+        rows = self._database.execute(
+            "select rowid from turn_fts where turn_fts match ? and rowid >= ?",
+            (word, self._first(newest)),
+        )
+        return frozenset(row["rowid"] for row in rows)
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""

@@ -451,8 +451,15 @@ def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
         "you_write_in": access.write_folder,
         "new_notes_go_to": conventions.new_notes,
         "notes_of_days": daily,
+        "links": _link_words(conventions.link_paths),
     }
     return {name: value for name, value in habit_words.items() if value}
+
+
+def _link_words(link_paths: str) -> str:
+    if not link_paths:
+        return ""
+    return f"[name](path.md), {link_paths} paths; a [[name]] you write becomes one"
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

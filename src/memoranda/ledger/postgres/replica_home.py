@@ -566,9 +566,13 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
 
 class _NoLines(LineChanges):
-    """Files used in place are on one machine: there are not any here."""
+    """Files used in place are on one machine: there are not any here, but for JSON files of
+    entries, whose changes are in no history.
+    """
 
-    def begin(self, change: Change, lines: LineChange) -> None:
+    is_recording = False
+
+    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
         raise StorageError(
             change.path, "it is a file of this machine, and the notes are in PostgreSQL"
         )

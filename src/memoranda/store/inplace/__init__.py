@@ -12,11 +12,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy, MemorandaError, StorageError
@@ -141,15 +141,22 @@ class LockedFile:
             return stamp
         return None
 
-    def replace(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp | None:
+    def replace(
+        self,
+        fd: int,
+        data: bytes,
+        announce: Announce | None = None,
+        *,
+        may_overwrite: bool = True,
+    ) -> Stamp | None:
         """Put `data` in place of the content, durable on return; mode and owner stay. A new file is
-        renamed over the old one. Where that cannot be, the file is overwritten if there is
-        `announce` to keep the old content. Returns the new stamp, None when it is not known. Raises
-        Unconfirmed."""
+        renamed over the old one. Where that cannot be, the file is overwritten if that may be and
+        there is `announce` to keep the old content. Returns the new stamp, None when it is not
+        known. Raises Unconfirmed."""
         try:
             stamp = self._rename_over(fd, data, announce)
         except OSError as error:
-            if announce is None or error.errno not in _NO_RENAME:
+            if announce is None or not may_overwrite or error.errno not in _NO_RENAME:
                 raise
             old = self.read(fd)
             announce(files.stamp_of(os.fstat(fd)).inode, old)
@@ -310,6 +317,16 @@ def stem_of(namespace: str) -> str:
     return stem
 
 
+def namespace_in(row: Row, stem: str) -> str:
+    """The namespace of a row in the file `stem`; a field of that name that means another file is
+    not ours.
+    """
+    namespace = row.get("namespace")
+    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
+        return namespace
+    return stem
+
+
 class Content(NamedTuple):
     """What a file holds, in its order, not to be changed; bytes, and seconds since 1970 of its last
     change.
@@ -319,6 +336,51 @@ class Content(NamedTuple):
     size: int = 0
     changed: float = 0.0
     ending: str = ""
+
+
+@dataclass(slots=True)
+class RowEdit:
+    """What a change does to the rows of a file, by their numbers from 0.
+
+    `gone`: the rows that go. `inserted`: rows that come before the row of a number. `added`: rows
+    that come at the end.
+    """
+
+    verb: str
+    gone: set[int] = field(default_factory=set)
+    inserted: dict[int, list[Row]] = field(default_factory=dict)
+    added: list[Row] = field(default_factory=list)
+
+    def applied(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows after it."""
+        after: list[Row] = []
+        for number, row in enumerate(rows):
+            after += self.inserted.get(number, ())
+            if number not in self.gone:
+                after.append(row)
+        after += self.inserted.get(len(rows), ())
+        return after + self.added
+
+    def change(
+        self, place: str, rows: Sequence[Row], line_of: Callable[[Row], bytes]
+    ) -> LineChange:
+        """The edit as lines for the history, each row as `line_of` has it."""
+        numbers = sorted(self.gone)
+        old = [line_of(rows[number]) for number in numbers]
+        coming = [row for number in sorted(self.inserted) for row in self.inserted[number]]
+        added = [line_of(row) for row in [*coming, *self.added]]
+        return LineChange(place, self.verb, numbers, old, [b""] * len(old), added)
+
+
+class Write(Protocol):
+    """Puts rows in place of those of a file; `announce` hears of the `change` right before."""
+
+    def __call__(
+        self,
+        rows: list[Row],
+        change: LineChange | None = None,
+        announce: Callable[[LineChange], None] | None = None,
+    ) -> None: ...
 
 
 class JsonFiles:
@@ -360,10 +422,12 @@ class JsonFiles:
         with LockedFile(self.root / f"{stem}{_EXTENSION}").locked(write=False):
             yield
 
+    def place(self, stem: str) -> str:
+        """Where a file really is."""
+        return LockedFile(self.root / f"{stem}{_EXTENSION}").target
+
     @contextmanager
-    def changing(
-        self, stem: str, make: bool = False
-    ) -> Iterator[tuple[Content, Callable[[list[Row]], None]]]:
+    def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
         """What the file holds, which only we change inside, and what puts other rows in its place,
         durable on return: it raises OSError and, for what JSON cannot say, ValueError. With `make`
         a missing file begins empty."""
@@ -371,15 +435,26 @@ class JsonFiles:
         with file.locked(write=True, make=make) as fd:
             content = self._load(stem, file, fd)
 
-            def replace(rows: list[Row]) -> None:
+            def write(
+                rows: list[Row],
+                change: LineChange | None = None,
+                announce: Callable[[LineChange], None] | None = None,
+            ) -> None:
                 try:
                     text = json.dumps(rows, indent=2, allow_nan=False) + content.ending
                 except RecursionError:
                     raise ValueError("nested too deeply") from None
                 assert fd is not None, "a missing file holds nothing to replace"
-                file.replace(fd, text.encode())
 
-            yield content, replace
+                def announced(inode: int, _: bytes | None) -> None:
+                    if change is not None and announce is not None:
+                        change.inode = inode
+                        announce(change)
+
+                # The history would get the whole file, with texts it may not keep
+                file.replace(fd, text.encode(), announced, may_overwrite=False)
+
+            yield content, write
 
     def count(self, entries: int, namespaces: int) -> None:
         """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError,

@@ -1,0 +1,205 @@
+"""A system call that writes fails, each in turn: what was acknowledged is there, what was refused is
+not there or whole, and what was there can be brought back.
+
+A C file is compiled and preloaded; where there is no compiler the tests are skipped. DISK_FAILURES
+sets how many calls of each kind fail in turn.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memoranda.engine import MemorySession, open_session
+from memoranda.engine.graphs import open_graph
+from memoranda.engine.json_entries import JsonEntryFolder
+from memoranda.errors import MemorandaError
+from memoranda.note.edit import Append
+from memoranda.note.entity import Entity
+from memoranda.note.model import Draft
+
+FAILURES = int(os.environ.get("DISK_FAILURES", "6"))
+SOURCE = Path(__file__).with_name("failing_disk.c")
+STAYS_FULL = "full"
+KINDS = {"io": errno.EIO, "quota": errno.EDQUOT, STAYS_FULL: errno.ENOSPC}
+NOTES = ("kept", "edited", "moved", "deleted", "folder/one", "folder/two")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler here"),
+]
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("failing") / "failing_disk.so"
+    command = ["gcc", "-shared", "-fPIC", "-o", str(path), str(SOURCE), "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"the compiler refuses: {done.stderr[-200:]}")
+    return path
+
+
+def actions(memory: MemorySession, place: Path) -> dict[str, object]:
+    """What is done while the disk fails, each about a note of its own."""
+    entries = JsonEntryFolder(place / "kept").entries(memory)
+    return {
+        "write": lambda: memory.write(Draft("new text", project="notes", title="new")),
+        "edit": lambda: memory.edit("notes/edited.md", Append("more\n")),
+        "move": lambda: memory.move("notes/moved.md", "elsewhere/moved.md"),
+        "delete": lambda: memory.delete("notes/deleted.md"),
+        "folder": lambda: memory.move_folder("notes", "folder", "other"),
+        "entry": lambda: entries.put("default", "name", "second"),
+        "entity": lambda: open_graph(memory, "people").create_entities(
+            [Entity("Bob", "person", ())]
+        ),
+        "large": lambda: memory.write(Draft("large " * 200_000, project="notes", title="large")),
+    }
+
+
+def outcome(place: Path) -> dict[str, bool | None]:
+    """Whether what an action does is on the disk; None for anything between before and after."""
+    notes = place / "home" / "notes"
+
+    def moved(old: str, new: str) -> bool | None:
+        before = (notes / old).exists()
+        return None if before == (notes / new).exists() else not before
+
+    def text(name: str, before: str, after: str) -> bool | None:
+        now = (notes / name).read_text().partition("---\n")[2].partition("---\n")[2]
+        now = now or (notes / name).read_text()
+        return {before: False, after: True}.get(now)
+
+    def begins(name: str, *wanted: str) -> bool | None:
+        if not (notes / name).exists():
+            return False
+        now = (notes / name).read_text()
+        return True if all(now.count(word) == 1 for word in wanted) else None
+
+    folder_moves = {moved(f"folder/{name}.md", f"other/{name}.md") for name in ("one", "two")}
+    names = {row["value"] for row in json.loads((place / "kept" / "default.json").read_text())}
+    people = [
+        json.loads(line)["name"] for line in (place / "people.jsonl").read_text().splitlines()
+    ]
+    large = notes / "large.md"
+    return {
+        "write": begins("new.md", "new text"),
+        "edit": text("edited.md", "edited\n", "edited\nmore\n"),
+        "move": moved("moved.md", "elsewhere/moved.md"),
+        "delete": not (notes / "deleted.md").exists(),
+        "folder": folder_moves.pop() if len(folder_moves) == 1 else None,
+        "entry": {("first",): False, ("second",): True}.get(tuple(names)),
+        "entity": {("Ada",): False, ("Ada", "Bob"): True}.get(tuple(people)),
+        "large": large.exists() and (large.read_text().count("large ") >= 200_000 or None),
+    }
+
+
+def made(place: Path) -> None:
+    """A home with notes, a graph file and a JSON file."""
+    (place / "people.jsonl").write_text(
+        '{"type":"entity","name":"Ada","entityType":"person","observations":[]}\n'
+    )
+    with open_session(place / "home", watch=False) as memory:
+        for name in NOTES:
+            path = place / "home" / "notes" / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{name}\n")
+        memory.add_project("people", str(place / "people.jsonl"))
+        memory.sync()
+        JsonEntryFolder(place / "kept").entries(memory).put("default", "name", "first")
+
+
+def run_failing(library: Path, place: Path, kind: str, at: int) -> dict[str, object]:
+    """What the actions came to in a process in which one call fails, and how many calls it made."""
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "FAILING_FOLDER": str(place),
+        "FAILING_AT": str(at),
+        "FAILING_CODE": str(KINDS[kind]),
+        "FAILING_ON": "1" if kind == STAYS_FULL else "",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "from crash.test_failing_disk import child; child()",
+        str(place),
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def child() -> None:
+    """Do all actions and print which were acknowledged."""
+    import ctypes
+
+    place = Path(sys.argv[1])
+    library = ctypes.CDLL(None)
+    said: dict[str, object] = {}
+    memory = open_session(place / "home", watch=False)
+    library.failing_disk_start()
+    for name, action in actions(memory, place).items():
+        try:
+            action()
+        except MemorandaError as error:
+            said[name] = str(error)
+        else:
+            said[name] = True
+    calls = library.failing_disk_seen()
+    # The process ends here: what a last call would still do is not done
+    print(json.dumps({"said": said, "calls": calls}), flush=True)
+    os._exit(0)
+
+
+def check(place: Path, said: dict[str, object]) -> None:
+    """What was acknowledged is there, nothing is torn, and all of it can be taken back."""
+    with open_session(place / "home", watch=False) as memory:
+        memory.sync()
+        now = outcome(place)
+        for name, is_there in now.items():
+            assert is_there is not None, f"{name} is torn: {said[name]}"
+            assert is_there or said[name] is not True, f"{name} was acknowledged and is lost"
+        there = {name for name, is_there in now.items() if is_there}
+        changes = [change for change in memory.log(limit=0) if change.number > 1]
+        assert len(changes) == len(there), [(change.verb, change.path) for change in changes]
+        for _ in changes:
+            memory.undo()
+        assert not any(outcome(place).values())
+
+
+@cache
+def calls_of(library: Path, folder: str) -> int:
+    """How many calls the actions make where none fails."""
+    place = Path(folder)
+    made(place)
+    return int(str(run_failing(library, place, "io", 1_000_000)["calls"]))
+
+
+@pytest.fixture(scope="session")
+def calls(library: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    return calls_of(library, str(tmp_path_factory.mktemp("whole")))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", range(FAILURES))
+def test_a_call_that_fails_loses_and_tears_nothing(
+    library: Path, calls: int, tmp_path: Path, kind: str, part: int
+) -> None:
+    assert calls > 40
+    made(tmp_path)
+    # Other places for each kind
+    shift = [*KINDS].index(kind) / len(KINDS)
+    at = 1 + int((part + shift) * calls / FAILURES)
+    said = run_failing(library, tmp_path, kind, at)["said"]
+    assert isinstance(said, dict)
+    check(tmp_path, said)

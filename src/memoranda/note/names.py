@@ -16,6 +16,7 @@ from typing import NamedTuple
 from memoranda.note.links import fold
 from memoranda.text.unicode import CONTROL, flat
 
+# An id as this program makes them.
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # An extension of a file name.
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")

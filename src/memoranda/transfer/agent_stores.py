@@ -147,20 +147,27 @@ def deja_vu(path: Path) -> Found:
     # A later line of a session says what holds of it now
     states = {row["session"]: row.get("state") for row in rows if row.get("session")}
     for row in rows:
-        words = row["text"].strip()
         title = str(row.get("title") or "").strip()
-        state = states.get(row.get("session")) or row.get("state")
+        words = row["text"].strip()
         name = title or " ".join(words.split())[:60]
+        state = states.get(row.get("session")) or row.get("state")
         if state in _STATES:
             yield f"deja-vu {name}", f"it is {state} there"
-            continue
-        if title and not words.startswith(title):
-            words = f"{title}\n\n{words}"
-        tags = [str(tag) for tag in row.get("tags") or () if isinstance(tag, str)]
-        tags += [str(row["project"])] if row.get("project") else []
-        made = _moment(row.get("src_ts")) or _moment(row.get("ts"))
-        ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {words}")
-        yield Exported(ref, words, made, _moment(row.get("ts")) or made, tuple(tags))
+        else:
+            yield _deja_vu_note(row, title, words)
+
+
+def _deja_vu_note(row: Mapping[str, Any], title: str, words: str) -> Exported:
+    """The note of one line of deja-vu."""
+    if title and not words.startswith(title):
+        words = f"{title}\n\n{words}"
+    tags = [str(tag) for tag in row.get("tags") or () if isinstance(tag, str)]
+    if row.get("project"):
+        tags.append(str(row["project"]))
+    changed = _moment(row.get("ts"))
+    created = _moment(row.get("src_ts")) or changed
+    ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {words}")
+    return Exported(ref, words, created, changed or created, tuple(tags))
 
 
 def agent_files(path: Path) -> Found:

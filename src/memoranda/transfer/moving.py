@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -246,44 +247,47 @@ def plan_banks(
     (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
     copying = _Copying(memory, BANKS)
-    bank_files = [
-        file_name.name.lower()
-        for file_name in path.iterdir()
-        if file_name.is_file() and _is_note(file_name.name)
-    ]
-    places = list[tuple[str, str, Path]]()
-    if not bank_files or bank_files == ["readme.md"]:
-        places = [
-            (kind, bank_folder.name, bank_folder)
-            for kind in BANK_KINDS
-            for bank_folder in _bank_folders(path / kind)
-        ]
-    if not places and bank_files:
-        places = [(*name_bank(path), path)]
-    elif not places:
-        if path.resolve().name in BANK_KINDS:
-            kind = path.resolve().name
+    for kind, name, folder in _bank_places(path, name_bank):
+        if is_id(name):
+            copying.add(folder, _files_of_bank(folder), f"{kind}/{name}/")
         else:
-            kind = "projects"
-        places = [(kind, bank_folder.name, bank_folder) for bank_folder in _bank_folders(path)]
+            copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
+    return copying.plan
+
+
+def _bank_places(
+    path: Path, name_bank: Callable[[Path], tuple[str, str]]
+) -> list[tuple[str, str, Path]]:
+    """The kind, the id and the folder of each bank. Raises WrongStore where there is none."""
+    bank_files = [
+        file.name.lower() for file in path.iterdir() if file.is_file() and _is_note(file.name)
+    ]
+    # A README beside the folders of a root makes the root no bank.
+    is_root = not bank_files or bank_files == ["readme.md"]
+    places: list[tuple[str, str, Path]] = []
+    if is_root:
+        for kind in BANK_KINDS:
+            places += [(kind, folder.name, folder) for folder in _bank_folders(path / kind)]
+    if not places and bank_files:
+        return [(*name_bank(path), path)]
+    if not places:
+        own_name = path.resolve().name
+        kind = own_name if own_name in BANK_KINDS else "projects"
+        places = [(kind, folder.name, folder) for folder in _bank_folders(path)]
     if not places:
         raise WrongStore(
             f"{path} holds no memory banks: neither Markdown files nor folders of them"
         )
-    for kind, name, folder in places:
-        if not is_id(name):
-            copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
-            continue
-        files = list(
-            files_below(
-                folder, lambda file_name: file_name in _BANK_CACHES or file_name in SKIPPED_FOLDERS
-            )
-        )
-        # It begins with a dot
-        if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():
-            files.append(SourceFile(BANK_RECORD, record.stat().st_size))
-        copying.add(folder, files, f"{kind}/{name}/")
-    return copying.plan
+    return places
+
+
+def _files_of_bank(folder: Path) -> list[SourceFile]:
+    files = list(files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS))
+    record = folder / BANK_RECORD
+    # Its name begins with a dot, so it is not among the others.
+    if record.is_file() and not record.is_symlink():
+        files.append(SourceFile(BANK_RECORD, record.stat().st_size))
+    return files
 
 
 def _bank_folders(path: Path) -> list[Path]:
@@ -353,52 +357,53 @@ class _Copying:
             if existing.data == data:
                 return None
             return "another text is there"
+        return self._name_taken(path) or self._note_refused(path, data)
+
+    def _name_taken(self, path: str) -> str:
+        """Why a file's name is not free; "" where it is."""
         path_before = self._paths.setdefault(path.casefold(), path)
-        if path_before != path or self._exchange.is_taken(self._project, path):
-            if path_before != path:
-                other_path = path_before
-            else:
-                other_path = "something"
-            return f"{other_path} is there under the same name but for its case"
-        if not self._memory.sees(scope := scope_of(data)):
+        if path_before != path:
+            return f"{path_before} is there under the same name but for its case"
+        if self._exchange.is_taken(self._project, path):
+            return "something is there under the same name but for its case"
+        return ""
+
+    def _note_refused(self, path: str, data: bytes) -> str:
+        """Why a note may not come in: its scope, or an id or permalink that another note has."""
+        scope = scope_of(data)
+        if not self._memory.sees(scope):
             return f'its scope is "{scope}"'
         if not _is_note(path):
             return ""
-        note = parse_note(
-            data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
-        )
+        text = data.decode("utf-8", "replace")
+        note = parse_note(text, project=self._project, path=path, changed=EPOCH)
+        claims: list[tuple[str, str]] = []
         if note.own_permalink:
-            claims = [("permalink", "permalink", note.permalink)]
-        else:
-            claims = []
-        claims += [("id", "identity", note.id)] if note.own_id else []
-        for noun, argument, value in claims:
-            holder = None
-            if (noun, value) in self._claimed:
-                holder = f"{self._project}/{self._claimed[noun, value]}"
-            elif info := self._exchange.holder(self._project, **{argument: value}):
-                if self._memory.sees(info.scope):
-                    holder = f"{info.project}/{info.path}"
-                else:
-                    holder = "another note"
-            if holder is not None:
+            claims.append(("permalink", note.permalink))
+        if note.own_id:
+            claims.append(("id", note.id))
+        for noun, value in claims:
+            holder = self._holder(noun, value)
+            if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
-        self._claimed |= {(noun, value): path for noun, _, value in claims}
+        self._claimed |= dict.fromkeys(claims, path)
         return ""
+
+    def _holder(self, noun: str, value: str) -> str:
+        """The note that has an id or a permalink already, here or in this import; "" for none."""
+        if (noun, value) in self._claimed:
+            return f"{self._project}/{self._claimed[noun, value]}"
+        argument = "identity" if noun == "id" else "permalink"
+        info = self._exchange.holder(self._project, **{argument: value})
+        if info is None:
+            return ""
+        return f"{info.project}/{info.path}" if self._memory.sees(info.scope) else "another note"
 
 
 def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that
     gains observations or unknown keys, and each new relation. Bad lines are skipped."""
-    # Each with its twins
-    entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
-    for entity, more in graph_text.entities:
-        if entity.name in entities:
-            first, keys = entities[entity.name]
-            both = dict.fromkeys([*first.observations, *entity.observations])
-            entity = Entity(first.name, first.type, tuple(both))
-            more = {**more, **keys}
-        entities[entity.name] = entity, more
+    entities = _without_twins(graph_text)
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
     for relation in graph_text.relations:
         relations[relation.source].setdefault(relation.triple, relation)
@@ -408,59 +413,66 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     observed = defaultdict[str, set[str]](set)
     for key, texts in zip(existing, graph.observations(existing), strict=True):
         observed[key.name].update(texts)
-    # Whose unknown keys would grow; a graph file keeps those in its own lines
-    gaining = set[str]()
-    if isinstance(graph, NoteGraph):
-        pairs = [
-            (key, entities[key.name][1])
-            for key in existing
-            if key.name in entities and entities[key.name][1]
-        ]
-        gaining = {
-            key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks
-        }
+    gaining = _gaining_keys(graph, existing, entities)
     known_relations = {relation.triple for relation in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
-        wanted_entities = [item.what for item in items if not isinstance(item.what, GraphRelation)]
-        graph.merge(
-            wanted_entities, [item.what for item in items if isinstance(item.what, GraphRelation)]
-        )
+        new_entities = [item.what for item in items if not isinstance(item.what, GraphRelation)]
+        new_relations = [item.what for item in items if isinstance(item.what, GraphRelation)]
+        graph.merge(new_entities, new_relations)
 
     plan = MovePlan(merge)
     plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
     for name in names:
         if name in entities:
             entity, _ = entities[name]
-            if (
-                name in observed
-                and observed[name].issuperset(entity.observations)
-                and name not in gaining
-            ):
+            has_all = name in observed and observed[name].issuperset(entity.observations)
+            if has_all and name not in gaining:
                 plan.unchanged += 1
             else:
-                if name in observed:
-                    verb = UPDATE
-                else:
-                    verb = IMPORT
-                plan.items.append(
-                    MoveAction(
-                        verb, f"entity {name}", sum(map(len, entity.observations)), entities[name]
-                    )
-                )
-        for this_relation in relations[name].values() if name in relations else ():
-            if this_relation.triple in known_relations:
+                verb = UPDATE if name in observed else IMPORT
+                size = sum(map(len, entity.observations))
+                plan.items.append(MoveAction(verb, f"entity {name}", size, entities[name]))
+        for relation in relations.get(name, {}).values():
+            if relation.triple in known_relations:
                 plan.unchanged += 1
             else:
-                plan.items.append(
-                    MoveAction(
-                        IMPORT,
-                        f"relation {this_relation.source} {this_relation.type} {this_relation.target}",
-                        0,
-                        this_relation,
-                    )
-                )
+                words = f"relation {relation.source} {relation.type} {relation.target}"
+                plan.items.append(MoveAction(IMPORT, words, 0, relation))
     return plan
+
+
+# An entity with its unknown keys.
+_NewEntity = tuple[Entity, dict[str, Any]]
+
+
+def _without_twins(graph_text: GraphText) -> dict[str, _NewEntity]:
+    """The entities by name; of several with one name, the first with the observations of all."""
+    entities: dict[str, _NewEntity] = {}
+    for entity, more in graph_text.entities:
+        if entity.name in entities:
+            first, keys = entities[entity.name]
+            both = dict.fromkeys([*first.observations, *entity.observations])
+            entities[entity.name] = Entity(first.name, first.type, tuple(both)), {**more, **keys}
+        else:
+            entities[entity.name] = entity, more
+    return entities
+
+
+def _gaining_keys(
+    graph: NoteGraph | FileGraph, existing: Sequence[Any], entities: Mapping[str, _NewEntity]
+) -> set[str]:
+    """The names of entities of notes that lack some of the unknown keys. A graph file keeps such
+    keys in lines of its own."""
+    if not isinstance(graph, NoteGraph):
+        return set()
+    pairs = [
+        (key, entities[key.name][1])
+        for key in existing
+        if key.name in entities and entities[key.name][1]
+    ]
+    lacking = graph.lacking(pairs)
+    return {key.name for (key, _), lacks in zip(pairs, lacking, strict=True) if lacks}
 
 
 _OLDER = "a newer one is here; this one is in the history"
@@ -496,26 +508,35 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         except (OSError, ValueError) as error:
             if not skip_bad:
                 raise WrongStore(
-                    f"{path / stem}.json is no list of entries ({error}); mend it, or leave it out with --skip-bad"
+                    f"{path / stem}.json is no list of entries ({error}); fix it, or leave it out with --skip-bad"
                 ) from None
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
         for row in content.rows:
             candidate = entry_of(row, stem, content), unknown_of(row, stem)
-            key = (candidate[0].namespace, candidate[0].key)
-            why = "another with its key is newer"
-            if candidate[0].expires is not None and memory.clock() > candidate[0].expires:
-                why = EXPIRED
-            elif not candidate[0].key.strip():
-                why = "its key is blank"
-            elif (newest_before := newest.setdefault(key, candidate)) is candidate:
-                continue
-            else:
-                newest[key] = max(candidate, newest_before, key=lambda pair: pair[0].created)
-            plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
+            why = _left_behind(candidate, newest, memory.clock())
+            if why:
+                plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
     for candidate in newest.values():
         _decide(candidate, entries, plan)
     return plan
+
+
+def _left_behind(
+    candidate: _Incoming, newest: dict[tuple[str, str], _Incoming], now: datetime
+) -> str:
+    """Why one entry of a key stays behind, "" for none; `newest` gets the one that counts."""
+    entry = candidate[0]
+    if entry.expires is not None and now > entry.expires:
+        return EXPIRED
+    if not entry.key.strip():
+        return "its key is blank"
+    key = (entry.namespace, entry.key)
+    before = newest.setdefault(key, candidate)
+    if before is candidate:
+        return ""
+    newest[key] = max(candidate, before, key=lambda pair: pair[0].created)
+    return "another with its key is newer"
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:

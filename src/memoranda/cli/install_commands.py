@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -112,149 +112,161 @@ def install(
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    program = _program(project)
-    server_argv = (*program, "mcp", *_globals(call))
-    server = _server(name, server_argv, http or "", token_env or "")
+    # A file that others check out names the program as they may call it too.
+    program = ["memory"] if project and shutil.which("memory") else table.launcher()
+    server = Server(
+        checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or ""
+    )
+    _check_server(server)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
 
-    connecting = _Connecting(
-        call,
-        server,
-        [*program, *_globals(call)],
-        is_for_project=project,
-        has_hooks=hooks,
-        native_memory=native_memory,
-        replace=replace,
-        dry_run=dry_run,
-        prints=print_,
-        is_named=bool(ids),
-    )
-    client_ids = ids or (("claude-code",) if native_memory and not all_ else ())
-    clients_chosen = _chosen(client_ids, all_, project, print_=print_, agents_md=agents_md)
-    rows = [connecting.row(client) for client in clients_chosen]
-    texts = [_told(client, row) for client, row in zip(clients_chosen, rows, strict=True)]
+    request = InstallRequest(project, hooks, native_memory, replace, dry_run)
+    connecting = Connecting(call, request, server, [*program, *_globals(call)])
+    if native_memory and not (ids or all_):
+        ids = ("claude-code",)
+    rows: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for client in _chosen(ids, all_, project, print_=print_, agents_md=agents_md):
+        try:
+            outcome = connecting.paste(client) if print_ else connecting.connect(client)
+        except MemorandaError as error:
+            outcome = {"result": "refused", "reason": str(error)}
+        if outcome["result"] == "printed" and not ids:
+            # The form most clients share, for a client that is not in the table.
+            outcome |= {"client": None, "file": None}
+        rows.append({"client": client.id, "title": client.title} | outcome)
+        texts.append(_told(client, rows[-1]))
+    connected = {row["client"] for row in rows if row["result"] in ("written", "unchanged")}
     started = None
-    if connecting.has_served(rows):
+    if connected - {"agents-md"} and not dry_run and not print_:
         if not http:
             started = _start(server.argv)
-            result = started["error"] or "{tools} tools, {seconds} s.".format_map(started)
-            texts.append(f"Started it: {result}")
+            texts.append(_start_line(started))
         texts += _what_is_recorded(call)
         texts += _transcripts_too(call, transcripts)
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
-    failed = any(row["result"] in ("refused", "not found") for row in rows)
-    return int(failed or (started is not None and started["error"] is not None))
+    has_failed = any(row["result"] in ("refused", "not found") for row in rows)
+    return int(has_failed or (started is not None and started["error"] is not None))
 
 
-def _program(is_for_project: bool) -> list[str]:
-    """The command a client starts; in a file that others check out, the bare name."""
-    if is_for_project and shutil.which("memory"):
-        return ["memory"]
-    return list(table.launcher())
-
-
-def _server(name: str, argv: tuple[str, ...], http: str, token_env: str) -> Server:
-    """What a client's entry starts, or connects to. Raises InvalidInput."""
-    server = Server(checked_name(name), argv, http, token_env)
-    if http:
-        message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
-        checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
-    # The message does not repeat it: it may be the token
-    if token_env:
+def _check_server(server: Server) -> None:
+    """Raise InvalidInput for an address, or the name of a variable, that no client could use."""
+    if server.url:
+        message = (
+            f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
+            "password and query"
+        )
+        checked(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+    if server.token:
+        # The message does not repeat it: it may be the token.
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
-        checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
-    return server
+        checked(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+
+
+def _start_line(started: dict[str, Any]) -> str:
+    """What became of the server that was started once."""
+    if started["error"]:
+        return f"Started it: {started['error']}"
+    return f"Started it: {started['tools']} tools, {started['seconds']} s."
 
 
 @dataclass(frozen=True)
-class _Connecting:
-    """How `install` connects clients: its options, and the server they are to start.
+class InstallRequest:
+    """What is to be done with every client, as the options of `install` say it.
 
-    program: the command of this memory, for hooks.
-    prints: whether what to paste is shown, and nothing is changed.
-    is_named: whether a client was named.
+    is_for_project: in the files of the project in the working folder.
+    has_hooks: with hooks; else ours are taken out.
+    has_native_memory: the client keeps its own memories in a project of the home.
+    replaces_others: even where an entry of the name is not ours.
+    is_dry_run: changes are shown and not made.
     """
 
-    call: Invocation
-    server: Server
-    program: Sequence[str]
     is_for_project: bool
     has_hooks: bool
-    native_memory: bool
-    replace: bool
-    dry_run: bool
-    prints: bool
-    is_named: bool
+    has_native_memory: bool
+    replaces_others: bool
+    is_dry_run: bool
 
-    @cached_property
-    def _installer(self) -> Installer:
-        return Installer(self.call.settings.home)
 
-    def row(self, client: Client) -> dict[str, Any]:
-        """Connect a client. What became of it, as data."""
-        try:
-            outcome = self._connect(client)
-        except MemorandaError as error:
-            outcome = {"result": "refused", "reason": str(error)}
-        return {"client": client.id, "title": client.title} | outcome
+class Connecting:
+    """Connects clients to a server, one after the other.
 
-    def has_served(self, rows: Sequence[dict[str, Any]]) -> bool:
-        """Whether a program is connected now that starts the server."""
-        if self.dry_run or self.prints:
-            return False
-        results = [row["result"] for row in rows if row["client"] != "agents-md"]
-        return any(result in ("written", "unchanged") for result in results)
+    program: the command line that hooks begin with.
+    """
 
-    def _connect(self, client: Client) -> dict[str, Any]:
-        memory_files = _memories(client, self._installer.home) if self.native_memory else []
-        targets = _targets(
-            client,
-            self.server,
-            self.is_for_project,
-            hooks=self.has_hooks,
-            program=self.program,
-            more=memory_files,
-        )
-        if self.prints:
-            # Where no client was named, what most of them take is printed, for none of them
-            nobody = {} if self.is_named else {"client": None, "file": None}
-            return self._paste(targets[0]) | {"result": "printed"} | nobody
-        if not self.is_for_project and not client.is_here(os.environ):
+    def __init__(
+        self, call: Invocation, request: InstallRequest, server: Server, program: Sequence[str]
+    ):
+        self._call = call
+        self._request = request
+        self._server = server
+        self._program = program
+        self._installer = Installer(call.settings.home)
+
+    def paste(self, client: Client) -> dict[str, Any]:
+        """The keys of a row for a client whose entry the user pastes. Raises MemorandaError."""
+        first = self._targets(client)[0]
+        text = snippet(first.format, first.edits[:1])
+        return {"file": str(first.file), "snippet": text, "result": "printed"}
+
+    def connect(self, client: Client) -> dict[str, Any]:
+        """Connect a client. Returns the keys of its row. Raises MemorandaError."""
+        request = self._request
+        memory_files = self._memory_files(client)
+        targets = self._targets(client)
+        if not request.is_for_project and not client.is_here(os.environ):
             reason = f"{client.title} is not on this machine"
-            return self._paste(targets[0]) | {"result": "not found", "reason": reason}
-
-        former = [] if self.is_for_project else _former(client)
+            return self.paste(client) | {"result": "not found", "reason": reason}
+        former = [] if request.is_for_project else _former(client)
         if _plugin_is_on(client):
+            # The plugin brings server and hooks; with both, everything would be done twice.
             if not memory_files:
                 return self._beside_plugin(former)
             targets = _own_file(client, memory_files)
-        removing = [*self._unwanted_hooks(client), *former]
-        row = _changes(
-            self._installer, targets, removing, replace=self.replace, dry_run=self.dry_run
-        )
-        if memory_files and row["result"] in ("written", "unchanged") and not self.dry_run:
-            with self.call.memory() as memory:
+        row = self._change(targets, [*self._unwanted_hooks(client), *former])
+        is_connected = row["result"] in ("written", "unchanged")
+        if memory_files and is_connected and not request.is_dry_run:
+            with self._call.memory() as memory:
                 memory.add_project("claude memory", memory_files[0].value)
         return row
 
-    def _paste(self, target: Target) -> dict[str, Any]:
-        """What a person may paste into a client's file."""
-        text = snippet(target.format, target.edits[:1])
-        return {"file": str(target.file), "snippet": text}
+    def _memory_files(self, client: Client) -> list[Edit]:
+        if not self._request.has_native_memory:
+            return []
+        return _memories(client, self._installer.home)
+
+    def _targets(self, client: Client) -> list[Target]:
+        return _targets(
+            client,
+            self._server,
+            self._request.is_for_project,
+            hooks=self._request.has_hooks,
+            program=self._program,
+            more=self._memory_files(client),
+        )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
-        """What is done for a client that has our plugin: what an earlier checkout left goes."""
-        if not former:
-            return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
-        return _changes(self._installer, (), former, replace=self.replace, dry_run=self.dry_run)
+        """The row of a client that has our plugin: only what an earlier checkout left goes."""
+        if former:
+            return self._change((), former)
+        return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
 
     def _unwanted_hooks(self, client: Client) -> list[Target]:
-        """Our hooks, where they are to be taken out."""
-        if self.has_hooks or self.is_for_project:
+        """The file with our hooks, where they are to be taken out."""
+        if self._request.has_hooks or self._request.is_for_project:
             return []
         return _own_file(client, table.hooks(client, ["memory"]))
+
+    def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
+        return _changes(
+            self._installer,
+            adding,
+            removing,
+            replace=self._request.replaces_others,
+            dry_run=self._request.is_dry_run,
+        )
 
 
 def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
@@ -449,62 +461,71 @@ def _changes(
     """Carry out one client's changes, as keys of its row; all are tried before the first file is
     written.
     """
-    tasks = [(target, installer.add) for target in adding]
-    tasks += [(target, installer.remove) for target in removing]
-    files: list[tuple[Target, FileChange]] = []
+    steps = [(target, installer.add) for target in adding]
+    steps += [(target, installer.remove) for target in removing]
+
+    def may_be_left(target: Target) -> bool:
+        """Whether it is a file of hooks nobody asked for, or wrote: the server can be connected, or
+        taken out, all the same."""
+        if adding:
+            return target not in adding
+        return target is not removing[0] and not installer.knows(target)
+
+    rows: list[tuple[Target, FileChange]] = []
     hooks_left: dict[str, str] = {}
-    for is_dry in (True, dry_run):
-        files.clear()
-        for target, act in tasks:
+    for dry in (True, dry_run):
+        rows.clear()
+        for target, act in steps:
             try:
-                files.append((target, act(target, replace=replace, dry_run=is_dry)))
+                rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
                 problem = f"{target.file} was not changed: {error}"
-                if adding:
-                    is_beside = target not in adding
-                else:
-                    is_beside = target is not removing[0] and not installer.knows(target)
-                if not is_beside:
-                    return _refused(target, problem, may_paste=bool(adding))
-                # Hooks nobody asked for, or wrote: the server can be connected or taken out all the
-                # same
+                if not may_be_left(target):
+                    return {
+                        "result": "refused",
+                        "file": str(target.file),
+                        "reason": problem,
+                        "snippet": snippet(target.format, target.edits) if adding else None,
+                    }
                 hooks_left = {"hooks_left": problem}
-    changed = [(target, file) for target, file in files if file.old != file.new]
-    document: dict[str, Any] = {
-        "result": "unchanged",
-        "file": ", ".join(str(target.file) for target, _ in changed or files),
-        "backup": [str(file.backup) for _, file in changed if file.backup is not None],
+    return _changes_document(rows, bool(adding), dry_run) | hooks_left
+
+
+def _changes_document(
+    rows: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
+) -> dict[str, Any]:
+    """The changes of a client's files, as keys of its row."""
+    changed = [(target, change) for target, change in rows if change.old != change.new]
+    if not changed:
+        result = "unchanged"
+    elif dry_run:
+        result = "planned"
+    elif is_adding:
+        result = "written"
+    else:
+        result = "removed"
+    document = {
+        "result": result,
+        "file": ", ".join(str(target.file) for target, _ in changed or rows),
+        "backup": [str(change.backup) for _, change in changed if change.backup is not None],
     }
-    if changed and dry_run:
-        document["result"] = "planned"
-        diff = "".join(_diff(target, file) for target, file in changed)
-        if diff:
-            document["diff"] = diff
-    elif changed:
-        document["result"] = "written" if adding else "removed"
-    return document | hooks_left
+    diff = ""
+    if dry_run:
+        for target, change in changed:
+            diff += _diff_of(str(target.file), change)
+    if diff:
+        document["diff"] = diff
+    return document
 
 
-def _refused(target: Target, problem: str, *, may_paste: bool) -> dict[str, Any]:
-    """The keys of a file that was not changed; what to paste, where something is to be added."""
-    return {
-        "result": "refused",
-        "file": str(target.file),
-        "reason": problem,
-        "snippet": snippet(target.format, target.edits) if may_paste else None,
-    }
-
-
-def _diff(target: Target, file: FileChange) -> str:
-    """What a change would do to a file, in the form of `diff -u`."""
-    old = (file.old or "").splitlines(keepends=True)
-    new = (file.new or "").splitlines(keepends=True)
-    text = ""
-    for line in unified_diff(old, new, str(target.file), str(target.file)):
-        if not line.endswith("\n"):
-            line += "\n\\ No newline at end of file\n"
-        text += line
-    return text
+def _diff_of(file: str, change: FileChange) -> str:
+    """The change of one file as a unified diff."""
+    old = (change.old or "").splitlines(keepends=True)
+    new = (change.new or "").splitlines(keepends=True)
+    diff = ""
+    for line in unified_diff(old, new, file, file):
+        diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+    return diff
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
@@ -549,91 +570,92 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is "none", ok, other command, broken command, address, not ours,
-    plugin or unreadable, with the reason."""
+    """The table of clients; `entry` is "none", ok, other command, broken command, address, not
+    ours, plugin or unreadable, with the reason."""
     installer = Installer(call.settings.home)
     rows = []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
     for client in table.clients().values():
         if project and not client.project:
             continue
-        row = _status_row(client, installer, server, project)
+        row = _state_of(client, server, installer, project)
         rows.append(row)
-        lines.append(_status_line(row))
+        lines.append(_state_line(row))
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
 
 
-def _status_row(
-    client: Client, installer: Installer, server: Server, is_for_project: bool
+def _state_of(
+    client: Client, server: Server, installer: Installer, project: bool
 ) -> dict[str, Any]:
-    """What there is of us at a client, as data."""
-    file = client.place(os.environ, Path.cwd() if is_for_project else None)
+    """Whether and how a client is connected: its row of the table."""
+    file = client.place(os.environ, Path.cwd() if project else None)
     assert file is not None
     entry = "none"
     version = None
-    has_hooks = None
+    hooks = None
     try:
-        entry, version = _entry_status(client, file, installer, server)
-        if not is_for_project:
-            has_hooks = _hooks_status(client)
+        target = Target(client, file, client.format, [table.entry(client, server)])
+        entry, version = _entry_of(target, installer)
+        if not project:
+            hooks = _has_hooks(client)
     except MemorandaError as error:
         entry = f"unreadable: {error}"
-    if not is_for_project and entry == "none" and _plugin_is_on(client):
+    if not project and entry == "none" and _plugin_is_on(client):
         entry = "plugin"
-        has_hooks = True
+        hooks = True
     return {
         "client": client.id,
         "title": client.title,
         "found": client.is_here(os.environ),
         "entry": entry,
         "version": version,
-        "hooks": has_hooks,
+        "hooks": hooks,
         "file": str(file),
     }
 
 
-def _entry_status(
-    client: Client, file: Path, installer: Installer, server: Server
-) -> tuple[str, str | None]:
-    """What our entry in a client's file is, and the version of the program it starts. Raises
-    Unsure.
-    """
-    edit = table.entry(client, server)
-    target = Target(client, file, client.format, [edit])
+def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
+    """(what the entry of a client is, the version of the program it starts). Raises
+    MemorandaError."""
     (value,) = present(target)
     if value is None:
         return "none", None
     argv = table.command_of(value)
     if not table.is_our_server(value):
-        is_address = not argv and installer.wrote(target, value)
-        return ("address" if is_address else "not ours"), None
+        if not argv and installer.wrote(target, value):
+            return "address", None
+        return "not ours", None
     version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
     if not version:
-        return "broken command", None
-    return ("ok" if value == edit.value else "other command"), version
+        return "broken command", version
+    if value == target.edits[0].value:
+        return "ok", version
+    return "other command", version
 
 
-def _hooks_status(client: Client) -> bool | None:
-    """Whether a client has all our hooks; None if it has no such file. Raises Unsure."""
+def _has_hooks(client: Client) -> bool | None:
+    """Whether all our hooks are in a client's file; None for a client without hooks. Raises
+    MemorandaError."""
     hook_file = client.hook_file(os.environ)
     if hook_file is None:
         return None
     calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
-    return all(value is not None for value in present(Target(client, hook_file, "json", calls)))
+    return None not in present(Target(client, hook_file, "json", calls))
 
 
-def _status_line(row: dict[str, Any]) -> str:
-    """The row of a client in the table."""
-    place = ""
-    if row["found"]:
-        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"])
+def _state_line(row: dict[str, Any]) -> str:
+    """The row of one client in the table, for a person."""
+    has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
     state = row["entry"]
     if row["version"]:
-        state = f"{state} {row['version']}"
-    has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
-    is_found = "yes" if row["found"] else "no"
+        state += f" {row['version']}"
+    is_found = "no"
+    place = ""
+    if row["found"]:
+        is_found = "yes"
+        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"])
     return table_row(_STATUS, row["client"], is_found, state, has_hooks, place).rstrip()
 
 

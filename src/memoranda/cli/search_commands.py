@@ -202,7 +202,7 @@ def recent(
     metavar="N",
     help="With --ranked: the best that fit into N tokens.",
 )
-@flag("--explain", "With --ranked: also what each feature added to a score (docs/recall.md).")
+@flag("--explain", "With --ranked: also what each feature added to a score (docs/ranking.md).")
 @click.option("--all", "every", is_flag=True, hidden=True)
 def search(
     call: Invocation,

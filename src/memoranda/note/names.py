@@ -108,7 +108,8 @@ def stem(path: str) -> str:
 
 
 def file_key(path: str) -> str:
-    """What is equal for paths that would be one file where case and Unicode form do not count.
+    """A key that is equal for paths that would be one file where case and Unicode form do not
+    count.
 
     Letter by letter, as file systems fold: `ß` and `ss` are different names.
     """

@@ -42,16 +42,13 @@ def without_id(stem: str) -> str:
 
 
 def page_address(address: str) -> str:
-    """What an address on the web is called here if it is that of a Notion page: `notion.so/` and 32
+    """The name that a Notion page on the web has here, by its address: `notion.so/` and 32
     digits; empty for others."""
     page = _PAGE.match(address)
     if page is None:
         return ""
-    page_on_top = _SHOWN_PAGE.search(address)
-    if page_on_top is None:
-        digits = page[1]
-    else:
-        digits = page_on_top[1]
+    shown_page = _SHOWN_PAGE.search(address)
+    digits = shown_page[1] if shown_page else page[1]
     return _FRONT + digits.replace("-", "").lower()
 
 

@@ -47,11 +47,11 @@ class Mask:
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        held = self._held(text)
+        phrases = self._held(text)
         # Most texts have nothing that any rule needs.
-        if not held and text.isascii() and not _may_hold_card(text):
+        if not phrases and text.isascii() and not _may_hold_card(text):
             return text
-        return self._rules.redacted(text, held)
+        return self._rules.redacted(text, phrases)
 
     def _held(self, text: str) -> set[str]:
         """The words that rules need, and that this text holds."""

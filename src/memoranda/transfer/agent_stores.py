@@ -134,34 +134,35 @@ def _json(line: str) -> Any:
 
 def deja_vu(path: Path) -> Found:
     """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
-    if path.is_dir():
-        file = path / "notes.jsonl"
-    else:
-        file = path
+    file = path / "notes.jsonl" if path.is_dir() else path
     text = _read(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")
     rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
     if not rows:
         raise WrongStore(f"{file} holds no notes of deja-vu")
-    # A later line of a session says what holds of it now
+    # A later line of a session says what holds of it now.
     states = {row["session"]: row.get("state") for row in rows if row.get("session")}
     for row in rows:
-        title = str(row.get("title") or "").strip()
-        words = row["text"].strip()
-        name = title or " ".join(words.split())[:60]
         state = states.get(row.get("session")) or row.get("state")
         if state in _STATES:
+            name = _title_of(row) or " ".join(row["text"].split())[:60]
             yield f"deja-vu {name}", f"it is {state} there"
         else:
-            yield _deja_vu_note(row, title, words)
+            yield _deja_vu_note(row)
 
 
-def _deja_vu_note(row: Mapping[str, Any], title: str, words: str) -> Exported:
-    """The note of one line of deja-vu."""
+def _title_of(row: dict[str, Any]) -> str:
+    return str(row.get("title") or "").strip()
+
+
+def _deja_vu_note(row: dict[str, Any]) -> Exported:
+    """A line of deja-vu as a note."""
+    words = row["text"].strip()
+    title = _title_of(row)
     if title and not words.startswith(title):
         words = f"{title}\n\n{words}"
-    tags = [str(tag) for tag in row.get("tags") or () if isinstance(tag, str)]
+    tags = [tag for tag in row.get("tags") or () if isinstance(tag, str)]
     if row.get("project"):
         tags.append(str(row["project"]))
     changed = _moment(row.get("ts"))

@@ -624,6 +624,6 @@ class Import:
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:
-    """When the record is of, and a digest of all it says but its access count."""
+    """The record's timestamp, and a digest of everything except its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -256,9 +256,9 @@ def documents(
     )
     infos, _ = memory.list(Query(projects=names, order="path"), limit=0)
     archived, _ = memory.list(Query(projects=names, archived=True, order="path"), limit=0)
-    taken: set[str] = set()
+    taken_names: set[str] = set()
     for info in {info.row: info for info in (*infos, *archived)}.values():
-        path = bundle_path(info.project, info.path, taken)
+        path = bundle_path(info.project, info.path, taken_names)
         yield path, packed(_bytes(memory, info), about(memory, info)), info
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine
@@ -75,9 +75,9 @@ class Contradiction(NamedTuple):
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
     """The pairs of notes that the caller sees and that cannot both hold, answered ones included."""
-    found = memory.index.notes.contested()
-    infos = holding_now(memory, [row.note for rows in found for row in rows])
-    for rows in found:
+    subjects = memory.index.notes.contested()
+    infos = holding_now(memory, [row.note for row in chain.from_iterable(subjects)])
+    for rows in subjects:
         statements = [Statement(infos[row.note], row.claim) for row in rows if row.note in infos]
         statements.sort(key=lambda statement: statement.moment)
         yield from _pairs(statements)
@@ -138,7 +138,7 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
-    holding = holding_now(memory, [row.note for pair in rivals for row in pair])
+    holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
     result = []
     for first, second in rivals:
         if first.note not in holding or second.note not in holding:
@@ -187,7 +187,7 @@ def newest_first(
         pair = pairs.get(info_of(item).row)
         if pair is None:
             continue
-        rows = [info_of(other).row for other in result]
+        rows = [info_of(candidate).row for candidate in result]
         place = result.index(item)
         if pair.new.info.row in rows[place:]:
             result.insert(place, result.pop(rows.index(pair.new.info.row, place)))

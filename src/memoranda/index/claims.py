@@ -1,7 +1,7 @@
 """The claims of notes (note/claims.py) as the index keeps them, and which of them cannot both hold.
 
 Notes are compared within a space and a scope: all projects of ours are one space, each bank and
-each other project is one of its own.
+each other project is a space by itself.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def rows_of(note: Note, body: str) -> list[Row]:
     # 9 ms, which processes that only read need not take
     from memoranda.note.claims import claims, item_claims
 
-    found = list(item_claims(note.title, note.observations, note.relations))
+    statements = list(item_claims(note.title, note.observations, note.relations))
     if note.project != GRAPH_PROJECT:
-        found += claims(body)
+        statements += claims(body)
     place = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
-    for claim in found:
+    for claim in statements:
         subject = f"{place}\0{claim.subject}"
         rows.setdefault((subject, claim.line), {**claim._asdict(), "subject": subject})
     return list(rows.values())
@@ -102,8 +102,8 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
     from memoranda.note.claims import differ
 
-    found = _claims_about(db, subject)
-    for first in found:
-        for second in found:
+    claim_rows = _claims_about(db, subject)
+    for first in claim_rows:
+        for second in claim_rows:
             if first.note != second.note and differ(first.claim, second.claim):
                 yield first, second

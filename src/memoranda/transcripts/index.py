@@ -454,11 +454,13 @@ class TraceIndex:
 
     def turns_with(self, word: str, newest: float) -> frozenset[int]:
         """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
-        rows = self._database.execute(
-            "select rowid from turn_fts where turn_fts match ? and rowid >= ?",
+        # One text is read several times as fast as thousands of rows.
+        row = self._database.execute(
+            "select json_group_array(rowid) as ids from turn_fts"
+            " where turn_fts match ? and rowid >= ?",
             (word, self._first(newest)),
-        )
-        return frozenset(row["rowid"] for row in rows)
+        ).fetchone()
+        return frozenset(json.loads(row["ids"]))
 
     def turns(self, ids: Iterable[int]) -> dict[int, TurnRow]:
         """Turns by their ids."""

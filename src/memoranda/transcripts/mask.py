@@ -24,7 +24,11 @@ _DIGITS = "0123456789"
 _CARD_DIGITS = 13
 # Words whose signs are remembered.
 _MOST_KNOWN = 100_000
+# Characters of a text whose clauses are looked at one by one; of a longer one what is shown is.
+_LONGEST_APART = 1_000
+# What parts the clauses of a sentence, and the words of a path.
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
+# A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
 # A word too long to be one: data, which nobody looks for.
 _LONG_WORD = re.compile(r"\S{200,}")
@@ -43,36 +47,37 @@ class Mask:
         self._rules = rules
         self._phrases = rules.phrases_near(SECRET)
         # Sessions say the same words over and over.
-        self._known: dict[str, set[str]] = {}
+        self._by_word: dict[str, set[str]] = {}
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        phrases = self._held(text)
+        signs = self._signs_in(text)
         # Most texts have nothing that any rule needs.
-        if not phrases and text.isascii() and not _may_hold_card(text):
+        if not signs and text.isascii() and not _may_hold_card(text):
             return text
-        return self._rules.redacted(text, phrases)
+        return self._rules.redacted(text, signs)
 
-    def _held(self, text: str) -> set[str]:
+    def _signs_in(self, text: str) -> set[str]:
         """The words that rules need, and that this text holds."""
         lower = text.lower()
-        held = {phrase for phrase in self._phrases if phrase in lower}
-        known = self._known
+        signs = {phrase for phrase in self._phrases if phrase in lower}
         for word in set(lower.split()):
-            signs = known.get(word)
-            if signs is None:
-                signs = self._rules.words_near(SECRET, word)
-                if len(known) > _MOST_KNOWN:
-                    known.clear()
-                known[word] = signs
-            if signs:
-                held.update(signs)
-        return held
+            signs_of_word = self._by_word.get(word)
+            if signs_of_word is None:
+                signs_of_word = self._rules.words_near(SECRET, word)
+                if len(self._by_word) > _MOST_KNOWN:
+                    self._by_word.clear()
+                self._by_word[word] = signs_of_word
+            if signs_of_word:
+                signs |= signs_of_word
+        return signs
 
     def is_suspicious(self, text: str) -> bool:
         """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""
         if _orders().search(fold(text)) or self._rules.suspicions(text):
             return True
+        if len(text) > _LONGEST_APART:
+            return False
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
         apart = _JOINTS.sub(".\n", text)
         return apart != text and bool(self._rules.suspicions(apart))

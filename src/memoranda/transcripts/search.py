@@ -27,6 +27,8 @@ from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 _MOST_WORDS = 10
 # Turns that the words looked for may be in together, so that a look-up is quick.
 _MOST_TURNS = 16_000
+# As _MOST_TURNS, for other words that mean the same: common ones say little.
+_MOST_RELATED = 4_000
 # Turns that may be scored because of one word. Scoring costs ten times as much as finding.
 _MOST_SCORED = 6_000
 # Words that are looked for where each of them is in more than _MOST_TURNS turns.
@@ -39,7 +41,7 @@ _BEFORE = 40
 _MOST_STARTS = 200
 # What further turns of an exchange add to its score, against the first.
 _OTHER = 0.3
-# Further turns of a conversation that add to its score.
+# Further turns of an exchange that add to its score.
 _FURTHER = 3
 # What the exchanges before and after add to a score, and how many turns away they may begin.
 _NEAR = 0.3
@@ -157,11 +159,14 @@ def _scored_turns(
     ids, each with its score.
     """
     filters, values = _conditions(where)
-    asked = [concept.word for concept in concepts]
-    others = [word for concept in concepts for word in concept.synonyms if word not in asked]
+    own_words = [concept.word for concept in concepts]
+    synonymous = [
+        word for concept in concepts for word in concept.synonyms if word not in own_words
+    ]
     result: dict[int, tuple[TurnRow, float]] = {}
-    for words_used, weight in ((asked, 1.0), (others, _SYNONYM)):
-        query = _trace_query(index, list(dict.fromkeys(words_used)))
+    searches = ((own_words, 1.0, _MOST_TURNS), (synonymous, _SYNONYM, _MOST_RELATED))
+    for words_used, weight, most in searches:
+        query = _trace_query(index, list(dict.fromkeys(words_used)), most)
         if query is None:
             continue
         for turn, score in index.match(query, filters, values):
@@ -225,16 +230,16 @@ def _places(
     count = index.last_turn()
     result = []
     for concept in concepts:
-        exact = _turns_with(index, [concept.word])
-        related = _turns_with(index, concept.synonyms)
+        exact = _turns_with(index, [concept.word], _MOST_TURNS)
+        related = _turns_with(index, concept.synonyms, _MOST_RELATED)
         if exact or related:
             result.append((exact, related, log(1 + count / (1 + len(exact | related)))))
     return result
 
 
-def _turns_with(index: TraceIndex, looked_for: Sequence[str]) -> frozenset[int]:
-    """The turns with one of these words; of very common ones the newest."""
-    query = _trace_query(index, looked_for)
+def _turns_with(index: TraceIndex, looked_for: Sequence[str], most: int) -> frozenset[int]:
+    """The turns with one of these words, `most` at most; of very common ones the newest."""
+    query = _trace_query(index, looked_for, most)
     if query is None:
         return frozenset()
     return frozenset().union(*(index.turns_with(word, query.newest) for word in query.words))
@@ -254,15 +259,16 @@ def _nearness(places: Container[int], ids: Sequence[int]) -> float:
     return 0.0
 
 
-def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | None:
+def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> TraceQuery | None:
     """What to ask the index for these words; None where it has none of them.
 
     The work is bounded, however large the index is: only the rarest words are looked for, which
-    are together in at most _MOST_TURNS turns, and of common words only turns with two are scored.
+    are together in at most `most` turns, and of common words only turns with two are scored. Where
+    all are very common, the newest turns are looked at, but not for less than _MOST_TURNS.
     """
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
-    # A phrase is in no more turns than the rarest of its parts.
+    # A phrase is in at most as many turns as the rarest of its parts.
     sizes: dict[str, int] = {}
     for word, pieces in parts.items():
         size = min((counts.get(piece, 0) for piece in pieces), default=0)
@@ -272,8 +278,10 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | N
     if not rarest:
         return None
 
-    chosen = _within(rarest, sizes, _MOST_TURNS)
+    chosen = _within(rarest, sizes, most)
     newest = 1.0
+    if not chosen and most < _MOST_TURNS:
+        return None
     if not chosen:
         # All words are very common: look at the newest part of the turns.
         chosen = rarest[:_MOST_COMMON_WORDS]
@@ -341,6 +349,8 @@ def _hit(
         if further_text and further_text != text:
             answer = passage(further_text, looked_for)
             break
+    shown_part = passage(text, looked_for)
+    is_suspicious = any(map(mask.is_suspicious, dict.fromkeys((text, shown_part, answer))))
     return TraceHit(
         ref_of(best),
         best.agent,
@@ -348,10 +358,10 @@ def _hit(
         best.folder,
         moment(best.time),
         _KINDS[best.kind],
-        passage(text, looked_for),
+        shown_part,
         answer,
         score,
-        mask.is_suspicious(text) or mask.is_suspicious(answer),
+        is_suspicious,
         best.path,
     )
 

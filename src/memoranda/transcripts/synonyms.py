@@ -15,7 +15,7 @@ def synonyms(word: str) -> list[str]:
     table = _table()
     for form in _forms(word):
         if form in table:
-            return [other for other in table[form] if other not in (word, form)]
+            return [synonym for synonym in table[form] if synonym not in (word, form)]
     return []
 
 
@@ -30,8 +30,8 @@ def _table() -> dict[str, list[str]]:
         # Two words as one with a hyphen are not found so in texts.
         group = [word for word in line.split() if "-" not in word]
         for word in group:
-            known = table.setdefault(word, [])
-            known += [other for other in group if other not in known]
+            words = table.setdefault(word, [])
+            words += [member for member in group if member not in words]
     return table
 
 

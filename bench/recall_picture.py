@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

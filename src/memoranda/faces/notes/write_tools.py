@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.clock import parse_stamp
+from memoranda.documents.wording import lines, plural, short
 from memoranda.engine.contested import otherwise, written_over
 from memoranda.errors import (
     Exists,
@@ -20,7 +21,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
-from memoranda.faces.notes.replies import lines, plural, short, whole
+from memoranda.faces.notes.replies import whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split

@@ -212,9 +212,11 @@ def main() -> int:
     )
     parser.add_argument("clients", type=Path, help="the folder npm installed the clients into")
     parser.add_argument("--interfaces", nargs="*", default=list(INTERFACES))
+    parser.add_argument("--readers", nargs="*", default=list(READERS))
+    parser.add_argument("--keep", type=Path, help="write the requests that miss the fact there")
     options = parser.parse_args()
     programs = options.clients.resolve() / "node_modules" / ".bin"
-    readers = [reader for reader in READERS if (programs / reader).exists()]
+    readers = [reader for reader in options.readers if (programs / reader).exists()]
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -225,6 +227,10 @@ def main() -> int:
             results = try_interface(person, toolset, readers)
             person.run("memory", "serve", "--stop")
         for reader, result in results.items():
+            if options.keep and result == "MISSING":
+                options.keep.mkdir(parents=True, exist_ok=True)
+                body = first_request(Model.bodies[-6:])
+                (options.keep / f"{toolset}-{reader}.json").write_text(body)
             print(f"{toolset}: stored in claude, {reader}: {result}", flush=True)
             has_all = has_all and result == "in the first request"
     server.shutdown()

@@ -62,7 +62,7 @@ def keys() -> tuple[ConfigKey, ...]:
 # Generating __eq__ takes 0.3 ms of every command
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a home is configured to do. `file` is the configuration file, whether it exists or not."""
+    """The settings of a home. `file` is the configuration file, whether it exists or not."""
 
     home: Path
     file: Path
@@ -122,7 +122,7 @@ class Settings:
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
     rows: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What the file said, as it said it."""
+    """The keys and values of the file, as it has them."""
     stamp: tuple[int, int] | None = None
     """Of the file, just before it was read (`file_stamp`)."""
 
@@ -304,7 +304,8 @@ def again(settings: Settings) -> Settings:
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """What differs once the file is another one: its time of change in nanoseconds, and its inode."""
+    """A key that differs once the file is another one: its time of change in nanoseconds, and its
+    inode."""
     try:
         status = os.stat(file)
     except OSError:
@@ -390,7 +391,7 @@ class _File(NamedTuple):
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
     ) -> Settings:
-        """What it says for a home, or for the copies of a space of the database at `url`."""
+        """The settings it gives for a home, or for the copies of a space of the database at `url`."""
         values = {
             "rows": self.rows,
             "stamp": self.stamp,
@@ -438,8 +439,8 @@ class _File(NamedTuple):
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
         """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
-        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises ConfigError.
-        """
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises
+        ConfigError."""
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
@@ -574,7 +575,7 @@ class _File(NamedTuple):
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
 
     def _access(self, project: str) -> ProjectAccess:
-        """What agents may do in a project."""
+        """The rights of agents in a project."""
         keys = self.section(project, "access")
         name = f"access.{project}"
         read_only = keys.get("read_only")

@@ -66,7 +66,7 @@ class _LlmEndpoint:
         return self._off_until is not None
 
     def _answer(self, make: Callable[[], T]) -> T:
-        """What `make` makes of an answer.
+        """Ask the endpoint, and have `make` check the answer.
 
         Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the
         first counts as a failure.
@@ -131,7 +131,7 @@ class Endpoint(_LlmEndpoint):
     """
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the JSON the model answers with, at temperature 0.
+        """Ask the model for JSON, at temperature 0, and have `read` check the answer.
 
         Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises
         ValueError; each but the first counts as a failure.

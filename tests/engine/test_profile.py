@@ -144,14 +144,14 @@ def test_what_an_agent_noted_about_the_owner_is_asked_wherever_it_is(
     memory, tool, arguments, may_delete
 ):
     call(memory, tool, **arguments)
-    (item,) = memory.review("claim")
+    (item,) = memory.review(kind="claim")
     assert item.text == 'Is this so? "likes tabs", noted by claude'
     assert ("d" in dict(item.choices)) is may_delete
     if may_delete:
         memory.decide(item, "d")
         assert said(memory) == []
         memory.undo()
-        (item,) = memory.review("claim")
+        (item,) = memory.review(kind="claim")
     memory.decide(item, "k")
     assert [entry.is_confirmed for entry in profile(memory)] == [True]
-    assert memory.review("claim") == []
+    assert memory.review(kind="claim") == []

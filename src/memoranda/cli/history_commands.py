@@ -210,15 +210,15 @@ def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
     """By the number of a change, what its note is called now; of a note that is gone, what it was
     called. Only where that is not its file name already."""
     titles: dict[int, str] = {}
-    gone: list[Change] = []
+    removals: list[Change] = []
     for change in changes:
         if not change.path or change.path.endswith("/") or change.root:
             continue
         try:
             titles[change.number] = memory.find((change.project, change.path)).title
         except MemorandaError:
-            gone.append(change)
-    for number, revisions in memory.revisions_of(gone, limit=1).items():
+            removals.append(change)
+    for number, revisions in memory.revisions_of(removals, limit=1).items():
         for revision in revisions:
             titles[number] = _title_of(memory, revision)
     paths = {change.number: change.path for change in changes}

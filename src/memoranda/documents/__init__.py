@@ -66,7 +66,7 @@ TITLE = 1000
 
 
 def reference(note: Note | NoteInfo) -> Document:
-    """What names a note in a list, and how suspicious it is."""
+    """The keys that name a note in a list, and say how suspicious it is."""
     document: Document = {}
     if note.suspicious:
         document["suspicious"] = list(note.suspicious)

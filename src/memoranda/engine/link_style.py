@@ -74,16 +74,20 @@ def _markdown_link(
     )
     if info is None or info.project != project:
         return ""
-    shown = link.raw.partition("|")[2] or " > ".join(
-        part for part in (link.target, *link.rest.split("#")) if part
-    )
+    label = link.raw.partition("|")[2] or _label(link)
     for candidate in _paths(info, folder, style):
         leads_to = session.index.links.resolve(
             candidate, project=project, folder=folder, viewer=session.agent
         )
         if leads_to is not None and leads_to.row == info.row:
-            return f"[{shown}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
+            return f"[{label}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
     return ""
+
+
+def _label(link: WrittenLink) -> str:
+    """What Obsidian shows of a link without a text of its own: `Note > Heading`."""
+    parts = [link.target, *link.rest.split("#")]
+    return " > ".join(part for part in parts if part)
 
 
 def _paths(info: NoteInfo, folder: str, style: str) -> Iterator[str]:

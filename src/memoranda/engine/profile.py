@@ -1,4 +1,4 @@
-"""What is known about the person: what `memory profile` shows and a session is told first.
+"""The facts known about the person: what `memory profile` shows and a session is told first.
 
 It is in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
 instructions of the tools name the same ones.
@@ -62,7 +62,7 @@ class ProfileEntry(NamedTuple):
 
 @verb
 def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
-    """What the memory says about the person, each note once: pinned first, and what the owner wrote
+    """The notes about the person, each note once: pinned first, and what the owner wrote
     before what an agent noted. Without what is over, archived, suspicious or private to others.
     """
     memory.engine.fresh()

@@ -32,7 +32,7 @@ from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import HomeCounts, NotePlace
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -465,7 +465,7 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages of a
+        """Passages relevant to a text that is not itself a query: the passages of a
         relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
         it. By words alone; of notes that hold now and are not archived, held back or among the ids
         `known`."""
@@ -497,6 +497,19 @@ class ReadVerbs(HomeSession):
         )
         self.engine.count_pending_reads(infos)
         return infos, total
+
+    @verb
+    def rows_passing(self, query: Query) -> builtins.list[int]:
+        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
+        is asked. Raises as `list`.
+        """
+        self.engine.fresh()
+        return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+
+    @verb
+    def places(self, query: Query) -> builtins.list[NotePlace]:
+        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
+        return self.index.notes.places(self.rows_passing(query))
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""

@@ -1,5 +1,5 @@
-"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what
-became of them.
+"""Questions of upkeep to the owner (contract 001, 18): the open ones, and what became of the
+others.
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like
 any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -312,26 +312,29 @@ SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
     """The notes each agent made in a hurry: many within some minutes."""
-    by_agent: dict[str, list[NoteInfo]] = {}
-    for info in memory.list(Query(order="created"), limit=0)[0]:
-        who = info.provenance.who
-        if who.startswith(AGENT_PREFIX):
-            by_agent.setdefault(who, []).append(info)
-    for infos in by_agent.values():
-        infos.sort(key=lambda info: info.created)
-        burst: list[NoteInfo] = []
-        for info in infos:
-            if burst:
-                begun = parse_stamp(burst[0].created)
-            else:
-                begun = None
-            if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
-                if len(burst) >= _BURST:
-                    yield burst
-                burst = []
-            burst.append(info)
-        if len(burst) >= _BURST:
-            yield burst
+    rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
+    # Most notes are in no burst, so nothing more of them is read
+    for row, who, created in memory.index.notes.agents_at_work(
+        memory.rows_passing(Query(order="created"))
+    ):
+        rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
+    for rows in rows_by_agent.values():
+        for burst in _runs_of(rows):
+            if len(burst) >= _BURST:
+                yield memory.index.notes.in_order(burst)
+
+
+def _runs_of(rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
+    """Rows, the oldest first, cut into runs that each last no longer than a burst."""
+    run: list[int] = []
+    begun = None
+    for row, moment in rows:
+        if begun is None or moment - begun > _BURST_LASTS:
+            yield run
+            run = []
+            begun = moment
+        run.append(row)
+    yield run
 
 
 def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
@@ -383,7 +386,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
-    """What agents ask for, by key."""
+    """The requests of agents, by key."""
     return session.engine.home.review_values(REQUEST)
 
 

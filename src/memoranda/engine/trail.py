@@ -93,8 +93,8 @@ class Trail:
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            others = self._is_line.get(file)
-            self._is_line[file] = partial(_is_row, stem, namespace, key, others)
+            other_lines = self._is_line.get(file)
+            self._is_line[file] = partial(_is_row, stem, namespace, key, other_lines)
         self.files: dict[int, list[Touched | None]] = {}
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []

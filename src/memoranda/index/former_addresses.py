@@ -63,14 +63,15 @@ def former_names(project: str, path: str, archived_from: str) -> list[str]:
     """The names under which a note is linked to that were its address before upkeep moved it."""
     if archived_from:
         origin = without_suffix(archived_from)
-        inside = origin.partition("/")[2]
-        parts = inside.split("/")
-        return [origin, *("/".join(parts[at:]) for at in range(len(parts)))]
+        parts = origin.split("/")
+        return ["/".join(parts[at:]) for at in range(len(parts))]
     if project not in MEMORY_PROJECTS:
         return []
     name = without_suffix(posixpath.basename(path))
-    places = [f"{category}/{name}" for category in CATEGORIES]
-    return [*places, *(f"{front}/{place}" for front in _FRONTS for place in places)]
+    names = [f"{category}/{name}" for category in CATEGORIES]
+    for front in _FRONTS:
+        names += [f"{front}/{category}/{name}" for category in CATEGORIES]
+    return names
 
 
 def _name_of_memory(target: str) -> str:

@@ -530,7 +530,7 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
         resolver.link(
             link.target,
             link.project,
-            posixpath.dirname(link.path),
+            link.path.rpartition("/")[0],
             link.target_project,
             link.scope,
             link.rest,

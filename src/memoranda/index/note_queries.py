@@ -22,10 +22,19 @@ from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
 from memoranda.index.glance import any_of_texts
-from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing
+from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing, rows_passing
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
-from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.rows import (
+    PACKED,
+    NoteInfo,
+    get,
+    in_order,
+    infos,
+    iso,
+    observations,
+    text_of,
+)
 from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -82,6 +91,17 @@ class Section:
     first: list[NoteInfo] = field(default_factory=list)
 
 
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+
+
 class NoteQueries(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
@@ -91,6 +111,7 @@ class NoteQueries(Queries):
     text_of = reads(text_of)
     observations = reads(observations)
     listing = reads(listing)
+    rows_passing = reads(rows_passing)
     find = reads(find)
     find_id = reads(find_id)
 
@@ -504,6 +525,26 @@ class NoteQueries(Queries):
             {"viewer": viewer, "category": category, "scope": scope},
         )
         return array("q", (row for (row,) in rows))
+
+    def places(self, rows: Sequence[int]) -> list[NotePlace]:
+        """Where these rows are, in any order."""
+        sql = (
+            "select n.row, n.id, p.name, n.path, n.category, n.phase from note n"
+            " join project p on p.id = n.project where n.row in (select value from json_each(?))"
+        )
+        return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
+
+    def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
+        """(row, who, created in ISO 8601) of those of these rows that agents wrote, the oldest
+        first.
+        """
+        sql = (
+            "select row, created, provenance ->> 'who' from note"
+            " where row in (select value from json_each(?)) and provenance like '%\"agent:%'"
+            " and provenance ->> 'who' like 'agent:%' order by created, row"
+        )
+        found = self._db.execute(sql, (json.dumps(list(rows)),))
+        return [(row, who, iso(created)) for row, created, who in found]
 
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """The texts after the frontmatter of these rows."""

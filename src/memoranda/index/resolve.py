@@ -18,6 +18,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -198,14 +199,14 @@ class Resolver:
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
+        # What targets that were looked up together are looked up under
+        self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
     def prefetch(self, targets: Iterable[str]) -> None:
         """Looks up the candidates of many targets in a few queries."""
-        missing = {
-            name for target in targets for name in self._names(target, "")
-        } - self._candidates.keys()
-        names = list(missing)
+        self._names_of.update({target: self._names(target, "") for target in targets})
+        names = list(set(chain.from_iterable(self._names_of.values())) - self._candidates.keys())
         for at in range(0, len(names), _MOST_VALUES):
             self._fetch(names[at : at + _MOST_VALUES])
 
@@ -280,7 +281,7 @@ class Resolver:
         beside: dict[str, list[Candidate]] = {}
         if home not in MEMORY_PROJECTS:
             for note in inside:
-                beside.setdefault(posixpath.dirname(note.path), []).append(note)
+                beside.setdefault(note.path.rpartition("/")[0], []).append(note)
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
@@ -324,7 +325,9 @@ class Resolver:
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
-        names = self._names(target, folder)
+        names = self._names_of.get(target)
+        if names is None or folder:
+            names = self._names(target, folder)
         missing = [name for name in names if name not in self._candidates]
         if missing:
             self._fetch(missing)
@@ -341,7 +344,9 @@ class Resolver:
             if path is None:
                 return []
             return [key(path)]
-        keys = {key(target), key(target[:TITLE_CUT])}
+        keys = {key(target)}
+        if len(target) > TITLE_CUT:
+            keys.add(key(target[:TITLE_CUT]))
         head, slash, rest = target.partition("/")
         if slash:
             # The end of a path is found by the name of its file

@@ -69,12 +69,12 @@ def valid_spans(db: sqlite3.Connection) -> list[Span]:
 
 def successors(db: sqlite3.Connection, row: int) -> list[int]:
     """The rows of the notes that supersede the note `row`."""
-    return _other_rows(db, "new", "old", row)
+    return _paired_rows(db, "new", "old", row)
 
 
 def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
     """The rows of the notes that the note `row` supersedes."""
-    return _other_rows(db, "old", "new", row)
+    return _paired_rows(db, "old", "new", row)
 
 
 def validity_marks(
@@ -83,11 +83,11 @@ def validity_marks(
     """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
     `valid until …`. Days are those of `zone`, None for the system's.
     """
-    given = json.dumps(list(rows))
+    rows_json = json.dumps(list(rows))
     limited = db.execute(
         "select row, begins, ends from note"
         f" where row in {_GIVEN} and (ends is not null or begins > created)",
-        {"given": given},
+        {"given": rows_json},
     )
     marks: dict[int, str] = {}
     for row, begins, ends in limited:
@@ -96,8 +96,9 @@ def validity_marks(
         else:
             marks[row] = f"valid until {_day(ends, zone)}"
 
-    values = {"given": given, "viewer": viewer, "pairs": json.dumps(_pairs_by_name(db))}
-    for pairs in (_BY_ID, _BY_NAME):
+    by_name = _pairs_by_name(db)
+    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(by_name)}
+    for pairs in (_BY_ID, _BY_NAME) if by_name else (_BY_ID,):
         marks |= db.execute(
             f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
             f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",
@@ -107,24 +108,26 @@ def validity_marks(
     return {row: one_line(mark) for row, mark in marks.items()}
 
 
-def _other_rows(db: sqlite3.Connection, other: str, this: str, row: int) -> list[int]:
-    """The rows in one place of the pairs that have `row` in the other place."""
+def _paired_rows(db: sqlite3.Connection, asked: str, known: str, row: int) -> list[int]:
+    """The rows at the place `asked` (`old` or `new`) of the pairs that have `row` at `known`."""
     values = {"row": row, "pairs": json.dumps(_pairs_by_name(db))}
-    rows: dict[int, None] = {}
+    paired: dict[int, None] = {}
     for pairs in (_BY_ID, _BY_NAME):
-        matches = db.execute(f"select {other}.row from {pairs} where {this}.row = :row", values)
-        rows |= dict.fromkeys(number for (number,) in matches)
-    return list(rows)
+        matches = db.execute(f"select {asked}.row from {pairs} where {known}.row = :row", values)
+        for (paired_row,) in matches:
+            paired[paired_row] = None
+    return list(paired)
 
 
 def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
     """The pairs in which the older note is called by its name."""
-    named = db.execute(_NAMES).fetchall()
-    if not named:
+    names = db.execute(_NAMES).fetchall()
+    if not names:
         return []
+    # The scopes are compared when the pairs are used
     resolver = Resolver(db, None)
     pairs: list[_Pair] = []
-    for name, row, project, path, scope in named:
+    for name, row, project, path, scope in names:
         target_project, target = parse_link(name)
         folder = posixpath.dirname(path)
         answer = resolver.link(target, project, folder, target_project, scope)

@@ -290,15 +290,15 @@ def _joined(
 
 def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]]) -> CategoryChoice:
     """The category with most votes, and the second if it is close."""
-    (category, most), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    (category, most), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
     examples_of_category = [example for _, name, example in near if name == category]
     if examples_of_category:
         nearest = examples_of_category[0]
     else:
         nearest = near[0][2]
     second = None
-    if others and most < _SURE * others[0][1]:
-        second = others[0][0]
+    if later_votes and most < _SURE * later_votes[0][1]:
+        second = later_votes[0][0]
     reason = f'{category} (nearest to "{shortened(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
 
@@ -388,10 +388,10 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """What each text is compared by, and how often it has that: its words without endings, CJK
-    characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of a
-    long text the beginning counts. Loops and patterns, no small functions: a thousand examples are
-    read before the first text is compared."""
+    """The features by which each text is compared, with their counts: its words without endings,
+    CJK characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of
+    a long text the beginning counts. Loops and patterns, no small functions: a thousand examples
+    are read before the first text is compared."""
     all_counts = list[Counter[str]]()
     words = one_word()
     is_cjk = runs().match

@@ -351,16 +351,16 @@ def _replaces_word(a: _Said, b: _Said) -> bool:
     return False
 
 
-def _is_turned(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether `others` are these words with the last clause put first."""
+def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
+    """Whether `other_words` are these words with the last clause put first."""
     twice = _joined([*words, *words])
-    wanted = _joined(others)
-    at = twice.find(wanted)
+    joined_words = _joined(other_words)
+    at = twice.find(joined_words)
     while at >= 0:
         number = twice.count(_APART, 0, at)
         if _CLAUSE <= number <= len(words) - _CLAUSE:
             return True
-        at = twice.find(wanted, at + 1)
+        at = twice.find(joined_words, at + 1)
     return False
 
 

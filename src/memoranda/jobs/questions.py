@@ -1,4 +1,4 @@
-"""What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
+"""Questions of the jobs to the owner (engine/review.py): merge? category?
 archive? reminder?
 
 The daemon does none of this unasked.

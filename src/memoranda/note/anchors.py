@@ -60,7 +60,7 @@ def renamed(before: str, after: str) -> dict[Anchor, str]:
 
 
 def renamed_rest(link: WrittenLink, names: Mapping[Anchor, str]) -> str | None:
-    """What follows the `#` of a link, `#` included, once these anchors have other names; None where
+    """The part of a link from its `#` on, once these anchors have other names; None where
     it names none of them."""
     keys = {_key(anchor): name for anchor, name in names.items()}
     parts = link.rest.split("#")[1:]

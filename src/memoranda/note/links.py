@@ -148,7 +148,7 @@ def permalink_for(project: str, path: str) -> str:
 # Asked for each note that is read or found
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
-    """What derived permalinks of a project begin with, before the `/`."""
+    """The first part of a project's derived permalinks, before the `/`."""
     if project == ARCHIVE_PROJECT:
         return "archive"
     return slug(project) or project.lower()
@@ -204,7 +204,8 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 
 
 def link_rest(inner: str) -> str:
-    """What follows the target inside `[[…]]`, from its `#` to the `|`; empty without one."""
+    """The part of a link behind its target inside `[[…]]`, from its `#` to the `|`; empty without
+    one."""
     if "#" not in inner:
         return ""
     if "|" in inner:

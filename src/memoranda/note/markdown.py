@@ -218,7 +218,7 @@ def other_tag_keys(header: Mapping[str, Any]) -> list[str]:
 
 
 def _readable_keys(yaml_text: str) -> dict[str, Any]:
-    """What those keys of a broken header say whose lines can be read alone."""
+    """The keys of a broken header whose lines can be read alone, with their values."""
     keys: dict[str, Any] = {}
     for key, text in entries(yaml_text.replace("\r\n", "\n")):
         with suppress(ValueError):
@@ -597,16 +597,16 @@ def compose_note(
 
     Raises InvalidInput when the frontmatter of `content` is not valid YAML.
     """
-    own, body = _own_header(content)
+    own_header, body = _own_header(content)
     replaced = _header_of_replaced(old)
-    values = replaced.values | own.values
-    rows = [*own.rows, *_rows_that_stay(replaced, own, bool(keep))]
+    values = replaced.values | own_header.values
+    rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
     extra = dict(metadata or {})
     # These two are arguments of their own.
     extra.pop("title", None)
     extra.pop("type", None)
     tags_named = [
-        *_listed_texts(own.values.get("tags")),
+        *_listed_texts(own_header.values.get("tags")),
         *_listed_texts(extra.pop("tags", None)),
         *tags,
     ]
@@ -658,7 +658,7 @@ def _defaults(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """What is written for keys that nobody set. `values` are those of the note's own header."""
+    """The values of keys that nobody set. `values` are those of the note's own header."""
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):
         defaults["permalink"] = permalink
@@ -702,14 +702,14 @@ def _header_of_replaced(text: str) -> _WrittenHeader:
 
 
 def _rows_that_stay(
-    replaced: _WrittenHeader, own: _WrittenHeader, has_kept_date: bool
+    replaced: _WrittenHeader, own_header: _WrittenHeader, has_kept_date: bool
 ) -> list[tuple[str, str]]:
     """(key, lines) of a replaced note's header that its new text does not set."""
     rows: list[tuple[str, str]] = []
     for key, lines in replaced.rows:
         # The kept `created_at` says it already.
         is_said_twice = key == "created" and has_kept_date
-        if key not in own.values and not is_said_twice:
+        if key not in own_header.values and not is_said_twice:
             rows.append((key, lines))
     return rows
 

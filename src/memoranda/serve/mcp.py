@@ -172,9 +172,8 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """What is noted of the client that wrote something: as it calls itself, with its version, else
-    the transport.
-    """
+    """The name under which a client is recorded as the writer: as it calls itself, with its
+    version, else the transport."""
     if client:
         client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
         return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
@@ -302,7 +301,7 @@ def _json_of(line: bytes) -> Any:
 
 
 def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
-    """What is wrong with an object that is no JSON-RPC message."""
+    """The error for an object that is no JSON-RPC message."""
     if "method" not in value:
         # An answer, so the id is one of ours.
         id = None
@@ -368,7 +367,7 @@ def resource_result(
     uri: str,
     resources: Mapping[str, Resource] = {},
 ) -> Result:
-    """What the resource, or the first template that fits, reads at `uri`, as the answer to
+    """Read the resource at `uri`, or the first template that fits, as the answer to
     `resources/read`. Raises NoResource when none fits, else what reading raises."""
     resource: Resource | Template | None = resources.get(uri)
     if resource is None:
@@ -514,8 +513,8 @@ class Handlers:
         if params.name not in self._registry.tools:
             instead = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
-            told = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
-            raise MCPError(INVALID_PARAMS, told)
+            message = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
+            raise MCPError(INVALID_PARAMS, message)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
             reply = await self._take(

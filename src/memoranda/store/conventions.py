@@ -1,4 +1,5 @@
-"""What other programs have set for a folder of notes: where they keep what, and what they leave out.
+"""The settings of other programs for a folder of notes: where they keep what, and what they leave
+out.
 
 Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are known by the files they put into a folder.
 Only these files are read here, never a note, and nothing is written.
@@ -107,7 +108,7 @@ class Conventions:
 
     @property
     def rules(self) -> IgnoreRules:
-        """What is left out of the project."""
+        """The rules of what is left out of the project."""
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
@@ -118,7 +119,7 @@ class Conventions:
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """What differs once a file that `conventions_of` reads is another one."""
+    """A key that differs once a file that `conventions_of` reads is another one."""
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
     missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
@@ -144,8 +145,8 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def conventions_of(root: str, *, has_programs: bool) -> Conventions:
-    """What the programs of this folder have set, and our own list of what is left out. What cannot
-    be read is named in `warnings`. Without `has_programs` only our list counts."""
+    """The settings of the programs of this folder, and our own list of what is left out. What
+    cannot be read is named in `warnings`. Without `has_programs` only our list counts."""
     folder = Path(root)
     conventions = Conventions()
     if has_programs:
@@ -183,7 +184,7 @@ def title_of_day(conventions: Conventions, path: str) -> str:
 
 @lru_cache(maxsize=16)
 def _day_regex(pattern: str) -> re.Pattern[str]:
-    """What names of files in a form of days look like; parts that say nothing of the day are any
+    """The pattern of file names in a form of days; parts that say nothing of the day are any
     text."""
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):

@@ -169,14 +169,14 @@ class Rules:
         return tuple(names | self._orders.rules(plain))
 
     def _matches(
-        self, text: str, kind: str, near: set[str], held: Collection[str] | None = None
+        self, text: str, kind: str, near: set[str], rule_numbers: Collection[str] | None = None
     ) -> list[GateMatch]:
         """Every place where the expression of a rule of `kind` matches."""
         by_sign = self._near[kind]
         to_try = [numbers for word, numbers in by_sign.get("", ()) if word in near]
-        if held is None:
-            held = self.words_near(kind, text)
-        to_try += [self._near_words[kind][word] for word in held]
+        if rule_numbers is None:
+            rule_numbers = self.words_near(kind, text)
+        to_try += [self._near_words[kind][word] for word in rule_numbers]
         matches = []
         for number in sorted(set[int]().union(*to_try)):
             rule = self._by_kind[kind][number]
@@ -213,14 +213,14 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
     for number, rule in enumerate(rules):
         for word in rule.near:
             by_word.setdefault(word, set()).add(number)
-    found: dict[str, list[tuple[str, set[int]]]] = {}
+    words_by_sign: dict[str, list[tuple[str, set[int]]]] = {}
     for word, numbers in by_word.items():
         if word in _KINDS_OF_CHARACTERS:
             sign = ""
         else:
             sign = min(word, key=_COMMON_SIGNS.find)
-        found.setdefault(sign, []).append((word, numbers))
-    return found
+        words_by_sign.setdefault(sign, []).append((word, numbers))
+    return words_by_sign
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:

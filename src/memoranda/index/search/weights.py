@@ -1,4 +1,4 @@
-"""The weights of all ranking features: the one table. docs/recall.md tells what each is worth."""
+"""The weights of all ranking features: the one table. docs/ranking.md explains them."""
 
 from __future__ import annotations
 

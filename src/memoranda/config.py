@@ -119,6 +119,9 @@ class Settings:
     semantic_model: str | None = None
     semantic_endpoint: str | None = None
     semantic_key: str | None = field(default=None, repr=False)
+    rerank_model: str | None = None
+    rerank_endpoint: str | None = None
+    rerank_key: str | None = field(default=None, repr=False)
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
     rows: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -636,7 +639,12 @@ class _File(NamedTuple):
         key = None
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") or None
-        return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key}
+        return {
+            "semantic_model": model,
+            "semantic_endpoint": url,
+            "semantic_key": key,
+            **self._reranking(texts, environ),
+        }
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
         """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
@@ -649,8 +657,27 @@ class _File(NamedTuple):
             section = section | {"model": None if section["model"] else "off"}
         texts = {}
         for key, value in section.items():
-            texts[key] = self.text(f"semantic.{key}", value, is_web=key == "endpoint")
+            is_web = key in ("endpoint", "rerank_endpoint")
+            texts[key] = self.text(f"semantic.{key}", value, is_web=is_web)
         return texts
+
+    def _reranking(
+        self, texts: Mapping[str, str | None], environ: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """The model that reranks, where one is named. Raises ConfigError when it has no endpoint."""
+        model = texts.get("rerank")
+        if not model:
+            return {}
+        own_url = texts.get("rerank_endpoint")
+        url = own_url or texts.get("endpoint")
+        if not url:
+            raise self.refuse("semantic.rerank", "needs semantic.rerank_endpoint")
+        # A key is sent to nobody but the endpoint it is for
+        variable = texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY"
+        if own_url:
+            variable = texts.get("rerank_api_key_env") or "MEMORY_RERANK_API_KEY"
+        key = environ.get(variable) or None
+        return {"rerank_model": model, "rerank_endpoint": url, "rerank_key": key}
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
         """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were

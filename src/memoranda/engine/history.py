@@ -432,7 +432,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _undo_lines(self, change: Change, past: PastPrivacy | None) -> Change:
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
-        from memoranda.engine.in_place import undo_lines
+        from memoranda.engine.line_undo import undo_lines
 
         later = Later(self.engine.home.history, change.number)
 

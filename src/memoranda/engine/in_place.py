@@ -1,7 +1,7 @@
 """A change of a file used in place: it is in the history if and only if it is made, and it is taken
-back by its lines.
+back by its lines (`line_undo.py`).
 
-A source of such files (`FileGraph`, `JsonEntries`) turns an edit into lines that go and lines that
+A source of such files (`graph.py`, `json_rows.py`) turns an edit into lines that go and lines that
 come (`LineChange`), whatever its files look like. What is the same for all is here.
 """
 
@@ -12,13 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memoranda.clock import stamp
-from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.transaction import HomeSession, check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
-from memoranda.errors import CannotUndo, NotFound, StorageError
-from memoranda.ledger.change import LINES, Change, Step, Touched
-from memoranda.ledger.lines import KeptLines
+from memoranda.errors import CannotUndo
+from memoranda.ledger.change import Change, Step
 from memoranda.store.inplace import LineChange
 
 Blocked = Callable[[str, str], CannotUndo]
@@ -83,32 +81,3 @@ class InPlaceChange:
             by=session.by or None,
         )
         engine.home.lines.begin(self.made, lines, self.root)
-
-
-def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
-    """Take back a change of lines; the home's lock is held. Raises CannotUndo, NotAGraphFile,
-    StorageError.
-    """
-    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
-    try:
-        kept_lines = session.engine.home.lines.kept(touched)
-    except (NotFound, StorageError):
-        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
-    undone = _take_back(session, change, touched, kept_lines, blocked)
-    if undone is None:
-        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
-    return undone
-
-
-def _take_back(
-    session: ReadVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
-) -> Change | None:
-    """Have the source of the file take the change back. Returns the undo, None for nothing to do."""
-    if touched.file.endswith(".json") and touched.root:
-        from memoranda.engine.json_entries import JsonEntryFolder
-
-        entries = JsonEntryFolder(touched.root).entries(session)
-        return entries.take_back(change, touched, kept_lines, blocked)
-    from memoranda.engine.graph import graph_of
-
-    return graph_of(session, touched).take_back(change, kept_lines, blocked)

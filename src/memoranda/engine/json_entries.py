@@ -11,15 +11,13 @@ import errno
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memoranda.clock import parse_stamp
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.entries import (
     PURGED_AT_ONCE,
@@ -31,14 +29,12 @@ from memoranda.engine.entries import (
     expiry,
     purging,
 )
-from memoranda.engine.in_place import Blocked, InPlaceChange
+from memoranda.engine.in_place import InPlaceChange
+from memoranda.engine.json_rows import is_entry, moment_of, row_change, row_name, write_rows
 from memoranda.engine.transaction import HomeSession
-from memoranda.engine.undo import EXPIRE, PASSING
-from memoranda.errors import CannotUndo, MemorandaError, StorageError
-from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.lines import KeptLines
+from memoranda.engine.undo import EXPIRE
+from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
-from memoranda.note.entry import PROJECT as KV_PROJECT
 from memoranda.note.entry import seconds
 from memoranda.store.files import reason, storing
 from memoranda.store.inplace import Content, JsonFiles, Row, RowEdit, Write, namespace_in, stem_of
@@ -46,12 +42,6 @@ from memoranda.text.unicode import repair_surrogates
 from memoranda.text.user_path import absolute_path
 
 _KNOWN = ("key", "value", "created_at", "accessed_at", "expires_at", "access_count", "namespace")
-
-
-# What the history has of a row with a time to live.
-_OF_PASSING = ("key", "namespace", "created_at", "expires_at")
-# What recalls change in a row.
-_COUNTED = ("accessed_at", "access_count")
 
 
 class JsonEntryFolder:
@@ -107,13 +97,7 @@ class JsonEntryFolder:
 
     def name(self, row: Row, stem: str) -> str:
         """What the ledger calls an entry; another one once it was written again."""
-        parts = (
-            str(self.files.root),
-            namespace_in(row, stem),
-            row["key"],
-            str(row.get("created_at")),
-        )
-        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return row_name(self.files, row, stem)
 
 
 class JsonEntries(Entries):
@@ -147,7 +131,7 @@ class JsonEntries(Entries):
             old = {
                 number: row_before
                 for number, row_before in enumerate(content.rows)
-                if _is(row_before, stem, namespace, key)
+                if is_entry(row_before, stem, namespace, key)
             }
             for row_before in old.values():
                 row |= {
@@ -156,47 +140,21 @@ class JsonEntries(Entries):
                     if name not in _KNOWN
                 }
             edit = RowEdit("overwrite" if old else "write", set(old), added=[row])
-            self._write(stem, content, edit, write, recording)
+            write_rows(self._files.place(stem), content, edit, write, recording)
             names = [self._folder.name(changed, stem) for changed in (*old.values(), row)]
             self.engine.reads.restart(*names)
             return self._entry(row, stem, content)
 
-    def _recording(self, path: str, undoes: int | None = None) -> InPlaceChange:
+    def _recording(self, path: str) -> InPlaceChange:
         """A change of this folder, listed under a path in it."""
-        root = os.path.realpath(self._files.root)
-        return InPlaceChange(self._session, KV_PROJECT, path, root, undoes)
-
-    def _write(
-        self, stem: str, content: Content, edit: RowEdit, write: Write, recording: InPlaceChange
-    ) -> None:
-        """Bring an edit into the file and the history."""
-        lines = edit.change(self._files.place(stem), content.rows, _history_line)
-        write(edit.applied(content.rows), lines, recording.announce)
-
-    def take_back(
-        self, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
-    ) -> Change | None:
-        """Take back a change of rows. Returns the undo. Raises CannotUndo, StorageError."""
-        stem = Path(touched.file).name.removesuffix(".json")
-        recording = self._recording(change.path, undoes=change.number)
-        with recording.recording(), self._changing(stem, make=True) as (content, write):
-            undone = _RowUndo(change, content.rows, stem)
-            edit = undone.edit(kept_lines)
-            if edit is None:
-                raise blocked(change.project, change.path)
-            self._write(stem, content, edit, write, recording)
-            changed = [
-                *(content.rows[number] for number in edit.gone),
-                *(row for rows in edit.inserted.values() for row in rows),
-            ]
-            self.engine.reads.restart(*(self._folder.name(row, stem) for row in changed))
-        return recording.made
+        return row_change(self._session, self._files, path)
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
         content = self._read(stem, namespace)
         row = next(
-            (candidate for candidate in content.rows if _is(candidate, stem, namespace, key)), None
+            (candidate for candidate in content.rows if is_entry(candidate, stem, namespace, key)),
+            None,
         )
         if row is None:
             raise NoEntry(key, namespace)
@@ -206,7 +164,7 @@ class JsonEntries(Entries):
         stem = stem_of(entry.namespace)
         self._drop(
             stem,
-            lambda row: _is(row, stem, entry.namespace, entry.key) and self._is_past(row),
+            lambda row: is_entry(row, stem, entry.namespace, entry.key) and self._is_past(row),
             verb=EXPIRE,
             key=entry.key,
         )
@@ -225,7 +183,7 @@ class JsonEntries(Entries):
     @verb
     def remove(self, namespace: str, key: str) -> None:
         stem = stem_of(namespace)
-        if not self._drop(namespace, lambda row: _is(row, stem, namespace, key), key=key):
+        if not self._drop(namespace, lambda row: is_entry(row, stem, namespace, key), key=key):
             raise NoEntry(key, namespace)
 
     @verb
@@ -294,7 +252,7 @@ class JsonEntries(Entries):
             totals.size += content.size
             names |= {namespace_in(row, stem) for row in content.rows}
             times += [
-                _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
+                moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
                 for row in active
             ]
         totals.namespaces = len(names)
@@ -378,93 +336,26 @@ class JsonEntries(Entries):
             meant = [number for number, row in enumerate(content.rows) if is_meant(row)]
             dropped = set(meant[:most])
             if dropped:
-                self._write(stem, content, RowEdit(verb, dropped), write, recording)
+                edit = RowEdit(verb, dropped)
+                write_rows(self._files.place(stem), content, edit, write, recording)
                 # A new row with the key starts at zero.
                 names = [self._folder.name(content.rows[number], stem) for number in dropped]
                 self.engine.reads.restart(*names)
         return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
-        expires = _moment(row.get("expires_at"))
+        expires = moment_of(row.get("expires_at"))
         return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
         return replace(entry_of(row, stem, content), id=self._folder.name(row, stem))
 
 
-class _RowUndo:
-    """What takes a change of rows back, in a file that has `rows` now."""
-
-    def __init__(self, change: Change, rows: Sequence[Row], stem: str):
-        self._change = change
-        self._rows = rows
-        self._stem = stem
-
-    def edit(self, kept_lines: KeptLines) -> RowEdit | None:
-        """The edit; None where a row is not as the change left it, or its place is taken. Raises
-        CannotUndo where the history has no text of it.
-        """
-        edit = RowEdit("undo")
-        for line in reversed(kept_lines.added):
-            number = self._number_of(json.loads(line), edit.gone)
-            if number is None:
-                return None
-            edit.gone.add(number)
-        gone = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
-        returning = [(number, row) for number, row in gone if not _is_passing(row)]
-        is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
-        if is_replaced_gone or not (returning or edit.gone):
-            raise CannotUndo(f"cannot undo #{self._change.number}: {PASSING}")
-        if any(self._is_taken(row, edit.gone) for _, row in returning):
-            return None
-        staying = [number for number in range(len(self._rows)) if number not in edit.gone]
-        for before, (number, row) in enumerate(returning):
-            at = number - before
-            place = staying[at] if at < len(staying) else len(self._rows)
-            edit.inserted.setdefault(place, []).append(row)
-        return edit
-
-    def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
-        """Where a row is that a change left; the last of equal ones."""
-        for number in reversed(range(len(self._rows))):
-            if number not in taken and _is_same(kept_row, self._rows[number]):
-                return number
-        return None
-
-    def _is_taken(self, row: Row, leaving: Collection[int]) -> bool:
-        """Whether the file has another entry under the key of a row that comes back."""
-        namespace = namespace_in(row, self._stem)
-        return any(
-            number not in leaving and _is(other, self._stem, namespace, row["key"])
-            for number, other in enumerate(self._rows)
-        )
-
-
-def _is_passing(row: Row) -> bool:
-    """Whether the history has no value of a row: it had a time to live."""
-    return _moment(row.get("expires_at")) is not None
-
-
-def _history_line(row: Row) -> bytes:
-    """A row as the history keeps it."""
-    if _is_passing(row):
-        row = {name: row[name] for name in _OF_PASSING if name in row}
-    return json.dumps(row).encode() + b"\n"
-
-
-def _is_same(kept_row: Row, row: Row) -> bool:
-    """Whether a row is one the history tells of, recalls aside."""
-    if _is_passing(kept_row):
-        return all(row.get(name) == value for name, value in kept_row.items())
-    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNTED}
-    return kept_fields == {name: value for name, value in row.items() if name not in _COUNTED}
-
-
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
     """A row of the file `stem` as an entry without an id."""
-    created = _moment(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
-    accessed = _moment(row.get("accessed_at")) or created
-    expires = _moment(row.get("expires_at"))
+    created = moment_of(row.get("created_at")) or datetime.fromtimestamp(content.changed, UTC)
+    accessed = moment_of(row.get("accessed_at")) or created
+    expires = moment_of(row.get("expires_at"))
     recalls = _number(row.get("access_count"))
     return Entry(
         namespace_in(row, stem),
@@ -485,10 +376,6 @@ def unknown_of(row: Row, stem: str) -> Row:
     return unknown
 
 
-def _is(row: Row, stem: str, namespace: str, key: str) -> bool:
-    return row["key"] == key and namespace_in(row, stem) == namespace
-
-
 def _value(row: Row) -> str:
     value: Any = row.get("value", "")
     return repair_surrogates(value if isinstance(value, str) else json.dumps(value))
@@ -498,16 +385,3 @@ def _number(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     return 0
-
-
-def _moment(value: Any) -> datetime | None:
-    """A time in either form, seconds since 1970 or ISO 8601; None for anything else."""
-    try:
-        if isinstance(value, str):
-            return parse_stamp(value)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        # A time beyond all years
-        pass
-    return None

@@ -47,6 +47,8 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# Of a search this many hits are put in order by a reranking model, where there is one.
+MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
@@ -343,15 +345,18 @@ class ReadVerbs(HomeSession):
         """
         self.engine.fresh()
         asked = self.query_of(query, valid=True)
-        hits = self.index.search(
+        find = partial(
+            self.index.search,
             asked,
             viewer=self.agent,
-            limit=limit,
-            offset=offset,
             explain=explain,
             today=self._today(),
             near=self._nearness(),
         )
+        if self._is_reranked(asked, offset):
+            hits = self._reranked(asked.text, find, offset, limit)
+        else:
+            hits = find(limit=limit, offset=offset)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         # What was so at another time was right then.
@@ -363,6 +368,29 @@ class ReadVerbs(HomeSession):
         # Else a list of what passes filters
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
+        return hits
+
+    def _is_reranked(self, query: Query, offset: int) -> bool:
+        """Whether a model puts the first hits of this search in order."""
+        has_text = bool(query.text.strip()) and query.search_type != "permalink"
+        return has_text and offset < MOST_RERANKED and self.settings.rerank_model is not None
+
+    def _reranked(self, text: str, find: Callable[..., Hits], offset: int, limit: int) -> Hits:
+        """A page of hits, of which the first of all pages are in the order of the model."""
+        # Imported here: few homes have such a model
+        from memoranda.index.search.reranking import RerankModel, rerank
+
+        settings = self.settings
+        hits = find(limit=MOST_RERANKED, offset=0)
+        if settings.rerank_endpoint and settings.rerank_model:
+            model = RerankModel(
+                settings.rerank_endpoint, settings.rerank_model, settings.rerank_key
+            )
+            rerank(model, text, hits, MOST_RERANKED)
+        missing = offset + limit - MOST_RERANKED
+        if missing > 0 and len(hits) == MOST_RERANKED:
+            hits.hits += find(limit=missing, offset=MOST_RERANKED).hits
+        hits.hits = hits.hits[offset : offset + limit]
         return hits
 
     @verb

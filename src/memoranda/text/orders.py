@@ -55,7 +55,7 @@ _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 # Files that hold keys and passwords.
 _KEY_FILE = re.compile(
-    r"\.(?:env|ssh|netrc|aws|kube|gnupg|npmrc|pypirc|pgpass|git-credentials)\b"
+    r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")

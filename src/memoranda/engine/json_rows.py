@@ -1,0 +1,163 @@
+"""The rows of JSON files used in place: how a change of them is made and taken back, and what the
+history has of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from memoranda.clock import parse_stamp
+from memoranda.engine.in_place import Blocked, InPlaceChange
+from memoranda.engine.transaction import HomeSession
+from memoranda.engine.undo import PASSING
+from memoranda.errors import CannotUndo, StorageError
+from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.lines import KeptLines
+from memoranda.note.entry import PROJECT as KV_PROJECT
+from memoranda.store.files import reason
+from memoranda.store.inplace import Content, JsonFiles, Row, RowEdit, Write, namespace_in
+
+# What the history has of a row with a time to live.
+_OF_PASSING = ("key", "namespace", "created_at", "expires_at")
+# What recalls change in a row.
+_COUNTED = ("accessed_at", "access_count")
+
+
+def row_name(files: JsonFiles, row: Row, stem: str) -> str:
+    """What the ledger calls an entry; another one once it was written again."""
+    parts = (str(files.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def row_change(
+    session: HomeSession, files: JsonFiles, path: str, undoes: int | None = None
+) -> InPlaceChange:
+    """A change of a folder of JSON files, listed under a path in it."""
+    return InPlaceChange(session, KV_PROJECT, path, os.path.realpath(files.root), undoes)
+
+
+def write_rows(
+    place: str, content: Content, edit: RowEdit, write: Write, recording: InPlaceChange
+) -> None:
+    """Bring an edit into the file at `place` and the history. Raises OSError, ValueError for what
+    JSON cannot say.
+    """
+    lines = edit.change(place, content.rows, _history_line)
+    write(edit.applied(content.rows), lines, recording.announce)
+
+
+def take_back_rows(
+    session: HomeSession, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
+) -> Change | None:
+    """Take back a change of rows. Returns the undo. Raises CannotUndo, StorageError."""
+    files = JsonFiles(Path(touched.root))
+    stem = os.path.basename(touched.file).removesuffix(".json")
+    recording = row_change(session, files, change.path, undoes=change.number)
+    try:
+        with recording.recording(), files.changing(stem, make=True) as (content, write):
+            edit = _RowUndo(change, content.rows, stem).edit(kept_lines)
+            if edit is None:
+                raise blocked(change.project, change.path)
+            write_rows(files.place(stem), content, edit, write, recording)
+            returned = [row for rows in edit.inserted.values() for row in rows]
+            changed = [*(content.rows[number] for number in edit.gone), *returned]
+            names = [row_name(files, row, stem) for row in changed]
+            session.engine.reads.restart(*names)
+    except OSError as error:
+        raise StorageError(touched.file, reason(error)) from None
+    except ValueError:
+        raise CannotUndo(
+            f"cannot undo #{change.number}: {touched.file} holds no entries any more"
+        ) from None
+    return recording.made
+
+
+class _RowUndo:
+    """What takes a change of rows back, in a file that has `rows` now."""
+
+    def __init__(self, change: Change, rows: Sequence[Row], stem: str):
+        self._change = change
+        self._rows = rows
+        self._stem = stem
+
+    def edit(self, kept_lines: KeptLines) -> RowEdit | None:
+        """The edit; None where a row is not as the change left it, or its place is taken. Raises
+        CannotUndo where the history has no text of it.
+        """
+        edit = RowEdit("undo")
+        for line in reversed(kept_lines.added):
+            number = self._number_of(json.loads(line), edit.gone)
+            if number is None:
+                return None
+            edit.gone.add(number)
+        gone = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
+        returning = [(number, row) for number, row in gone if not _is_passing(row)]
+        is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
+        if is_replaced_gone or not (returning or edit.gone):
+            raise CannotUndo(f"cannot undo #{self._change.number}: {PASSING}")
+        if any(self._is_taken(row, edit.gone) for _, row in returning):
+            return None
+        staying = [number for number in range(len(self._rows)) if number not in edit.gone]
+        for before, (number, row) in enumerate(returning):
+            at = number - before
+            place = staying[at] if at < len(staying) else len(self._rows)
+            edit.inserted.setdefault(place, []).append(row)
+        return edit
+
+    def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
+        """Where a row is that a change left; the last of equal ones."""
+        for number in reversed(range(len(self._rows))):
+            if number not in taken and _is_same(kept_row, self._rows[number]):
+                return number
+        return None
+
+    def _is_taken(self, row: Row, leaving: Collection[int]) -> bool:
+        """Whether the file has another entry under the key of a row that comes back."""
+        namespace = namespace_in(row, self._stem)
+        return any(
+            number not in leaving and is_entry(other, self._stem, namespace, row["key"])
+            for number, other in enumerate(self._rows)
+        )
+
+
+def _is_passing(row: Row) -> bool:
+    """Whether the history has no value of a row: it had a time to live."""
+    return moment_of(row.get("expires_at")) is not None
+
+
+def _history_line(row: Row) -> bytes:
+    """A row as the history keeps it."""
+    if _is_passing(row):
+        row = {name: row[name] for name in _OF_PASSING if name in row}
+    return json.dumps(row).encode() + b"\n"
+
+
+def _is_same(kept_row: Row, row: Row) -> bool:
+    """Whether a row is one the history tells of, recalls aside."""
+    if _is_passing(kept_row):
+        return all(row.get(name) == value for name, value in kept_row.items())
+    kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNTED}
+    return kept_fields == {name: value for name, value in row.items() if name not in _COUNTED}
+
+
+def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
+    return row["key"] == key and namespace_in(row, stem) == namespace
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time in either form, seconds since 1970 or ISO 8601; None for anything else."""
+    try:
+        if isinstance(value, str):
+            return parse_stamp(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        # A time beyond all years
+        pass
+    return None

@@ -1,0 +1,35 @@
+"""Taking back a change of lines in a file used in place, by the source of the file."""
+
+from __future__ import annotations
+
+from memoranda.engine.graph import graph_of
+from memoranda.engine.in_place import Blocked
+from memoranda.engine.json_rows import take_back_rows
+from memoranda.engine.reading import ReadVerbs
+from memoranda.errors import CannotUndo, NotFound, StorageError
+from memoranda.ledger.change import LINES, Change, Touched
+from memoranda.ledger.lines import KeptLines
+
+
+def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
+    """Take back a change of lines; the home's lock is held. Raises CannotUndo, NotAGraphFile,
+    StorageError.
+    """
+    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
+    try:
+        kept_lines = session.engine.home.lines.kept(touched)
+    except (NotFound, StorageError):
+        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+    undone = _take_back(session, change, touched, kept_lines, blocked)
+    if undone is None:
+        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+    return undone
+
+
+def _take_back(
+    session: ReadVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
+) -> Change | None:
+    """Have the source of the file take the change back. Returns the undo, None for nothing to do."""
+    if touched.file.endswith(".json") and touched.root:
+        return take_back_rows(session, change, touched, kept_lines, blocked)
+    return graph_of(session, touched).take_back(change, kept_lines, blocked)

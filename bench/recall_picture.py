@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def table(text: str) -> tuple[list[str], list[Group]]:
     """The names of the columns with figures, and the rows, of the first table in a page."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
+    before_table = dropwhile(lambda line: not line.startswith("|"), text.splitlines())
+    lines = takewhile(lambda line: line.startswith("|"), before_table)
     header, _, *rows = [_cells(line) for line in lines]
     groups = []
     for name, _, *figures in rows:

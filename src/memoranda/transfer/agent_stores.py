@@ -134,41 +134,45 @@ def _json(line: str) -> Any:
 
 def deja_vu(path: Path) -> Found:
     """The notes of deja-vu: `notes.jsonl`, or the folder it is in."""
-    file = path / "notes.jsonl" if path.is_dir() else path
+    if path.is_dir():
+        file = path / "notes.jsonl"
+    else:
+        file = path
     text = _read(file)
     if isinstance(text, tuple):
         raise WrongStore(f"{file}: {text[1]}")
     rows = [row for row in _rows(text) if isinstance(row.get("text"), str)]
     if not rows:
         raise WrongStore(f"{file} holds no notes of deja-vu")
-    # A later line of a session says what holds of it now.
+    # A later line of a session says what holds of it now
     states = {row["session"]: row.get("state") for row in rows if row.get("session")}
     for row in rows:
         state = states.get(row.get("session")) or row.get("state")
         if state in _STATES:
-            name = _title_of(row) or " ".join(row["text"].split())[:60]
-            yield f"deja-vu {name}", f"it is {state} there"
+            yield f"deja-vu {_deja_vu_name(row)}", f"it is {state} there"
         else:
             yield _deja_vu_note(row)
 
 
-def _title_of(row: dict[str, Any]) -> str:
-    return str(row.get("title") or "").strip()
+def _deja_vu_name(row: dict[str, Any]) -> str:
+    """What a note of deja-vu is called: by its title, else by its first words."""
+    title = str(row.get("title") or "").strip()
+    return title or " ".join(row["text"].split())[:60]
 
 
 def _deja_vu_note(row: dict[str, Any]) -> Exported:
-    """A line of deja-vu as a note."""
-    words = row["text"].strip()
-    title = _title_of(row)
-    if title and not words.startswith(title):
-        words = f"{title}\n\n{words}"
+    text = row["text"].strip()
+    title = str(row.get("title") or "").strip()
+    if title and not text.startswith(title):
+        text = f"{title}\n\n{text}"
     tags = [tag for tag in row.get("tags") or () if isinstance(tag, str)]
     if row.get("project"):
         tags.append(str(row["project"]))
-    changed = _moment(row.get("ts"))
-    created = _moment(row.get("src_ts")) or changed
-    ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {words}")
-    return Exported(ref, words, created, changed or created, tuple(tags))
+    written = _moment(row.get("ts"))
+    created = _moment(row.get("src_ts")) or written
+    # A line without a session is known by what it says.
+    ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {text}")
+    return Exported(ref, text, created, written or created, tuple(tags))
 
 
 def agent_files(path: Path) -> Found:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -246,10 +245,15 @@ def plan_banks(
     these; a folder of projects; or one plain folder of Markdown files, for which `name_bank` tells kind
     (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
+    places = _bank_places(path, name_bank)
+    if not places:
+        raise WrongStore(
+            f"{path} holds no memory banks: neither Markdown files nor folders of them"
+        )
     copying = _Copying(memory, BANKS)
-    for kind, name, folder in _bank_places(path, name_bank):
+    for kind, name, folder in places:
         if is_id(name):
-            copying.add(folder, _files_of_bank(folder), f"{kind}/{name}/")
+            copying.add(folder, _bank_files(folder), f"{kind}/{name}/")
         else:
             copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
     return copying.plan
@@ -258,33 +262,29 @@ def plan_banks(
 def _bank_places(
     path: Path, name_bank: Callable[[Path], tuple[str, str]]
 ) -> list[tuple[str, str, Path]]:
-    """The kind, the id and the folder of each bank. Raises WrongStore where there is none."""
-    bank_files = [
-        file.name.lower() for file in path.iterdir() if file.is_file() and _is_note(file.name)
-    ]
-    # A README beside the folders of a root makes the root no bank.
-    is_root = not bank_files or bank_files == ["readme.md"]
-    places: list[tuple[str, str, Path]] = []
-    if is_root:
+    """The kind, the id and the folder of each bank at `path`; see `plan_banks`."""
+    entries = [entry for entry in path.iterdir() if entry.is_file()]
+    notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
+    # A readme explains a root of banks, and makes it no bank.
+    if not notes or notes == ["readme.md"]:
+        places = []
         for kind in BANK_KINDS:
             places += [(kind, folder.name, folder) for folder in _bank_folders(path / kind)]
-    if not places and bank_files:
+        if places:
+            return places
+    if notes:
         return [(*name_bank(path), path)]
-    if not places:
-        own_name = path.resolve().name
-        kind = own_name if own_name in BANK_KINDS else "projects"
-        places = [(kind, folder.name, folder) for folder in _bank_folders(path)]
-    if not places:
-        raise WrongStore(
-            f"{path} holds no memory banks: neither Markdown files nor folders of them"
-        )
-    return places
+    kind = path.resolve().name
+    if kind not in BANK_KINDS:
+        kind = "projects"
+    return [(kind, folder.name, folder) for folder in _bank_folders(path)]
 
 
-def _files_of_bank(folder: Path) -> list[SourceFile]:
+def _bank_files(folder: Path) -> list[SourceFile]:
+    """The files of a bank, with its record."""
     files = list(files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS))
+    # The record's name begins with a dot, so that it is not among them.
     record = folder / BANK_RECORD
-    # Its name begins with a dot, so it is not among the others.
     if record.is_file() and not record.is_symlink():
         files.append(SourceFile(BANK_RECORD, record.stat().st_size))
     return files
@@ -352,127 +352,141 @@ class _Copying:
             return str(error)
         data = read_bytes(source)
         if existing is not None:
-            if not self._memory.sees(scope_of(existing.data)):
-                return "something else is there"
-            if existing.data == data:
-                return None
-            return "another text is there"
-        return self._name_taken(path) or self._note_refused(path, data)
+            return self._difference(existing.data, data)
+        return self._collision(path) or self._refused_note(path, data)
 
-    def _name_taken(self, path: str) -> str:
-        """Why a file's name is not free; "" where it is."""
-        path_before = self._paths.setdefault(path.casefold(), path)
-        if path_before != path:
-            return f"{path_before} is there under the same name but for its case"
+    def _difference(self, existing: bytes, data: bytes) -> str | None:
+        """Why `data` does not go where `existing` is; None where both are the same."""
+        if not self._memory.sees(scope_of(existing)):
+            return "something else is there"
+        if existing == data:
+            return None
+        return "another text is there"
+
+    def _collision(self, path: str) -> str:
+        """What has this path already, but for the case of its letters; "" for nothing."""
+        earlier = self._paths.setdefault(path.casefold(), path)
+        if earlier != path:
+            return f"{earlier} is there under the same name but for its case"
         if self._exchange.is_taken(self._project, path):
             return "something is there under the same name but for its case"
         return ""
 
-    def _note_refused(self, path: str, data: bytes) -> str:
-        """Why a note may not come in: its scope, or an id or permalink that another note has."""
+    def _refused_note(self, path: str, data: bytes) -> str:
+        """Why a new note stays behind: its scope, or a name that another one has; "" for neither."""
         scope = scope_of(data)
         if not self._memory.sees(scope):
             return f'its scope is "{scope}"'
         if not _is_note(path):
             return ""
-        text = data.decode("utf-8", "replace")
-        note = parse_note(text, project=self._project, path=path, changed=EPOCH)
-        claims: list[tuple[str, str]] = []
+        note = parse_note(
+            data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
+        )
+        claims = []
         if note.own_permalink:
-            claims.append(("permalink", note.permalink))
+            claims.append(("permalink", "permalink", note.permalink))
         if note.own_id:
-            claims.append(("id", note.id))
-        for noun, value in claims:
-            holder = self._holder(noun, value)
+            claims.append(("id", "identity", note.id))
+        for noun, argument, value in claims:
+            holder = self._holder(noun, argument, value)
             if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
-        self._claimed |= dict.fromkeys(claims, path)
+        self._claimed |= {(noun, value): path for noun, _, value in claims}
         return ""
 
-    def _holder(self, noun: str, value: str) -> str:
-        """The note that has an id or a permalink already, here or in this import; "" for none."""
+    def _holder(self, noun: str, argument: str, value: str) -> str:
+        """The note that has a name already, as the caller may know it; "" for none."""
         if (noun, value) in self._claimed:
             return f"{self._project}/{self._claimed[noun, value]}"
-        argument = "identity" if noun == "id" else "permalink"
         info = self._exchange.holder(self._project, **{argument: value})
         if info is None:
             return ""
-        return f"{info.project}/{info.path}" if self._memory.sees(info.scope) else "another note"
+        if self._memory.sees(info.scope):
+            return f"{info.project}/{info.path}"
+        return "another note"
 
 
 def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that
     gains observations or unknown keys, and each new relation. Bad lines are skipped."""
-    entities = _without_twins(graph_text)
+    entities = _united_entities(graph_text)
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
     for relation in graph_text.relations:
         relations[relation.source].setdefault(relation.triple, relation)
     # Entities first: no relation needs a placeholder for one
-    names = dict.fromkeys([*entities, *relations])
-    existing = graph.named(names)
-    observed = defaultdict[str, set[str]](set)
-    for key, texts in zip(existing, graph.observations(existing), strict=True):
-        observed[key.name].update(texts)
-    gaining = _gaining_keys(graph, existing, entities)
+    names = list(dict.fromkeys([*entities, *relations]))
+    lacking = _Lacking(graph, names, entities)
     known_relations = {relation.triple for relation in graph.relations(set(relations))}
 
     def merge(items: Sequence[MoveAction]) -> None:
-        new_entities = [item.what for item in items if not isinstance(item.what, GraphRelation)]
-        new_relations = [item.what for item in items if isinstance(item.what, GraphRelation)]
+        contents = [item.what for item in items]
+        new_relations = [content for content in contents if isinstance(content, GraphRelation)]
+        new_entities = [content for content in contents if not isinstance(content, GraphRelation)]
         graph.merge(new_entities, new_relations)
 
     plan = MovePlan(merge)
     plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
     for name in names:
         if name in entities:
-            entity, _ = entities[name]
-            has_all = name in observed and observed[name].issuperset(entity.observations)
-            if has_all and name not in gaining:
-                plan.unchanged += 1
-            else:
-                verb = UPDATE if name in observed else IMPORT
-                size = sum(map(len, entity.observations))
-                plan.items.append(MoveAction(verb, f"entity {name}", size, entities[name]))
+            lacking.add_to(plan, name)
         for relation in relations.get(name, {}).values():
             if relation.triple in known_relations:
                 plan.unchanged += 1
             else:
-                words = f"relation {relation.source} {relation.type} {relation.target}"
-                plan.items.append(MoveAction(IMPORT, words, 0, relation))
+                text = f"relation {relation.source} {relation.type} {relation.target}"
+                plan.items.append(MoveAction(IMPORT, text, 0, relation))
     return plan
 
 
-# An entity with its unknown keys.
-_NewEntity = tuple[Entity, dict[str, Any]]
-
-
-def _without_twins(graph_text: GraphText) -> dict[str, _NewEntity]:
-    """The entities by name; of several with one name, the first with the observations of all."""
-    entities: dict[str, _NewEntity] = {}
+def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str, Any]]]:
+    """The entities of a text by name, with their unknown keys; those of one name as one."""
+    entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
     for entity, more in graph_text.entities:
         if entity.name in entities:
             first, keys = entities[entity.name]
             both = dict.fromkeys([*first.observations, *entity.observations])
-            entities[entity.name] = Entity(first.name, first.type, tuple(both)), {**more, **keys}
-        else:
-            entities[entity.name] = entity, more
+            entity = Entity(first.name, first.type, tuple(both))
+            more = {**more, **keys}
+        entities[entity.name] = entity, more
     return entities
 
 
-def _gaining_keys(
-    graph: NoteGraph | FileGraph, existing: Sequence[Any], entities: Mapping[str, _NewEntity]
-) -> set[str]:
-    """The names of entities of notes that lack some of the unknown keys. A graph file keeps such
-    keys in lines of its own."""
-    if not isinstance(graph, NoteGraph):
-        return set()
-    pairs = [
-        (key, entities[key.name][1])
-        for key in existing
-        if key.name in entities and entities[key.name][1]
-    ]
-    lacking = graph.lacking(pairs)
-    return {key.name for (key, _), lacks in zip(pairs, lacking, strict=True) if lacks}
+class _Lacking:
+    """What a graph lacks of some entities."""
+
+    def __init__(
+        self,
+        graph: NoteGraph | FileGraph,
+        names: Iterable[str],
+        entities: dict[str, tuple[Entity, dict[str, Any]]],
+    ):
+        self._entities = entities
+        existing = graph.named(dict.fromkeys(names))
+        self._observed = defaultdict[str, set[str]](set)
+        for key, texts in zip(existing, graph.observations(existing), strict=True):
+            self._observed[key.name].update(texts)
+        # Whose unknown keys would grow; a graph file keeps those in its own lines
+        self._gaining = set[str]()
+        if isinstance(graph, NoteGraph):
+            with_keys = [key for key in existing if key.name in entities and entities[key.name][1]]
+            pairs = [(key, entities[key.name][1]) for key in with_keys]
+            for key, lacks in zip(with_keys, graph.lacking(pairs), strict=True):
+                if lacks:
+                    self._gaining.add(key.name)
+
+    def add_to(self, plan: MovePlan, name: str) -> None:
+        """Plan an entity, or count it as unchanged."""
+        entity, _ = self._entities[name]
+        is_there = name in self._observed
+        has_all = is_there and self._observed[name].issuperset(entity.observations)
+        if has_all and name not in self._gaining:
+            plan.unchanged += 1
+            return
+        verb = IMPORT
+        if is_there:
+            verb = UPDATE
+        size = sum(map(len, entity.observations))
+        plan.items.append(MoveAction(verb, f"entity {name}", size, self._entities[name]))
 
 
 _OLDER = "a newer one is here; this one is in the history"
@@ -508,35 +522,26 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
         except (OSError, ValueError) as error:
             if not skip_bad:
                 raise WrongStore(
-                    f"{path / stem}.json is no list of entries ({error}); fix it, or leave it out with --skip-bad"
+                    f"{path / stem}.json is no list of entries ({error}); mend it, or leave it out with --skip-bad"
                 ) from None
             plan.skipped.append((f"{stem}.json", "it is no list of entries"))
             continue
         for row in content.rows:
             candidate = entry_of(row, stem, content), unknown_of(row, stem)
-            why = _left_behind(candidate, newest, memory.clock())
-            if why:
-                plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
+            key = (candidate[0].namespace, candidate[0].key)
+            why = "another with its key is newer"
+            if candidate[0].expires is not None and memory.clock() > candidate[0].expires:
+                why = EXPIRED
+            elif not candidate[0].key.strip():
+                why = "its key is blank"
+            elif (newest_before := newest.setdefault(key, candidate)) is candidate:
+                continue
+            else:
+                newest[key] = max(candidate, newest_before, key=lambda pair: pair[0].created)
+            plan.skipped.append((f"kv/{candidate[0].namespace}/{candidate[0].key}", why))
     for candidate in newest.values():
         _decide(candidate, entries, plan)
     return plan
-
-
-def _left_behind(
-    candidate: _Incoming, newest: dict[tuple[str, str], _Incoming], now: datetime
-) -> str:
-    """Why one entry of a key stays behind, "" for none; `newest` gets the one that counts."""
-    entry = candidate[0]
-    if entry.expires is not None and now > entry.expires:
-        return EXPIRED
-    if not entry.key.strip():
-        return "its key is blank"
-    key = (entry.namespace, entry.key)
-    before = newest.setdefault(key, candidate)
-    if before is candidate:
-        return ""
-    newest[key] = max(candidate, before, key=lambda pair: pair[0].created)
-    return "another with its key is newer"
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:

@@ -113,11 +113,9 @@ def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vaul
         **arguments["accepted"].get(tool.name, {}),
         **arguments["loosened"].get(tool.name, {}),
     }
-    aliases = {
-        alias: name
-        for name, names in arguments["aliases"].get(tool.name, {}).items()
-        for alias in names.split()
-    }
+    aliases: dict[str, str] = {}
+    for name, names in arguments["aliases"].get(tool.name, {}).items():
+        aliases |= dict.fromkeys(names.split(), name)
     optional = arguments["optional"].get(tool.name, ())
     required = [name for name in tool.schema.get("required", ()) if name not in optional]
     properties = {**tool.schema["properties"], **accepted}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
@@ -205,7 +206,7 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     )
     if search.kinds == {"entity"}:
         hits = memory.search(search.query, limit=size, offset=(page - 1) * size)
-        rows = [row for hit in hits for row in search.rows_of(hit)]
+        rows = list(chain.from_iterable(map(search.rows_of, hits)))
         total = hits.total
         is_exact = not hits.is_lower_bound
         has_more = page * size < total or not is_exact
@@ -317,7 +318,7 @@ class RowSearch:
 
     def _batch(self, offset: int) -> tuple[Hits, list[Row]]:
         hits = self.memory.search(self.query, limit=_BATCH, offset=offset)
-        return hits, [row for hit in hits for row in self.rows_of(hit)]
+        return hits, list(chain.from_iterable(map(self.rows_of, hits)))
 
     def rows_of(self, hit: Hit) -> Iterator[Row]:
         """The rows of one note."""
@@ -564,7 +565,9 @@ def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Rep
     query = Query(projects=(args["project"],), after=memory.since(frame))
     infos, _ = memory.list(query, limit=size, offset=(page - 1) * size)
     rows = [_recent_row("entity", info) for info in infos if "entity" in kinds]
-    facts = [row for info in infos for row in _recent_facts(memory, info, kinds)]
+    facts: list[Any] = []
+    for info in infos:
+        facts += _recent_facts(memory, info, kinds)
     if is_json(args):
         return json_reply(rows + facts)
     return text_reply("\n".join([text, *(f"- {row['title']}" for row in facts)]))

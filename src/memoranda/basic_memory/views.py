@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import json_reply, text_reply
@@ -178,8 +179,8 @@ def _numbers(vault: Vault, memory: MemorySession, variables: dict[str, str]) -> 
         return _note(vault, memory, {"project": variables["workspace"], "path": path})
     project = vault.projects(memory)[name]
     infos, total = memory.list(Query(projects=(project.name,), order="path"), limit=0)
-    edges = [edge for info in infos for edge in memory.outgoing(info)]
-    facts = [observation for info in infos for observation in memory.observations(info)]
+    edges = list(chain.from_iterable(map(memory.outgoing, infos)))
+    facts = list(chain.from_iterable(map(memory.observations, infos)))
     statistics = {
         "total_entities": total,
         "total_observations": len(facts),

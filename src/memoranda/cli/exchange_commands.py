@@ -608,12 +608,10 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
             )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
     if dry_run:
-        lines = [f"would ingest {item.source_ref}" for plan in plans for item in plan.new]
-        lines += [
-            f"would update {info.id[:8]} {item.source_ref}"
-            for plan in plans
-            for info, item in plan.changed
-        ]
+        new = chain.from_iterable(plan.new for plan in plans)
+        changed = chain.from_iterable(plan.changed for plan in plans)
+        lines = [f"would ingest {item.source_ref}" for item in new]
+        lines += [f"would update {info.id[:8]} {item.source_ref}" for info, item in changed]
         lines = list(map(one_line, lines)) or ["Nothing to ingest."]
     else:
         lines = []

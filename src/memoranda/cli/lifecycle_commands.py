@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
@@ -175,7 +176,7 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
 
         with output.progress("Tidying") as progress:
             outcomes = lifecycle.tidy(memory, dry_run=dry_run, progress=progress)
-        actions = [action for outcome in outcomes for action in outcome.actions]
+        actions = list(chain.from_iterable(outcome.actions for outcome in outcomes))
         questions = len(memory.review(limit=_MOST_COUNTED))
         lines = [action.line() if dry_run else _done(action) for action in actions]
         if not lines:
@@ -244,16 +245,16 @@ def consolidate(call: Invocation, *, dry_run: bool) -> int:
 
         outcomes = lifecycle.consolidate(memory, dry_run=dry_run)
         if dry_run and not any(outcome.error for outcome in outcomes):
-            text = _lines(action for outcome in outcomes for action in outcome.actions)
+            text = _lines(chain.from_iterable(outcome.actions for outcome in outcomes))
         else:
             results = {
                 outcome.job: "error" if outcome.error else f"{len(outcome.actions)} items processed"
                 for outcome in outcomes
             }
             text = "\n".join(f"{job:<15} {result}" for job, result in results.items())
-        documents = {
-            outcome.job: [action.document() for action in outcome.actions] for outcome in outcomes
-        }
+        documents: dict[str, list[Any]] = {}
+        for outcome in outcomes:
+            documents[outcome.job] = [action.document() for action in outcome.actions]
         jobs = {
             job: {"processed": len(actions), "actions": actions}
             for job, actions in documents.items()

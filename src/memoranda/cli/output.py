@@ -143,14 +143,16 @@ def columns() -> int:
     return shutil.get_terminal_size().columns
 
 
+def _printable(cell: str) -> str:
+    """A cell in one line, with a sign for every character that a terminal might act on."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in one_line(cell))
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table as wide as the terminal, columns by the width of their characters; the last
     one is cut to what the others leave. Control characters are shown as they are in no text, so no
     cell can move the cursor."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    cells = [
-        ["".join(c if c.isprintable() else "\ufffd" for c in cell) for cell in row] for row in cells
-    ]
+    cells = [list(map(_printable, row)) for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
     room = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
 

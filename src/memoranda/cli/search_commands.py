@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -364,7 +365,7 @@ def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
 
     if query.archived is None and not query.lists_archived:
         query = query.replace(archived=False)
-    parts = [part for word in words(text) for part in pairs(word)]
+    parts = list(chain.from_iterable(map(pairs, words(text))))
     for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
         if asked_words:
             hits = memory.search(query.replace(text=asked_words), limit=_NEAREST)
@@ -433,7 +434,9 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
     with call.memory() as memory:
         query = within(memory, Query(order="created"), projects)
-        linked = {row for source, target, _ in memory.relations() for row in (source, target)}
+        linked: set[int] = set()
+        for source, target, _ in memory.relations():
+            linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
         alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]

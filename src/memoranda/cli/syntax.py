@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -193,12 +194,8 @@ class PositionalWords(click.Argument):
         error = Usage(f"accepts {number} arg(s), received {count}", ctx)
         if (most, count) == (0, 1):
             options = (param for param in ctx.command.params if isinstance(param, click.Option))
-            error.guesses = [
-                f"{name} {words[0]}"
-                for this_option in options
-                for name in this_option.opts
-                if name in _TAKES_PLACE
-            ]
+            spellings = chain.from_iterable(option.opts for option in options)
+            error.guesses = [f"{name} {words[0]}" for name in spellings if name in _TAKES_PLACE]
         raise error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -428,7 +425,7 @@ class Group(_Documented, click.Group):
                     label = name
                 row = label, found_command.get_short_help_str(limit=200)
                 sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
-        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        width = max(len(name) for name, _ in chain.from_iterable(sections.values()))
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(
@@ -499,12 +496,8 @@ def usage_words(error: click.UsageError) -> tuple[str, str]:
         message = f"unknown flag: {error.option_name}"
         if any(isinstance(param, PositionalWords) and param.most is None for param in params):
             hint += "\nPut -- in front of text that begins with a dash."
-        names = [
-            name.removeprefix("--")
-            for this_option in options
-            for name in this_option.opts
-            if name.startswith("--")
-        ]
+        spellings = chain.from_iterable(option.opts for option in options)
+        names = [name.removeprefix("--") for name in spellings if name.startswith("--")]
         written = error.option_name.lstrip("-")
         if len(written) == 1:
             # `-o` is meant as `--output`
@@ -644,9 +637,10 @@ def _options_of(context: click.Context, options: Sequence[click.Option]) -> list
 
 
 def _pairs(rows: dict[str, str]) -> list[str]:
-    return [
-        line for name, text in rows.items() for line in (".TP", f".B {_roff(name)}", _roff(text))
-    ]
+    lines: list[str] = []
+    for name, text in rows.items():
+        lines += [".TP", f".B {_roff(name)}", _roff(text)]
+    return lines
 
 
 def _paragraphs(this_command: click.Command) -> list[str]:

@@ -155,17 +155,18 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
-    phases = {
-        name: sum(n for (phase, _), n in counts.categories.items() if phase == name)
-        for name in PHASES
-    }
+    phases = dict.fromkeys(PHASES, 0)
+    for (phase, _), number in counts.categories.items():
+        if phase in phases:
+            phases[phase] += number
     phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
     kept_counts = [
         (category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED
     ]
-    by_category = {
-        name: sum(n for category, n in kept_counts if category == name) for name in CATEGORIES
-    }
+    by_category = dict.fromkeys(CATEGORIES, 0)
+    for category, number in kept_counts:
+        if category in by_category:
+            by_category[category] += number
     categories = {name: number for name, number in by_category.items() if number}
     traces = counts.projects.get(TRACE_PROJECT, 0)
     return {

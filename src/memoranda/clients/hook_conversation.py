@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from memoranda.clients.hook_words import FENCED, own_words
@@ -36,7 +37,7 @@ def conversation(prompt: str, transcript: str) -> str:
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:
     """The turns before the prompt, of which some clients have written it down already."""
-    turns = [turn for entry in _entries(transcript) for turn in _turns_of(entry)]
+    turns = list(chain.from_iterable(map(_turns_of, _entries(transcript))))
     newest = " ".join(prompt.split())
     while turns and turns[-1].speaker == "User" and " ".join(turns[-1].text.split()) == newest:
         turns.pop()

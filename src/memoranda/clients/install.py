@@ -285,7 +285,9 @@ def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
 def _made_folders(file: Path, records: dict[str, Any]) -> int:
     """How many of the folders above `file` are not there, or were made for other files of these
     records: which of them goes last takes the folder with it."""
-    ours = {folder for name, notes in records.items() for folder in _made(Path(name), notes)}
+    ours: set[Path] = set()
+    for name, notes in records.items():
+        ours.update(_made(Path(name), notes))
     return len(
         [
             *takewhile(

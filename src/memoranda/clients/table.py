@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -292,7 +293,7 @@ def _strings(value: Any) -> list[str]:
         inner = value.values()
     elif isinstance(value, list):
         inner = value
-    return [text for item in inner for text in _strings(item)]
+    return list(chain.from_iterable(map(_strings, inner)))
 
 
 def _filled(shape: Any, words: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
-from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, search, written_by
+from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, folders_above, search, written_by
 from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
@@ -188,12 +188,9 @@ class Erasure:
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
         """The folders of the erased notes in which others are, or were: their names are no trace."""
-        above = {
-            (project, path[:at], root)
-            for project, path, root in plan.places
-            for at, sign in enumerate(path)
-            if sign == "/"
-        }
+        above: set[Location] = set()
+        for project, path, root in plan.places:
+            above.update((project, folder, root) for folder in folders_above(path))
         history = self.engine.home.history
         folders = []
         for project, path, root in sorted(above):
@@ -499,12 +496,9 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     history = memory.engine.home.history
     stores = memory.engine.stores
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
-    above = {
-        (step.project, step.root, step.path[:at])
-        for step in removed_steps.values()
-        for at, sign in enumerate(step.path)
-        if sign == "/"
-    }
+    above: set[tuple[str, str, str]] = set()
+    for step in removed_steps.values():
+        above.update((step.project, step.root, folder) for folder in folders_above(step.path))
     for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
         is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT

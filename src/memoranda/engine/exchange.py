@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TypeVar
 
 from memoranda import config, config_text
@@ -133,11 +133,8 @@ class Exchange:
     def contents(self) -> set[bytes]:
         """The `digest` of every memory there is; some hundred bytes each."""
         self.engine.fresh()
-        return {
-            digest(scope, body.removesuffix("\n"))
-            for project in MEMORY_PROJECTS
-            for scope, body in self._index.notes.scoped_bodies(project)
-        }
+        bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
+        return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
 
     def _with_contents(self, infos: list[NoteInfo]) -> list[tuple[NoteInfo, str]]:
         self.engine.count_pending_reads(infos)

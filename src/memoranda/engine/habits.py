@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from memoranda.engine.reading import ReadVerbs
@@ -52,7 +53,7 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     samples = session.index.notes.header_keys(store.name, _SAMPLE)
     if not samples and not conventions.programs:
         return None
-    counts = Counter(key for keys in samples for key in set(keys))
+    counts = Counter(chain.from_iterable(map(set, samples)))
     least = _SHARE * len(samples)
     return Habits(frozenset(key for key in counts if counts[key] >= least), conventions)
 

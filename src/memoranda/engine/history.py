@@ -462,12 +462,11 @@ class HistoryVerbs(NoteVerbs):
     ) -> dict[int, list[Revision]]:
         """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
         with self.engine.guard:
-            return {
-                change.number: [
-                    self._revision(change, text) for text in islice(change.texts(), limit or None)
-                ]
-                for change in changes
-            }
+            revisions: dict[int, list[Revision]] = {}
+            for change in changes:
+                texts = islice(change.texts(), limit or None)
+                revisions[change.number] = [self._revision(change, text) for text in texts]
+            return revisions
 
     def change_numbered(self, number: int) -> Change | None:
         """The change of this number, if the caller may see it."""

@@ -9,6 +9,7 @@ import os
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def take_back_rows(
             if edit is None:
                 raise blocked(change.project, change.path)
             write_rows(files.place(stem), content, edit, write, recording)
-            returned = [row for rows in edit.inserted.values() for row in rows]
+            returned = list(chain.from_iterable(edit.inserted.values()))
             changed = [*(content.rows[number] for number in edit.gone), *returned]
             names = [row_name(files, row, stem) for row in changed]
             session.engine.reads.restart(*names)

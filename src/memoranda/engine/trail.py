@@ -38,6 +38,13 @@ about no place.
 _FILES = ("put", "remove", "unlink", "symlink")
 
 
+def folders_above(path: str) -> Iterator[str]:
+    """The folders a path is in, the topmost first."""
+    for at, sign in enumerate(path):
+        if sign == "/":
+            yield path[:at]
+
+
 class _Waiting:
     """Numbers of changes still to be looked at, given out from the highest to the lowest."""
 
@@ -253,10 +260,10 @@ class Trail:
         except (NotFound, StorageError, ValueError):
             # Nothing could undo it, and nobody can tell what the rest holds
             return None
-        lines = [
-            *(line for _, old, new in kept_lines.replaced for line in (old, new)),
-            *kept_lines.added,
-        ]
+        lines: list[bytes] = []
+        for _, old, new in kept_lines.replaced:
+            lines += [old, new]
+        lines += kept_lines.added
         self.texts += (gone_lines := [line for line in lines if is_line(line)])
         if not gone_lines:
             return touched
@@ -269,24 +276,19 @@ class Trail:
 
     def _drop_folders(self) -> None:
         """The names of folders that went with the notes go, too."""
-        above = {
-            (project, path[:at], root)
-            for project, path, root in self._every
-            if project != CATEGORY_PROJECT
-            for at, sign in enumerate(path)
-            if sign == "/"
-        }
+        above: set[Location] = set()
+        for project, path, root in self._every:
+            if project != CATEGORY_PROJECT:
+                above.update((project, folder, root) for folder in folders_above(path))
         roots = {folder: folder[2] or own_root(self._engine, folder[0]) or "" for folder in above}
         lost = {
             folder
             for folder, root in roots.items()
             if not os.path.isdir(os.path.join(root, folder[1]))
         }
-        changes = {
-            number
-            for project, path, _ in lost
-            for number in self._history.numbers_at(project, path, self._history.last + 1)
-        }
+        changes: set[int] = set()
+        for project, path, _ in lost:
+            changes.update(self._history.numbers_at(project, path, self._history.last + 1))
         for number in sorted(changes, reverse=True):
             change = self._history.change(number)
             if change is not None:
@@ -329,12 +331,10 @@ class Trail:
         if all(touched.do in ("mkdir", "rmdir") for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
-        gone_folders = {
-            (touched.project, path)
-            for touched, now in pairs
-            if now is None
-            for path in (touched.path, touched.to)
-        }
+        gone_folders: set[tuple[str, str]] = set()
+        for touched, now in pairs:
+            if now is None:
+                gone_folders |= {(touched.project, touched.path), (touched.project, touched.to)}
         if (change.project, change.path) in gone_folders:
             about = next(touched for touched in remaining if touched.do not in ("mkdir", "rmdir"))
             change = replace(change, project=about.project, path=about.to or about.path)
@@ -415,6 +415,13 @@ _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
 )
+
+
+def _telling_words(data: bytes) -> list[bytes]:
+    """The words of a text that no other text holds by chance."""
+    return [word for word in _WORD.findall(data) if _TELLING.match(word)]
+
+
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 # A shorter line is too common to show that a text was copied.
@@ -448,18 +455,10 @@ class Needles:
                 for line in own_lines
                 if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
             )
-            words |= {
-                line_or_word
-                for line in own_lines
-                for line_or_word in _WORD.findall(line)
-                if _TELLING.match(line_or_word)
-            }
-        words |= {
-            line_or_word
-            for name in names
-            for line_or_word in _WORD.findall(name.encode())
-            if _TELLING.match(line_or_word)
-        }
+            for line in own_lines:
+                words.update(_telling_words(line))
+        for name in names:
+            words.update(_telling_words(name.encode()))
         words |= {word.lower() for word in words}
         step = len(lines) // _MOST_LINES + 1
         return cls(words, list(lines)[::step])

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from memoranda.clock import EPOCH, stamp
@@ -223,11 +224,8 @@ def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteI
         change.remove(info.project, info.path, file, scope=info.scope)
     gone_places = {(info.project, info.path) for info, _ in removed}
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
-    linking = {
-        linking_note.row: linking_note
-        for id in ids
-        for linking_note in session.index.notes.holding_link(id)
-    }
+    linking_notes = chain.from_iterable(map(session.index.notes.holding_link, ids))
+    linking = {note.row: note for note in linking_notes}
     for linking_note in linking.values():
         if (linking_note.project, linking_note.path) not in gone_places:
             # A locked or unreadable note keeps its link; doctor names it as dangling

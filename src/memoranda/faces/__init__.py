@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memoranda.config import Settings
@@ -75,7 +76,8 @@ def having(tool: str, names: Sequence[str]) -> list[str]:
 
 def tool_names(names: Sequence[str]) -> list[str]:
     """The names of the tools of these toolsets, each once."""
-    return list(dict.fromkeys(tool for name in names for tool in FACES[name].tool_names()))
+    tool_names = chain.from_iterable(FACES[name].tool_names() for name in names)
+    return list(dict.fromkeys(tool_names))
 
 
 def expand(names: Sequence[str]) -> list[str]:
@@ -86,9 +88,10 @@ def expand(names: Sequence[str]) -> list[str]:
         raise InvalidInput(
             f'Unknown toolset "{min(unknown)}". Toolsets: {", ".join(TOOLSETS)}, all.'
         )
-    return list(
-        dict.fromkeys(toolset for name in names for toolset in (ALL if name == "all" else (name,)))
-    )
+    toolsets: list[str] = []
+    for name in names:
+        toolsets += ALL if name == "all" else (name,)
+    return list(dict.fromkeys(toolsets))
 
 
 def registry(

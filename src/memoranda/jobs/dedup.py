@@ -478,7 +478,7 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]
     also share words that few have, and one must hold nearly all of the other.
     """
     content_by_id = {memory.id: spoken(memory.content)[1] for memory in memories}
-    holders = Counter(word for content in content_by_id.values() for word in content)
+    holders = Counter(chain.from_iterable(content_by_id.values()))
     most_holders = max(_MOST_OF_RARE, len(memories) // _SHARE_OF_RARE)
     pairs = []
     for score, a, b in near_pairs(memories, linked=True):

@@ -85,9 +85,9 @@ class Rules:
 
     def __init__(self, rules: dict[str, GateRule]):
         self._rules = rules
-        self._by_kind = {
-            kind: [rule for rule in rules.values() if rule.kind == kind] for kind in _KINDS
-        }
+        self._by_kind: dict[str, list[GateRule]] = {kind: [] for kind in _KINDS}
+        for rule in rules.values():
+            self._by_kind[rule.kind].append(rule)
         self._near = {kind: _by_sign(self._by_kind[kind]) for kind in _KINDS}
         self._near_words = {
             kind: dict(chain.from_iterable(words for sign, words in signs.items() if sign))
@@ -159,13 +159,10 @@ class Rules:
             if view != text:
                 names |= {match.rule.id: None for match in self._matches(view, SUSPICIOUS, set())}
         if self._orders is None:
-            self._orders = Orders(
-                [
-                    combination(rule.id, line)
-                    for rule in self._by_kind[SUSPICIOUS]
-                    for line in rule.parts
-                ]
-            )
+            combinations = []
+            for rule in self._by_kind[SUSPICIOUS]:
+                combinations += [combination(rule.id, line) for line in rule.parts]
+            self._orders = Orders(combinations)
         return tuple(names | self._orders.rules(plain))
 
     def _matches(

@@ -198,7 +198,7 @@ class _Failure:
     def row(self, clean: Callable[[str], str]) -> dict[str, Any]:
         """As JSON, without secrets."""
         row = asdict(self)
-        row["commands"] = [[clean(word) for word in words] for words in self.commands]
+        row["commands"] = [list(map(clean, words)) for words in self.commands]
         row["error"] = clean(self.error)
         return row
 

@@ -160,9 +160,8 @@ def _scored_turns(
     """
     filters, values = _conditions(where)
     own_words = [concept.word for concept in concepts]
-    synonymous = [
-        word for concept in concepts for word in concept.synonyms if word not in own_words
-    ]
+    synonyms_named = chain.from_iterable(concept.synonyms for concept in concepts)
+    synonymous = [word for word in synonyms_named if word not in own_words]
     result: dict[int, tuple[TurnRow, float]] = {}
     searches = ((own_words, 1.0, _MOST_TURNS), (synonymous, _SYNONYM, _MOST_RELATED))
     for words_used, weight, most in searches:

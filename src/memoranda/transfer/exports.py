@@ -337,9 +337,9 @@ def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects in the JSON files whose names match, as for `_members`, each with its file's
     name.
     """
-    return (
-        (name, row) for name, data in _members(path, pattern) for row in _rows(_json(name, data))
-    )
+    for name, data in _members(path, pattern):
+        for row in _rows(_json(name, data)):
+            yield name, row
 
 
 def _time(value: Any) -> datetime | None:

@@ -227,7 +227,9 @@ class GitHistory:
         self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git on the folder, with nothing of the machine's settings. Raises StorageError."""
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        settings: list[str] = []
+        for setting in _SETTINGS:
+            settings += ["-c", setting]
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("GIT_")
         }

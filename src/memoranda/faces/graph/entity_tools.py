@@ -454,16 +454,15 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
     else:
         kind = "observation"
         names = [row["entityName"] for row in arguments["deletions"]]
-        asked_keys = {
-            (row["entityName"], text)
-            for row in arguments["deletions"]
-            for text in row["observations"]
-        }
+        asked_keys = set()
+        for row in arguments["deletions"]:
+            asked_keys.update((row["entityName"], text) for text in row["observations"])
         keys = graph.named(names)
         observations = zip(keys, graph.observations(keys), strict=True)
-        still_there = asked_keys & {
-            (key.name, text) for key, texts in observations for text in texts
-        }
+        all_keys: set[tuple[str, str]] = set()
+        for key, texts in observations:
+            all_keys.update((key.name, text) for text in texts)
+        still_there = asked_keys & all_keys
     if len(still_there) == len(asked_keys):
         return ""
     why = f"{len(still_there)} of {len(asked_keys)} deleted: no such {kind}."
@@ -527,11 +526,9 @@ def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         distance = dict.fromkeys(wanted_names, 0)
         frontier = set(distance)
         for level in range(1, depth + 1):
-            entities = {
-                end
-                for relation in graph.relations(frontier)
-                for end in _reached(relation, frontier, direction, types)
-            }
+            entities = set()
+            for relation in graph.relations(frontier):
+                entities.update(_reached(relation, frontier, direction, types))
             frontier = entities - distance.keys()
             distance |= dict.fromkeys(frontier, level)
         keys = [

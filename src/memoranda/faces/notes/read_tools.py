@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -486,7 +487,8 @@ def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: lis
     if words:
         head += f' for "{short(words, 200)}"'
     if hits.relaxed:
-        spelled = next((why for hit in hits for why in hit.why if why.startswith("spelled: ")), "")
+        reasons = chain.from_iterable(hit.why for hit in hits)
+        spelled = next((why for why in reasons if why.startswith("spelled: ")), "")
         head += f" (not as written; {flat(spelled)})" if spelled else " (relaxed: not all words)"
     hint = ""
     if not hits.total:

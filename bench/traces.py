@@ -30,8 +30,6 @@ page route server client proxy queue worker job task schedule event hook plugin 
 flag option default limit budget metric log trace span
 """
 _WORDS = _TEXT.split()
-_DAY = 20
-"""Sessions of a day."""
 
 
 def _sentence(chance: random.Random, words: list[str], length: int) -> str:
@@ -132,8 +130,9 @@ def main() -> None:
         _timed("first index", size / (1 << 20), path, mask)
         print(f"index: {path.stat().st_size >> 20} MB")
         _timed("nothing new", 0, path, mask)
-        _generate(projects, 20, count, chance)
-        _timed("a day's work (20 MB)", 20, path, mask)
+        for megabytes in (10, 20):
+            count += _generate(projects, megabytes, count, chance)
+            _timed(f"a day's work ({megabytes} MB)", megabytes, path, mask)
         times = []
         with TraceIndex(path, may_write=False) as index:
             for number in range(200):

@@ -1,6 +1,7 @@
 """Recall at the point of action: a scripted agent walks into 50 traps (a command that failed here
 before, a decision against a package, a renamed function), each worded otherwise than it was learned,
-and makes 200 calls about which nothing is known. Prints how often a hook spoke.
+and makes 200 calls about which nothing is known. Prints how often a hook spoke, and
+how often an agent that heeds it still walks into a trap.
 
     python bench/traps.py
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -222,7 +224,7 @@ def main() -> None:
         with open_session(home, watch=False) as memory:
             _learn(memory, person)
             for label, calls in (("traps", list(_traps())), ("other calls", list(_others()))):
-                spoke = []
+                texts = []
                 for at, (tool, given) in enumerate(calls):
                     event = HookEvent(
                         "claude-code",
@@ -233,11 +235,30 @@ def main() -> None:
                         tool=tool,
                         given=json.dumps(given),
                     )
-                    spoke.append(bool(hook.answer(memory, event)))
-                print(f"{label}: {sum(spoke)} of {len(calls)} were told something")
-                for (tool, given), told in zip(calls, spoke, strict=True):
-                    if told is (label != "traps"):
-                        print("   ", tool, given)
+                    texts.append(hook.answer(memory, event) or "")
+                _report(label, calls, texts)
+
+
+def _report(label: str, calls: list[Call], texts: list[str]) -> None:
+    """Print how often a hook spoke, and how often an agent that heeds it still fails."""
+    count = sum(map(bool, texts))
+    print(f"{label}: {count} of {len(calls)} were told something")
+    if label == "traps":
+        # Without hooks the agent walks into each trap again.
+        failures = sum(
+            not _is_warned(given, text) for (_, given), text in zip(calls, texts, strict=True)
+        )
+        print(f"repeated failures: {len(calls)} without hooks, {failures} with them")
+    for (tool, given), text in zip(calls, texts, strict=True):
+        if bool(text) is (label != "traps"):
+            print("   ", tool, given, text[:300])
+
+
+def _is_warned(given: dict[str, str], text: str) -> bool:
+    """Whether a text names something of what is about to be done, so that it can be heeded."""
+    done = given.get("command") or given.get("new_string") or given.get("content") or ""
+    words = set(re.findall(r"[\w-]{3,}", done))
+    return any(word in words for word in re.findall(r"[\w-]{3,}", text))
 
 
 if __name__ == "__main__":

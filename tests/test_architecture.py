@@ -62,7 +62,7 @@ BELOW = {
         "index",
         "former_name",
     },
-    "documents": {"errors", "clock", "note", "engine"},
+    "documents": {"errors", "clock", "text", "note", "engine"},
     "faces": {
         "documents",
         "errors",

@@ -149,3 +149,15 @@ def test_the_layer_table_names_every_layer() -> None:
         if place.name.startswith("__") or place.suffix not in ("", ".py"):
             continue
         assert f"`{place.name}{'/' if place.is_dir() else ''}`" in text, place.name
+
+
+def test_every_test_that_tells_what_holds_exists():
+    files = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")]
+    for name in ("SECURITY.md", "docs/trust.md"):
+        text = (ROOT / name).read_text("utf-8")
+        named = set(re.findall(r"`((?:tests|tools)/[\w/]+\.py|test_\w+\.py)`", text))
+        assert named
+        missing = [
+            this for this in named if not any(f"/{file}".endswith(f"/{this}") for file in files)
+        ]
+        assert missing == [], name

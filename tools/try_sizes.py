@@ -1,27 +1,36 @@
 #!/usr/bin/env python3
-"""What the largest arguments cost: every tool with each of its arguments as large as it may be.
+"""What arguments of every size cost: every tool with each of its arguments, every address of `/api`.
 
-    python tools/try_sizes.py [NOTES [SECONDS]]     [10000, 2]
+    python tools/try_sizes.py [--notes 10000] [--seconds 2] [--wait 0.5] [--large 1000000]
+                              [--only TOOL | --only /api/PATH] [--all]
 
-Makes a home of so many notes, and calls every tool of every toolset for each argument in several
-forms: one long word, many words, many lines, signs of search expressions, brackets, the largest
-list, the largest object. Printed are the calls that take more processor time than SECONDS, and those
-that keep others waiting: a second thread asks for a note all the while. Ends with 1 where there are
-any.
+Makes a home of so many notes, and calls every tool of every toolset for each argument with 1, 100
+and 10,000 characters or elements and with the largest it may have, in several forms: one long word,
+many words, many lines, signs of search expressions, brackets, lists, objects. Then a server of the
+same home is asked at every address of `/api`. Printed are the calls that take more processor time
+than SECONDS, and those that keep others waiting for more than WAIT: a second caller asks for a note
+all the while, and what counts is the processor time the process spent meanwhile. With --all every
+call is printed. Ends with 1 where one is above a limit.
 """
 
 from __future__ import annotations
 
+import argparse
+import http.client
 import json
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from memoranda import Draft, faces
 from memoranda.engine import MemorySession, open_session
@@ -32,8 +41,29 @@ NOTES = 10_000
 MOST_SECONDS = 2.0
 MOST_WAIT = 0.5
 BATCH = 500
-LARGE = 200_000
+LARGE = 1_000_000
 """Characters of a text that may be as large as a note: it costs time in proportion."""
+SIZES = (1, 100, 10_000)
+CONFIGURATION = "limits:\n  agent_notes_per_day: 0\n  agent_bytes_per_day: 0\n"
+API_PARAMETERS = {
+    "/api/changes": ("ref", "agent", "limit", "before"),
+    "/api/change/1": ("limit",),
+    "/api/note": ("ref",),
+    "/api/review": ("kind", "limit"),
+    "/api/search": ("q", "project", "category", "tag", "agent", "from", "until", "limit", "offset"),
+    "/api/graph": ("note", "q", "depth", "limit", "type", "cluster"),
+    "/api/calendar": ("month",),
+    "/api/health": (),
+}
+API_BODIES: dict[str, dict[str, str]] = {
+    "/api/note": {"ref": "notes/note-7", "do": "tag", "tags": "a"},
+    "/api/undo": {"change": "1"},
+    "/api/review": {"key": "a", "choice": "b"},
+    "/api/reminder": {"ref": "notes/note-7", "do": "done"},
+}
+LONGEST_ADDRESS = 60_000
+"""Characters of an address that a server reads."""
+TICKS = os.sysconf("SC_CLK_TCK")
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
 PLAIN: dict[str, Any] = {
     "command": "view",
@@ -78,11 +108,12 @@ class Cost:
 class Caller:
     """Another caller, who asks for a note again and again; knows the longest it waited.
 
-    What counts is the processor time of this process, so that other programs do not.
+    What counts is the `processor_time` of the process asked, so that other programs do not.
     """
 
-    def __init__(self, memory: MemorySession):
-        self._memory = memory.as_caller("other", "mcp")
+    def __init__(self, ask: Callable[[], object], processor_time: Callable[[], float]):
+        self._ask_once = ask
+        self._processor_time = processor_time
         self._stops = threading.Event()
         self._longest = 0.0
         self._thread = threading.Thread(target=self._ask, daemon=True)
@@ -90,11 +121,11 @@ class Caller:
 
     def _ask(self) -> None:
         while not self._stops.wait(0.005):
-            begin = time.process_time()
+            begin = self._processor_time()
             # One that waited too long is refused
             with suppress(Busy):
-                self._memory.read("notes/note-3")
-            self._longest = max(self._longest, time.process_time() - begin)
+                self._ask_once()
+            self._longest = max(self._longest, self._processor_time() - begin)
 
     def longest(self) -> float:
         """The longest wait since the last time."""
@@ -150,21 +181,27 @@ def texts(most: int) -> Iterator[tuple[str, str]]:
 
 
 def values(name: str, schema: dict[str, Any], sizes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The largest values an argument may have, with what they are."""
-    kinds = schema.get("type") or [each.get("type") for each in schema.get("anyOf", [])]
+    """Values of an argument in all sizes it may have, with what they are."""
+    kinds = schema.get("type") or [choice.get("type") for choice in schema.get("anyOf", [])]
     if "string" in kinds and "array" not in kinds and not schema.get("enum"):
         most = sizes["texts"].get(name, sizes["text"]) or LARGE
+        words = dict(texts(most))["words"]
+        for size in SIZES:
+            yield f"{size} characters", words[: min(size, most)]
         yield from texts(most)
     if "integer" in kinds:
-        yield "largest", 2**53
-        yield "smallest", -(2**53)
+        for number in (*SIZES, 2**53, -(2**53)):
+            yield f"{number}", number
     if "array" in kinds:
-        number = sizes["lists"].get(name, sizes["list"])
         for kind, element in elements(name, schema):
-            yield kind, [element(n) for n in range(number)]
+            is_objects = isinstance(element(0), dict)
+            most = sizes["lists"].get(name, sizes["list"])
+            if is_objects:
+                most = sizes["list_of_objects"].get(name, most)
+            for size in dict.fromkeys((*(size for size in SIZES if size < most), most)):
+                yield f"{size} × {kind}", [element(n) for n in range(size)]
     if "object" in kinds:
-        number = sizes["object"]
-        yield "keys", {f"k{n}": "v" * 100 for n in range(number)}
+        yield "keys", {f"k{n}": "v" * 100 for n in range(sizes["object"])}
         yield "lists", {f"k{n}": {"$in": [str(m) for m in range(200)]} for n in range(20)}
         yield "one list", {"tags": {"$in": [f"tag{m}" for m in range(2000)]}}
 
@@ -211,7 +248,8 @@ def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
     sizes_file = Path(faces.__file__).parent / "texts/sizes.json"
     sizes = json.loads(sizes_file.read_text("utf-8"))
     alice = memory.as_caller("alice", "mcp", client="sizes 1")
-    other = Caller(memory)
+    bob = memory.as_caller("other", "mcp")
+    other = Caller(lambda: bob.read("notes/note-3"), time.process_time)
     for toolset in ("all", "agent"):
         registry = faces.registry([toolset], memory.settings)
         for name, tool, arguments in calls(registry, sizes):
@@ -225,30 +263,121 @@ def measure(memory: MemorySession, *, only: str = "") -> Iterator[Cost]:
     other.stop()
 
 
-def main(notes: int = NOTES, most: float = MOST_SECONDS, only: str = "") -> int:
+@contextmanager
+def serving(home: Path) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """A server of a home: its process, its port, and a token of the owner's."""
+    command = [sys.executable, "-m", "memoranda", "--home", str(home)]
+    environment = os.environ | {"HOME": str(home.parent), "MEMORY_HOME": str(home)}
+    add = [*command, "token", "add", "sizes", "--scope", "admin", "--rate", "0", "--json"]
+    added = subprocess.run(add, env=environment, capture_output=True, text=True, check=True)
+    serve = [*command, "serve", "--http", "127.0.0.1:0", "--interval", "1h", "--log", os.devnull]
+    process = subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if "http://127.0.0.1" in line)
+        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)", line)[0])
+        yield process, port, json.loads(added.stdout)["secret"]
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def api_calls() -> Iterator[tuple[str, str, str, str]]:
+    """Name, method, address and body of every call of `/api`."""
+    for path, parameters in API_PARAMETERS.items():
+        yield path, "GET", path, ""
+        for parameter in parameters:
+            for size in SIZES:
+                yield f"{path} {parameter}: {size}", "GET", f"{path}?{parameter}={size}", ""
+            for kind, text in texts(LONGEST_ADDRESS // 3):
+                address = f"{path}?{urlencode({parameter: text})}"
+                yield f"{path} {parameter}: {kind}", "GET", address[:LONGEST_ADDRESS], ""
+    for path, fields in API_BODIES.items():
+        for field in fields:
+            for kind, text in texts(LARGE):
+                body = json.dumps(fields | {field: text})
+                yield f"{path} POST {field}: {kind}", "POST", path, body
+
+
+def measure_api(home: Path, *, only: str = "") -> Iterator[Cost]:
+    """What every call of `/api` costs the server."""
+    with serving(home) as (process, port, token):
+        stat = Path(f"/proc/{process.pid}/stat")
+
+        def processor_time() -> float:
+            fields = stat.read_text().rpartition(") ")[2].split()
+            return (int(fields[11]) + int(fields[12])) / TICKS
+
+        def ask(method: str, address: str, body: str = "") -> str:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+            try:
+                connection.request(method, address, body.encode(), headers)
+                answer = connection.getresponse()
+                return f"{answer.status} {answer.read(100).decode('utf-8', 'replace')}"
+            except (OSError, http.client.HTTPException) as error:
+                return repr(error)
+            finally:
+                connection.close()
+
+        known = f"/api/note?ref={quote('notes/note-3')}"
+        ask("GET", known)
+        other = Caller(lambda: ask("GET", known), processor_time)
+        for name, method, address, body in api_calls():
+            if only and not name.startswith(only):
+                continue
+            other.longest()
+            begin = processor_time()
+            answer = ask(method, address, body)
+            yield Cost(name, processor_time() - begin, other.longest(), answer)
+        other.stop()
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print what is above the limits. Returns the status of the process."""
     slow = 0
     number = 0
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, "home")
-        place.mkdir()
-        (place / "config.yaml").write_text(
-            "limits:\n  agent_notes_per_day: 0\n  agent_bytes_per_day: 0\n", "utf-8"
-        )
-        with open_session(place, watch=True) as memory:
-            fill(memory, notes)
-            for cost in measure(memory, only=only):
+        home = Path(folder, "home")
+        home.mkdir(mode=0o700)
+        (home / "config.yaml").write_text(CONFIGURATION, "utf-8")
+        with open_session(home, watch=True) as memory:
+            fill(memory, options.notes)
+            if not options.only.startswith("/"):
+                for cost in measure(memory, only=options.only):
+                    slow += _show(cost, options)
+                    number += 1
+        if not options.only or options.only.startswith("/"):
+            for cost in measure_api(home, only=options.only):
+                slow += _show(cost, options)
                 number += 1
-                if cost.seconds > most or cost.waited > MOST_WAIT:
-                    slow += 1
-                    answer = " ".join(cost.answer.split())
-                    print(
-                        f"{cost.seconds:6.2f} s, others {cost.waited:.2f} s  {cost.call}  {answer}"
-                    )
-    print(f"{number} calls, {slow} too slow")
+    print(f"{number} calls, {slow} above the limits")
     return 1 if slow else 0
 
 
+def _show(cost: Cost, options: argparse.Namespace) -> bool:
+    """Print a call where it is to be; returns whether it is above a limit."""
+    is_slow = cost.seconds > options.seconds or cost.waited > options.wait
+    if is_slow or options.all:
+        answer = " ".join(cost.answer.split())
+        row = f"{cost.seconds:6.2f} s, others {cost.waited:.2f} s  {cost.call}  {answer}"
+        print(row, flush=True)
+    return is_slow
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description="What arguments of every size cost.")
+    parser.add_argument("--notes", type=int, default=NOTES)
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS)
+    parser.add_argument("--wait", type=float, default=MOST_WAIT)
+    parser.add_argument("--large", type=int, default=LARGE)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--all", action="store_true")
+    return parser.parse_args(arguments)
+
+
 if __name__ == "__main__":
-    numbers = [float(each) for each in sys.argv[1:3]]
-    name = sys.argv[3] if len(sys.argv) > 3 else ""
-    sys.exit(main(int(numbers[0]) if numbers else NOTES, *numbers[1:], only=name))
+    chosen = options_of(sys.argv[1:])
+    LARGE = chosen.large
+    sys.exit(main(chosen))

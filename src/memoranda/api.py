@@ -101,7 +101,8 @@ class Memory:
 
     @property
     def warnings(self) -> builtins.list[str]:
-        """What the last call could not see on disk, and what the write gate noted about it."""
+        """Warnings about what the last call could not see on disk, and notes of the write gate on
+        it."""
         return [*self._session.warnings, *self._session.notices]
 
     # Writing

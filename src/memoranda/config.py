@@ -62,7 +62,7 @@ def keys() -> tuple[ConfigKey, ...]:
 # Generating __eq__ takes 0.3 ms of every command
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a home is configured to do. `file` is the configuration file, whether it exists or not."""
+    """The settings of a home. `file` is the configuration file, whether it exists or not."""
 
     home: Path
     file: Path
@@ -90,6 +90,7 @@ class Settings:
     gate_suspicious: bool = True
     gate_rules: str | None = None
     note_bytes: int = 64 << 20
+    agent_note_bytes: int = 12 << 20
     agent_notes_per_day: int = 10_000
     agent_bytes_per_day: int = 256 << 20
     create_existing: str = "overwrite"
@@ -118,10 +119,13 @@ class Settings:
     semantic_model: str | None = None
     semantic_endpoint: str | None = None
     semantic_key: str | None = field(default=None, repr=False)
+    rerank_model: str | None = None
+    rerank_endpoint: str | None = None
+    rerank_key: str | None = field(default=None, repr=False)
     bank_debug: bool = False
     warnings: tuple[str, ...] = ()
     rows: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What the file said, as it said it."""
+    """The keys and values of the file, as it has them."""
     stamp: tuple[int, int] | None = None
     """Of the file, just before it was read (`file_stamp`)."""
 
@@ -303,7 +307,8 @@ def again(settings: Settings) -> Settings:
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """What differs once the file is another one: its time of change in nanoseconds, and its inode."""
+    """A key that differs once the file is another one: its time of change in nanoseconds, and its
+    inode."""
     try:
         status = os.stat(file)
     except OSError:
@@ -389,7 +394,7 @@ class _File(NamedTuple):
     def settings(
         self, home: Path, environ: Mapping[str, str], url: str | None = None, space: str = ""
     ) -> Settings:
-        """What it says for a home, or for the copies of a space of the database at `url`."""
+        """The settings it gives for a home, or for the copies of a space of the database at `url`."""
         values = {
             "rows": self.rows,
             "stamp": self.stamp,
@@ -437,8 +442,8 @@ class _File(NamedTuple):
 
     def typed(self, name: str, value: Any, usual: Any, words: tuple[str, ...] = ()) -> Any:
         """A value of the type of the `usual` one: one of some `words`, categories, a list of texts
-        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises ConfigError.
-        """
+        (an empty tuple), a text (None), a duration, a whole number from 0 or a truth value. Raises
+        ConfigError."""
         if words:
             return self._word(name, value, words)
         if isinstance(usual, tuple):
@@ -573,7 +578,7 @@ class _File(NamedTuple):
         return {"ingestion": folders, "ingestion_off": frozenset(switched_off)}
 
     def _access(self, project: str) -> ProjectAccess:
-        """What agents may do in a project."""
+        """The rights of agents in a project."""
         keys = self.section(project, "access")
         name = f"access.{project}"
         read_only = keys.get("read_only")
@@ -634,7 +639,12 @@ class _File(NamedTuple):
         key = None
         if url:
             key = environ.get(texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY") or None
-        return {"semantic_model": model, "semantic_endpoint": url, "semantic_key": key}
+        return {
+            "semantic_model": model,
+            "semantic_endpoint": url,
+            "semantic_key": key,
+            **self._reranking(texts, environ),
+        }
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
         """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
@@ -647,8 +657,27 @@ class _File(NamedTuple):
             section = section | {"model": None if section["model"] else "off"}
         texts = {}
         for key, value in section.items():
-            texts[key] = self.text(f"semantic.{key}", value, is_web=key == "endpoint")
+            is_web = key in ("endpoint", "rerank_endpoint")
+            texts[key] = self.text(f"semantic.{key}", value, is_web=is_web)
         return texts
+
+    def _reranking(
+        self, texts: Mapping[str, str | None], environ: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """The model that reranks, where one is named. Raises ConfigError when it has no endpoint."""
+        model = texts.get("rerank")
+        if not model:
+            return {}
+        own_url = texts.get("rerank_endpoint")
+        url = own_url or texts.get("endpoint")
+        if not url:
+            raise self.refuse("semantic.rerank", "needs semantic.rerank_endpoint")
+        # A key is sent to nobody but the endpoint it is for
+        variable = texts.get("api_key_env") or "MEMORY_SEMANTIC_API_KEY"
+        if own_url:
+            variable = texts.get("rerank_api_key_env") or "MEMORY_RERANK_API_KEY"
+        key = environ.get(variable) or None
+        return {"rerank_model": model, "rerank_endpoint": url, "rerank_key": key}
 
     def instructions(self) -> tuple[tuple[str, ...], list[str]]:
         """The owner's sentences, at most INSTRUCTIONS_CHARACTERS in all, and a warning if some were

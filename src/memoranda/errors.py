@@ -62,7 +62,7 @@ class MemorandaError(Exception):
     code = "error"
     exit_code = 1
     hint = ""
-    """What a person may read under the sentence: near misses, the values there are."""
+    """Lines for a person to read under the sentence: near misses, the values there are."""
 
     def __init__(self, message: str, hint: str = ""):
         super().__init__(message)
@@ -181,7 +181,7 @@ class VagueTime(TimeRefused):
 
 
 class SecretRefused(InvalidInput):
-    """What should be written holds what `rule` of the write gate says is a secret; `where` is never
+    """A text to be written holds a secret, by `rule` of the write gate; `where` is never
     its text.
     """
 
@@ -294,7 +294,7 @@ class Exists(MemorandaError):
 
 
 class Taken(Exists):
-    """What is at `path` is no note, or not one that the caller may replace."""
+    """The file at `path` is no note, or not one that the caller may replace."""
 
     def __init__(self, path: str, permalink: str | None = None):
         super().__init__(path, permalink)
@@ -512,7 +512,7 @@ class StorageError(MemorandaError):
 
 
 class CannotRead(StorageError):
-    """What is at `path` cannot be read; `remedy` is a sentence about what helps."""
+    """The file at `path` cannot be read; `remedy` is a sentence about what helps."""
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
         MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())

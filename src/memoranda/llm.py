@@ -66,7 +66,7 @@ class _LlmEndpoint:
         return self._off_until is not None
 
     def _answer(self, make: Callable[[], T]) -> T:
-        """What `make` makes of an answer.
+        """Ask the endpoint, and have `make` check the answer.
 
         Raises NoAnswer when the endpoint is off or fails, or `make` raises ValueError; each but the
         first counts as a failure.
@@ -131,7 +131,7 @@ class Endpoint(_LlmEndpoint):
     """
 
     def ask(self, system: str, user: str, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the JSON the model answers with, at temperature 0.
+        """Ask the model for JSON, at temperature 0, and have `read` check the answer.
 
         Raises NoAnswer when it is off, the endpoint fails, the answer is no JSON, or `read` raises
         ValueError; each but the first counts as a failure.
@@ -191,3 +191,46 @@ class Embeddings(_LlmEndpoint):
             return ordered_rows
 
         return self._answer(lambda: read(self._post(request)))
+
+
+class Reranker(_LlmEndpoint):
+    """One endpoint that says how well texts answer a question: as `Endpoint`, with `/rerank` added.
+
+    It answers as most servers do, with `results` of `index` and `relevance_score`, or with a list
+    of `index` and `score`.
+    """
+
+    name = "reranking model"
+    path = "/rerank"
+
+    def order(self, question: str, documents: Sequence[str]) -> list[int]:
+        """The numbers of the documents, the best first; those it does not name come last, in their
+        order. Raises NoAnswer.
+        """
+        request = {
+            "model": self._model,
+            "query": question,
+            "documents": list(documents),
+            "top_n": len(documents),
+        }
+        return self._answer(lambda: _order(self._post(request), len(documents)))
+
+
+def _order(body: bytes, count: int) -> list[int]:
+    """The order a reply gives to `count` documents. Raises ValueError."""
+    try:
+        reply = json.loads(body)
+        rows = reply["results"] if isinstance(reply, dict) else reply
+        scores = {row["index"]: row.get("relevance_score", row.get("score")) for row in rows}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("it is no list of results") from None
+    if not scores:
+        raise ValueError("it holds no results")
+    for number, score in scores.items():
+        is_number = type(number) is int and 0 <= number < count
+        # A comparison is false for what is not a number
+        is_score = type(score) in (int, float) and score == score
+        if not is_number or not is_score:
+            raise ValueError("a result has no document or no score")
+    best_first = sorted(scores, key=lambda number: (-scores[number], number))
+    return best_first + [number for number in range(count) if number not in scores]

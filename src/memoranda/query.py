@@ -1,4 +1,4 @@
-"""What to look for: the `Query` value and its text form (contract 000b, 6)."""
+"""Queries: the `Query` value and its text form (contract 000b, 6)."""
 
 from __future__ import annotations
 

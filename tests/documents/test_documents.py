@@ -68,9 +68,9 @@ def test_link_to_what_an_agent_may_not_see_is_in_no_document(memory: Any) -> Non
     shown = memory.write(Draft("for all", category="knowledge"))
     memory.link(shown.id, secret.id)
     info = memory.memory_id(shown.id)
-    assert documents.notes(memory, [info])[0]["links"] == [secret.id]
+    assert documents.notes(memory, [info]).rows[0]["links"] == [secret.id]
     other = memory.as_caller("codex", "mcp")
-    assert documents.notes(other, [info])[0]["links"] == []
+    assert documents.notes(other, [info]).rows[0]["links"] == []
 
 
 @pytest.mark.parametrize(

@@ -493,6 +493,34 @@ def test_notes_that_name_it_stay_and_are_reported(memory: MemorySession) -> None
     assert memory.read("notes/quoting.md").content == "zq4711vault, he said"
 
 
+@pytest.mark.parametrize("other", ["C#", "C-1", "C", "C plus plus", "Objective-C++", "C++20"])
+def test_a_note_whose_address_only_begins_or_ends_alike_is_not_reported(
+    memory: MemorySession, other: str
+) -> None:
+    for title in ("C++", other):
+        note(memory, title, f"about {title}\n")
+    assert memory.erase("C++", dry_run=True).mentions == ()
+    done = memory.erase("C++")
+    assert (done.remains, done.mentions) == ((), ())
+    assert memory.list(limit=0)[1] == 1
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "permalink: notes/plan",
+        "(permalink: notes/plan)",
+        "it was permalink: notes/plan.",
+        "[[plan]]",
+    ],
+)
+def test_a_note_with_the_whole_address_is_reported(memory: MemorySession, quoted: str) -> None:
+    ref = note(memory, "plan", "of zq4711vault")
+    note(memory, "plan 2", "of something else")
+    note(memory, "quoting", quoted)
+    assert memory.erase(ref).mentions == ("notes/quoting.md",)
+
+
 def test_a_dry_run_foretells_what_goes_and_who_has_the_same_words(memory: MemorySession) -> None:
     ref = note(memory, "secret plan", "of zq4711vault")
     memory.edit(ref, Append("and zq4712vault\n"))

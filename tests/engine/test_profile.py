@@ -121,3 +121,37 @@ def test_what_is_over_archived_or_private_to_another_agent_is_not_in_it(memory):
     assert said(memory.as_caller("claude", "mcp")) == ["prefers helix"]
     Upkeep(memory).archive_all([memory.find(new), memory.find(mine)], {})
     assert said(memory) == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "may_delete"),
+    [
+        (
+            "memory",
+            {"command": "create", "path": "/memories/user/style.md", "file_text": "likes tabs"},
+            True,
+        ),
+        ("write_note", {"title": "S", "folder": "", "content": "- [preference] likes tabs"}, False),
+        (
+            "write_note",
+            {"title": "S", "folder": "", "content": "---\npinned: true\n---\nlikes tabs"},
+            True,
+        ),
+        ("memory_remember", {"key": "indentation", "value": "likes tabs"}, True),
+    ],
+)
+def test_what_an_agent_noted_about_the_owner_is_asked_wherever_it_is(
+    memory, tool, arguments, may_delete
+):
+    call(memory, tool, **arguments)
+    (item,) = memory.review(kind="claim")
+    assert item.text == 'Is this so? "likes tabs", noted by claude'
+    assert ("d" in dict(item.choices)) is may_delete
+    if may_delete:
+        memory.decide(item, "d")
+        assert said(memory) == []
+        memory.undo()
+        (item,) = memory.review(kind="claim")
+    memory.decide(item, "k")
+    assert [entry.is_confirmed for entry in profile(memory)] == [True]
+    assert memory.review(kind="claim") == []

@@ -233,6 +233,19 @@ def test_a_note_too_large_is_refused_for_everybody(tmp_path):
 
 
 @pytest.mark.promise("trust-limits")
+def test_an_agent_may_write_smaller_notes_than_the_owner(tmp_path):
+    with limited(tmp_path, "agent_note_bytes: 500") as memory:
+        memory.write(Draft("x" * 900, title="Large"))
+        bob = memory.as_caller("bob")
+        with pytest.raises(errors.LimitExceeded, match=r"limits\.agent_note_bytes"):
+            bob.write(Draft("x" * 500, title="N"))
+        with pytest.raises(errors.LimitExceeded):
+            bob.edit("notes/large", Append("y"))
+        bob.edit("notes/large", FindReplace("x" * 900, "x" * 800))
+        assert memory.list()[1] == 1
+
+
+@pytest.mark.promise("trust-limits")
 @pytest.mark.parametrize(
     ("limit", "name"), [("agent_notes_per_day: 3", "notes"), ("agent_bytes_per_day: 400", "bytes")]
 )

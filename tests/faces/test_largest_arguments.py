@@ -28,6 +28,8 @@ def try_sizes(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "try_sizes", module)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "LARGE", LARGE)
+    # The largest values alone, which cost most
+    monkeypatch.setattr(module, "SIZES", ())
     return module
 
 
@@ -39,9 +41,7 @@ def test_no_call_takes_long_for_its_largest_argument(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "config.yaml").write_text(
-        "limits:\n  agent_notes_per_day: 0\n  agent_bytes_per_day: 0\n", "utf-8"
-    )
+    (home / "config.yaml").write_text(try_sizes.CONFIGURATION, "utf-8")
     with open_session(home, watch=False) as memory:
         try_sizes.fill(memory, NOTES)
         costs = list(try_sizes.measure(memory, only=tool))

@@ -331,6 +331,7 @@ list --category nothing
 recent --since 1d
 search tea
 search tea --ranked
+search tea --ranked --explain
 search tag:tea
 search tag:tea likes
 search zebra

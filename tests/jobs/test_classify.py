@@ -208,3 +208,34 @@ def test_what_is_known_to_be_a_date_still_is_one():
 )
 def test_any_text_has_a_category(text):
     assert Classifier(SETTINGS).choose(state(text)).category in CATEGORIES
+
+
+# A text, and whether upkeep may choose its category without asking.
+SURE = [
+    ("I like my tea without sugar", True),
+    ("We really like the corner table", True),
+    ("They would like a window seat", True),
+    ("I'd like shorter answers", True),
+    ("She doesn't like phone calls", True),
+    ("I prefer trains to planes", True),
+    ("My sister Clara plays the cello", True),
+    ("We decided to use PostgreSQL", True),
+    ("Always use metric units", True),
+    ("Sort it just like last time", False),
+    ("It works like a charm", False),
+    ("Something like a hundred boxes", False),
+    ("Looks like rain over the ridge", False),
+    ("The lid fits exactly like before", False),
+    ("The crates came back half empty", False),
+    ("Moss grows on the north side of the wall", False),
+    ("The new lamp stands in the hall", False),
+    ("qwertz uiop", False),
+]
+
+
+@pytest.mark.parametrize(("text", "is_sure"), SURE)
+def test_a_category_is_chosen_without_asking_only_where_the_choice_is_backed(
+    tmp_path, text, is_sure
+):
+    classifier = Classifier(Settings(tmp_path, tmp_path / "config.yaml"))
+    assert classifier.choose_for(text, datetime(2026, 5, 7, tzinfo=UTC)).is_sure is is_sure

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.states import NOW, collections, memory
-from memoranda.jobs.dedup import near_pairs, overlap, plain, plan_duplicates, plan_similar, terms
+from memoranda.jobs.dedup import (
+    near_pairs,
+    overlap,
+    pairs_to_ask,
+    plain,
+    plan_duplicates,
+    plan_similar,
+    terms,
+)
 from memoranda.jobs.job import LINK, MERGE, after_actions, linked_pairs
 from memoranda.text.unicode import compared_lines
 
@@ -354,3 +362,47 @@ def test_after_a_plan_no_pair_is_left_that_a_slow_reading_of_the_rules_would_mer
             expected.append((a.id, b.id))
     assert sorted(links([each for each in found if each.reason.startswith("similar")])) == expected
     assert plan_similar(after_actions(known, found)) == []
+
+
+# What a diary of trips says again and again.
+TRIPS = [
+    "Nora visited the harbour with her aunt and felt very happy there.",
+    "Nora visited the old quarry behind the village with two friends and felt very happy there.",
+    "Nora visited the castle and felt very happy there.",
+    "With the whole class Nora visited the glacier and felt very happy there, though it rained.",
+    "Nora visited a small theatre in Ulm with her neighbour Ines and felt very happy there.",
+    "Nora visited the orchard at noon and felt very happy there.",
+    "On Sunday Nora visited the lighthouse with her cousin and felt very happy there.",
+]
+STATEMENTS = [
+    "My sister Clara lives in Lyon with her two cats.",
+    "Clara, my sister, has two cats and lives in Lyon.",
+    "The spare key hangs behind the blue door.",
+    "The spare key hangs behind the blue door of the shed.",
+    "Tilda keeps bees and sells the honey at the Saturday market.",
+    "Tilda keeps geese and sells the eggs at the Saturday market.",
+]
+
+
+def test_a_phrase_that_many_memories_share_is_no_question():
+    memories = [memory(f"m{number}", text) for number, text in enumerate(TRIPS)]
+    assert near_pairs(memories)
+    assert pairs_to_ask(memories) == []
+
+
+def test_what_says_the_same_is_asked_about_among_many():
+    texts = [*TRIPS, *STATEMENTS]
+    memories = [memory(f"m{number:02}", text) for number, text in enumerate(texts)]
+    asked = {(a, b) for _, a, b in pairs_to_ask(memories)}
+    first = len(TRIPS)
+    assert (f"m{first:02}", f"m{first + 1:02}") in asked
+    assert (f"m{first + 2:02}", f"m{first + 3:02}") in asked
+    assert (f"m{first + 4:02}", f"m{first + 5:02}") not in asked
+    assert all(pair[0] >= f"m{first:02}" for pair in asked)
+
+
+# Of the third pair too few words are the same: it is linked, and nobody is asked
+@pytest.mark.parametrize("pair", [*NEAR[:2], *NEAR[3:]])
+def test_two_memories_that_say_the_same_in_other_words_are_a_question(pair):
+    memories = [memory(id, text) for id, text in zip("ab", pair, strict=True)]
+    assert [(a, b) for _, a, b in pairs_to_ask(memories)] == [("a", "b")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.note.inline import inline, levels
+from memoranda.note.inline import LEVELS, inline, levels
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,14 @@ def test_fields_of_a_text_are_lines_and_brackets(text: str, fields: dict[str, li
 
 def test_nested_tag_is_in_all_its_levels() -> None:
     assert levels("journal/2025/03") == ["journal/2025/03", "journal/2025", "journal"]
+
+
+def test_a_tag_that_is_nested_very_deep_is_found_by_its_outermost_levels():
+    tag = "/".join(f"t{number}" for number in range(50_000))
+    found = levels(tag)
+    assert found[0] == tag
+    assert found[-2:] == ["t0/t1", "t0"]
+    assert len(found) == LEVELS + 1
+    deepest = "/".join("abcdefghijklmnopqrstuvwxyz"[:LEVELS])
+    assert levels(deepest)[0] == deepest
+    assert len(levels(deepest)) == deepest.count("/") + 1

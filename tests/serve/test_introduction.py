@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -134,10 +135,29 @@ def test_the_clients_install_gives_hooks_have_hooks_by_name():
     table = tomllib.loads(files("memoranda.clients").joinpath("clients.toml").read_text("utf-8"))
     hooked = {name for name, client in table.items() if "hooks" in client}
     assert hooked
-    # OpenCode has its hooks in a plugin
-    assert {name for name in table if has_hooks(name)} == hooked | {"opencode"}
+    assert {name for name in table if has_hooks(name)} == hooked
     assert not has_hooks("")
     assert not has_hooks("cursorless")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "is_told_by_plugin"),
+    [
+        ("opencode/plugin/memoranda.js", True),
+        ("opencode/plugins/memoranda.js", True),
+        ("opencode/plugin/other.js", False),
+        ("memoranda.js", False),
+    ],
+)
+def test_opencode_has_hooks_where_its_plugin_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugin: str, is_told_by_plugin: bool
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert not has_hooks("opencode")
+    (tmp_path / plugin).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / plugin).write_text("// ours")
+    assert has_hooks("opencode") is is_told_by_plugin
+    assert has_hooks("opencode-cli") is is_told_by_plugin
 
 
 def test_the_daemon_tells_it_as_well(home):

@@ -19,6 +19,9 @@ MOST_HARD_BASES = 0.02
 LEAST_SEEN = 0.84
 LEAST_UNSEEN = 0.75
 """Of plain orders without an override, forged messages and the like (orders.json), by half."""
+LEAST_PLAIN_SEEN = 0.87
+LEAST_PLAIN_UNSEEN = 0.69
+"""Of orders in plain words (plain.json), by half."""
 PIECE = 12
 """Characters of a secret of which nothing may be left."""
 
@@ -51,6 +54,22 @@ def test_plain_orders_and_forged_messages_are_mostly_marked(half: str, least: fl
     orders = [case for case in rows("orders.json") if case["half"] == half]
     missed = [case["id"] for case in orders if not is_suspicious(case)]
     assert len(missed) <= len(orders) * (1 - least), missed
+
+
+@pytest.mark.promise("gate-sets")
+@pytest.mark.parametrize(
+    ("half", "least"), [("seen", LEAST_PLAIN_SEEN), ("unseen", LEAST_PLAIN_UNSEEN)]
+)
+def test_orders_in_plain_words_are_partly_marked_and_their_near_misses_never(
+    half: str, least: float
+) -> None:
+    sets = rows("plain.json")
+    orders = [case for case in sets["planted"] if case["half"] == half and case["kind"] != FACT]
+    missed = [case["id"] for case in orders if not is_suspicious(case)]
+    assert len(missed) <= len(orders) * (1 - least), missed
+    near_misses = [case for case in sets["ordinary"] if case["half"] == half]
+    assert len(near_misses) > 250
+    assert [case["text"] for case in near_misses if is_suspicious(case)] == []
 
 
 @pytest.mark.promise("gate-sets")

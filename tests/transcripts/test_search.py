@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 
 import pytest
@@ -46,6 +47,33 @@ def test_nothing_of_a_transcript_is_a_note_or_in_the_search_of_notes(memory, cla
     assert sorted(str(path) for path in memory.home.rglob("*.md")) == files
     assert memory.list(Query(contains="Fridays"))[1] == 0
     assert len(found(memory, "quay")) == 1
+
+
+def test_the_search_of_notes_answers_the_same_bytes_before_and_after(terminal, tmp_path):
+    for text in (
+        "The quay is closed on Mondays",
+        "The ferry leaves at noon",
+        "The quay has a crane",
+    ):
+        terminal.write(text, "--category", "knowledge")
+    questions = (
+        ("search", "quay"),
+        ("search", "quay", "--ranked", "--json"),
+        ("search", "when does the ferry leave", "--ranked"),
+        ("context", "What is known of the quay?"),
+        ("list", "--json"),
+        ("export",),
+        ("status",),
+    )
+    before = [terminal.ok(*words) for words in questions]
+    folder = tmp_path / "user" / ".claude" / "projects" / "-work-fjord"
+    folder.mkdir(parents=True)
+    message = {"role": "user", "content": "The quay is open on Fridays, the ferry leaves at ten."}
+    line = {"type": "user", "cwd": "/work/fjord", "message": message}
+    (folder / "s.jsonl").write_text(json.dumps(line) + "\n")
+    terminal.ok("transcripts", "on")
+    assert "Fridays" in terminal.ok("transcripts", "search", "quay")
+    assert [terminal.ok(*words) for words in questions] == before
 
 
 def test_a_second_look_reads_only_what_is_new(memory, claude):

@@ -58,6 +58,7 @@ class Vault:
     def __init__(self, notes: int, seed: int = 1):
         self.random = Random(seed)
         self.paths = self._some_paths(notes)
+        self.numbers = {path: number for number, path in enumerate(self.paths)}
         self.links: list[Link] = []
         self.texts = {path: self._text(path, number) for number, path in enumerate(self.paths)}
 
@@ -165,7 +166,8 @@ class Vault:
         elif form == "other case":
             text = text.swapcase()
         self.links.append(Link(source, text, is_markdown=False))
-        endings = {"heading": "#Part one", "block": "#^b1", "shown": "|shown text"}
+        block = f"#^b{self.numbers[target]}"
+        endings = {"heading": "#Part one", "block": block, "shown": "|shown text"}
         return text + endings.get(form, "")
 
     def _destination(self, source: str, form: str) -> str:
@@ -176,4 +178,6 @@ class Vault:
         self.links.append(Link(source, text, is_markdown=True))
         if form == "angle":
             return f"<{text.replace('%', '%25')}>"
+        if form == "markdown path":
+            return f"{quote(text)}#Part%20one"
         return quote(text)

@@ -1,4 +1,5 @@
-"""Moves in a vault, each checked against Obsidian's rules and undone.
+"""Moves and new names of notes, folders, headings and blocks in a vault, each checked against
+Obsidian's rules and undone.
 
 python -m vaults.moving --notes 5000 --moves 1000      (in tests/, for the laboratory)
 """
@@ -13,14 +14,18 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from memoranda.engine import MemorySession, open_session
+from memoranda.note.edit import StrReplace
 from vaults.generator import Vault
 from vaults.obsidian import Links, key
 
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _LINK = re.compile(r"\[\[([^\[\]\n]+)\]\]|\]\((<[^<>\n]+>|[^()\s]+(?:\([^()\s]*\)[^()\s]*)*)\)")
+
+_BLOCK = re.compile(r"word\d+ here\. \^(b\d+)")
+_HEADING = "Part one"
 
 Targets = dict[str, list[str | None]]
 """Where the links of each note lead, in their order; None for none or several."""
@@ -51,6 +56,37 @@ def _leading(rules: Links, path: str, text: str) -> Iterator[str | None]:
         yield found[0] if len(found) == 1 else None
 
 
+def renamed_links(texts: dict[str, bytes], path: str, old: str, new: str) -> dict[str, bytes]:
+    """The texts with `new` for `old`, `Heading` or `^block`, in every link to that part of the note
+    at `path`."""
+    rules = Links([name for name in texts if name.endswith(".md")])
+
+    def link(match: re.Match[str], source: str) -> str:
+        inside = match[1] or match[2]
+        name, _, part = inside.partition("#")
+        if match[1] and part.partition("|")[0] == old and name:
+            found = rules.wikilink(name.strip(), source)
+            changed = inside.replace(f"#{old}", f"#{new}")
+        elif match[2] and unquote(part) == old and name:
+            found = rules.markdown(unquote(name), source)
+            changed = inside.replace(f"#{quote(old)}", f"#{quote(new)}")
+        else:
+            return match[0]
+        return match[0].replace(inside, changed) if found == [path] else match[0]
+
+    edited = dict(texts)
+    for source, data in texts.items():
+        if not source.endswith(".md"):
+            continue
+        text = data.decode()
+        pieces = _CODE.split(text)
+        codes = _CODE.findall(text)
+        pieces = [_LINK.sub(lambda match, at=source: link(match, at), piece) for piece in pieces]
+        whole = "".join(piece + code for piece, code in zip(pieces, [*codes, ""], strict=True))
+        edited[source] = whole.encode()
+    return edited
+
+
 class Mover:
     """Makes moves in the project `vault` and says what is wrong with each."""
 
@@ -60,6 +96,7 @@ class Mover:
         self.random = Random(seed)
         self.number = 0
         self.updated = 0
+        self.parts = 0
         self.left = 0
         self.before = files(root)
         self.targets = targets(self.before)
@@ -69,7 +106,9 @@ class Mover:
         self.number += 1
         paths = sorted(self.targets)
         path = self.random.choice(paths)
-        kind = self.random.choice(("rename", "move", "other case", "folder"))
+        kind = self.random.choice(("rename", "move", "other case", "folder", "heading", "block"))
+        if kind in ("heading", "block"):
+            return self._rename_part(kind, path)
         if kind == "folder" and "/" in path:
             folder = path.rpartition("/")[0]
             target = f"Moved {self.number}/{posixpath.basename(folder)}"
@@ -92,6 +131,30 @@ class Mover:
         if files(self.root) != self.before:
             trouble += " undo left other bytes"
         return trouble and f"{kind} {path} -> {target}: {trouble}"
+
+    def _rename_part(self, kind: str, path: str) -> str:
+        """Give a heading or a block of a note another name, and take it back. Returns what is wrong."""
+        block = _BLOCK.search(self.before[path].decode())
+        old = _HEADING
+        new = f"Stage {self.number} & more"
+        written = (f"## {old}", f"## {new}")
+        if kind == "block":
+            assert block is not None
+            old = f"^{block[1]}"
+            new = f"^new-{self.number}"
+            written = (block[0], block[0].replace(old, new))
+        texts = renamed_links(self.before, path, old, new)
+        texts[path] = texts[path].replace(written[0].encode(), written[1].encode())
+        changed = self.memory.edit(("vault", path), StrReplace(*written))
+        self.parts += len(changed.updated)
+        self.left += len(changed.broken)
+        after = files(self.root)
+        wrong = sorted(name for name in texts if texts[name] != after[name])
+        self.memory.undo()
+        trouble = f"other bytes in {wrong[:3]}" if wrong else ""
+        if files(self.root) != self.before:
+            trouble += " undo left other bytes"
+        return trouble and f"{kind} {path}: {trouble}"
 
     def _destination(self, kind: str, path: str) -> str:
         folder, _, name = path.rpartition("/")
@@ -142,7 +205,8 @@ def main() -> int:
         print(trouble)
     print(
         f"{given.moves} moves in {given.notes} notes: {len(wrong)} wrong,"
-        f" {mover.updated} notes updated, {mover.left} left with links they could not keep"
+        f" {mover.updated} notes updated, {mover.parts} for headings and blocks,"
+        f" {mover.left} left with links they could not keep"
     )
     return bool(wrong)
 

@@ -19,10 +19,11 @@ from memoranda.basic_memory.documents import (
     text_reply,
 )
 from memoranda.basic_memory.vault import Vault
+from memoranda.documents.wording import short
 from memoranda.errors import InvalidInput, NotFound, OutsideError
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import read_tools
-from memoranda.faces.notes.replies import Page, body_of, short
+from memoranda.faces.notes.replies import Page, body_of
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import Hit, Hits, NoteInfo
 from memoranda.note.links import slug

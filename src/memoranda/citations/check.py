@@ -51,7 +51,7 @@ class CitedNote(NamedTuple):
         return self.verdict.state in (State.CHANGED, State.GONE)
 
     def sentence(self) -> str:
-        """What became of it, in words."""
+        """The state of the cited code, in words."""
         state = self.verdict.state
         if state is State.GONE:
             return f"{self.citation} is gone"
@@ -108,12 +108,12 @@ class CitationCheck:
                     yield result
 
     def stale(self, info: NoteInfo, text: str) -> str:
-        """What to tell with a note whose cited code changed or went; "" for any other."""
+        """The remark to a note whose cited code changed or went; "" for any other."""
         return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
 
     def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
-            verdict = self._verdict(root, path, citation, info.changed)
+            verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
                 return CitedNote(info, citation, str(root), verdict)
         return None
@@ -193,7 +193,7 @@ class CitationCheck:
     def _found(
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
     ) -> Verdict:
-        """What became of a citation whose file changed, or was never looked at."""
+        """The state of a citation whose file changed, or was never looked at."""
         then = of_row(row["then"])
         text = self._text(root / path)
         if then is None:

@@ -1,4 +1,5 @@
-"""What became of a place in code: the same, moved, changed or gone. Asks git what it was on a day.
+"""The state of a place in code since it was cited: the same, moved, changed or gone. Asks git what
+it was on a day.
 
 Git is asked once for a state of a repository; what it said is kept, so that the next look costs a
 `stat` for each file.
@@ -32,7 +33,7 @@ _DEFINED = (
 
 
 class State(Enum):
-    """What became of cited code."""
+    """The states of cited code."""
 
     SAME = "same"
     MOVED = "moved"
@@ -42,7 +43,7 @@ class State(Enum):
 
 
 class Verdict(NamedTuple):
-    """What became of cited code, and where it is now, if elsewhere."""
+    """The state of cited code, and where it is now, if elsewhere."""
 
     state: State
     now: str = ""
@@ -116,7 +117,7 @@ class Repository:
         return self._texts[key]
 
     def name_now(self, commit: str, path: str) -> str:
-        """What a file of a commit is called today; "" for one that is gone."""
+        """The name that a file of a commit has today; "" for one that is gone."""
         if commit not in self._renames:
             # One answer serves every file of that commit.
             reply = self._git(
@@ -157,7 +158,7 @@ class Repository:
         return new
 
     def _git(self, *arguments: str) -> str | None:
-        """What git says; None where it fails, or takes too long."""
+        """The output of git; None where it fails, or takes too long."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
         # A repository may configure programs for git to run. Reading needs none of them.
@@ -191,7 +192,7 @@ def _renames(reply: str) -> Iterator[tuple[str, str]]:
 
 
 class Expectation(NamedTuple):
-    """What a place in code was when it was cited: enough to know it again without git. `size` is
+    """A place in code as it was when it was cited: enough to know it again without git. `size` is
     how many lines it had, `digest` is of them; of a whole file `sample` has digests of its lines.
     """
 
@@ -209,7 +210,7 @@ _SAMPLE = 200
 def expected(
     repository: Repository, citation: Citation, path: str, moment: str
 ) -> Expectation | None:
-    """What a citation meant on the day it was written; None where nobody knows."""
+    """The place that a citation meant on the day it was written; None where nobody knows."""
     commit = repository.commit(citation.commit, moment)
     if not commit:
         return None
@@ -238,7 +239,7 @@ def _defines(text: str, name: str) -> bool:
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """What became of it in a file that says `text` now."""
+    """Whether the cited place is still in a file whose text is `text`, and where."""
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:
@@ -247,7 +248,7 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 
 
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """What became of the lines that are cited: they may have moved within the file."""
+    """The state of the lines that are cited: they may have moved within the file."""
     numbers: list[int] = []
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -304,7 +305,7 @@ def read_text(path: Path) -> str | None:
 
 
 def stamp_of(path: Path) -> str:
-    """What is another text when a file changed; "" for one that is not there."""
+    """A text that is another one when a file changed; "" for a missing file."""
     try:
         status = path.stat()
     except OSError:
@@ -320,7 +321,7 @@ def as_row(expectation: Expectation | None) -> list[Any] | None:
 
 
 def of_row(row: list[Any] | None) -> Expectation | None:
-    """What `as_row` wrote."""
+    """Read the row that `as_row` wrote."""
     if row is None:
         return None
     path, size, digest, sample, symbol = row

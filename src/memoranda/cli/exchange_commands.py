@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from memoranda import documents
 from memoranda.cli import output, presets
 from memoranda.cli.invocation import Invocation, input_of
 from memoranda.cli.memory_commands import category_option
@@ -468,8 +469,8 @@ def graph_show(call: Invocation, *words: str) -> None:
         ]
     lines = [f"{entity.name} ({entity.type})", *(f"- {candidate}" for candidate in observations)]
     lines += [f"{edge.source} -> {edge.type} -> {edge.target}" for edge in edges]
-    document = {"name": entity.name, "entityType": entity.type, "observations": observations}
-    rows = [{"from": edge.source, "to": edge.target, "relationType": edge.type} for edge in edges]
+    document = documents.entity(entity.name, entity.type, observations)
+    rows = [documents.entity_relation(edge) for edge in edges]
     call.answer("\n".join(lines), entity=document, relations=rows)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime, tzinfo
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,16 @@ import click
 from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import any_note, minute, moment_of, place_of
+from memoranda.cli.memory_commands import any_note, moment_of
 from memoranda.cli.older_texts import number_of, text_changed
-from memoranda.cli.output import Failure, confirmed, paint, table_row
+from memoranda.cli.output import Failure, confirmed, paint
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
+from memoranda.documents.wording import change_line, minute, place, place_of_change
+from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
+from memoranda.note.markdown import shown_stem
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.text.unicode import flat, visible
 from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from memoranda.ledger.change import Change
 
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
-_LOG_ROW = "#{} {:<16} {:<10} {:<8} {}{}"
 _ERASED_KEYS = (
     "notes",
     "changes",
@@ -88,37 +90,46 @@ def log(
             start = None
         else:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
-        zone = memory.settings.zone
-        most = limit
-        if not traces and ref is None:
+        hides_traces = not traces and ref is None
+        looked_at = limit
+        if hides_traces and limit:
             # Some of these are of traces, and not shown
-            if limit == 0:
-                limit = 0
-            else:
-                limit = limit + _count_of_traces(memory, limit, agent, start)
+            looked_at += _count_of_traces(memory, limit, agent, start)
         if run is not None:
-            changes = memory.log(ref, limit=0, agent=agent, since=start)
-            runs = [
-                [this_change]
-                for this_change in changes
-                if this_change.run == run and this_change.undoes is None
-            ][: limit or None]
+            runs = _changes_of_run(memory, ref, run, looked_at, agent=agent, since=start)
         elif call.json:
-            runs = [
-                [this_change]
-                for this_change in memory.log(ref, limit=limit, agent=agent, since=start)
-            ]
+            changes = memory.log(ref, limit=looked_at, agent=agent, since=start)
+            runs = [[change] for change in changes]
         else:
-            runs = memory.log_by_run(ref, limit=limit, agent=agent, since=start)
-        if not traces and ref is None:
-            runs = [run for run in runs if run[0].project != TRACE_PROJECT][: most or None]
-        if not call.json:
-            lines = [
-                _line(run, zone) + (_patches(call, memory, run) if patch else "") for run in runs
-            ]
-            text = "\n".join(lines) or "No changes found."
-            return output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
-        call.document(entries=[documents.change(change) for change, *_ in runs])
+            runs = memory.log_by_run(ref, limit=looked_at, agent=agent, since=start)
+        if hides_traces:
+            runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
+            runs = runs[: limit or None]
+        if call.json:
+            return call.document(entries=[documents.change(change) for change, *_ in runs])
+        titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
+        lines = []
+        for changes in runs:
+            title = titles.get(changes[0].number, "")
+            patch_text = _patches(call, memory, changes) if patch else ""
+            lines.append(change_line(changes, memory.settings.zone, title) + patch_text)
+        text = "\n".join(lines) or "No changes found."
+        output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
+
+
+def _changes_of_run(
+    memory: MemorySession,
+    ref: str | None,
+    run: int,
+    limit: int,
+    *,
+    agent: Text,
+    since: datetime | None,
+) -> list[list[Change]]:
+    """The changes of one run of a job, each by itself; `limit` 0 is all of them."""
+    changes = memory.log(ref, limit=0, agent=agent, since=since)
+    of_run = [[change] for change in changes if change.run == run and change.undoes is None]
+    return of_run[: limit or None]
 
 
 def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: datetime | None) -> int:
@@ -174,7 +185,7 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         if call.json:
             return call.document(change=change.number, before=revision.before, after=revision.after)
         text = _difference(call, revision.before or "", revision.after or "")
-        text_of_change = f"{_line([change], zone)}\n{text or '  (the same text)'}"
+        text_of_change = f"{change_line([change], zone)}\n{text or '  (the same text)'}"
         output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
 
 
@@ -194,50 +205,43 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     is gone.
     """
     with suppress(MemorandaError):
-        return place_of(any_note(memory, ref))
+        return place(any_note(memory, ref))
     return ref
 
 
-def _line(changes: Sequence[Change], zone: tzinfo | None) -> str:
-    """The line of a change, or of the changes of one run, newest first."""
-    last = changes[0]
-    if len(changes) > 1:
-        numbers = f"#{changes[-1].number}-{last.number}"
-        return (
-            f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
-        )
-    places = {
-        (text.project, text.root, text.to or text.path)
-        for text in last.texts()
-        if text.do != "remove"
+def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
+    """By the number of a change, what its note is called now; of a note that is gone, what it was
+    called. Only where that is not its file name already."""
+    titles: dict[int, str] = {}
+    removals: list[Change] = []
+    for change in changes:
+        if not change.path or change.path.endswith("/") or change.root:
+            continue
+        try:
+            titles[change.number] = memory.find((change.project, change.path)).title
+        except MemorandaError:
+            removals.append(change)
+    for number, revisions in memory.revisions_of(removals, limit=1).items():
+        for revision in revisions:
+            titles[number] = _title_of(memory, revision)
+    paths = {change.number: change.path for change in changes}
+    return {
+        number: title
+        for number, title in titles.items()
+        if title and title != shown_stem(paths[number])
     }
-    # One that went to another folder is one note
-    names = {path.rpartition("/")[2] for _, _, path in places}
-    removed = [
-        text
-        for text in last.texts()
-        if text.do == "remove" and text.path.rpartition("/")[2] not in names
-    ]
-    number = len(places) + len(removed) - 1
-    if number > 0:
-        more = f" (+{number} more)"
-    else:
-        more = ""
-    words = ", ".join(
-        f"{word}: {' '.join(str(value).split())}" for word, value in (last.details or {}).items()
-    )
-    row = last.number, minute(last.time, zone), last.verb, last.agent or "owner", _place(last)
-    return table_row(_LOG_ROW, *row, more + (f" ({words})" if words else ""))
 
 
-def _place(change: Change) -> str:
-    """`project/path`; for a project that only one process of the home had, the path from the file
-    system's root.
-    """
-    place = change.root or change.project.removeprefix(".")
-    if change.path:
-        return f"{place}/{change.path}"
-    return place
+def _title_of(memory: MemorySession, revision: Revision) -> str:
+    """The title that a note's text had after a change, or before it was deleted."""
+    text = revision.before if revision.after is None else revision.after
+    if text is None:
+        return ""
+    file = as_file(text.encode("utf-8", "surrogatepass"))
+    try:
+        return memory.parse(revision.touched.project, revision.touched.path, file).title
+    except MemorandaError:
+        return ""
 
 
 @command("undo", "[N]", keys=("undone", "change"), example="memory undo 12")
@@ -308,7 +312,9 @@ def undo(
             "",
         )
         call.answer(
-            f"Undid #{undone}: {verb} {flat(_place(change))}", undone=undone, change=change.number
+            f"Undid #{undone}: {verb} {flat(place_of_change(change))}",
+            undone=undone,
+            change=change.number,
         )
 
 
@@ -324,7 +330,7 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
             number = f"{len(undone)} changes"
         lines = [f"Undid {number} of {agent}:"]
         lines += [
-            f"#{undone_change.number}: {undone_change.verb} {flat(_place(undone_change))}"
+            f"#{undone_change.number}: {undone_change.verb} {flat(place_of_change(undone_change))}"
             for undone_change in undone
         ]
         call.answer("\n".join(lines), undone=undone[-1].number, change=change.number)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
@@ -111,93 +112,161 @@ def install(
         raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    # in a file that others check out, the bare name
-    if project and shutil.which("memory"):
-        program = ["memory"]
-    else:
-        program = table.launcher()
+    # A file that others check out names the program as they may call it too.
+    program = ["memory"] if project and shutil.which("memory") else table.launcher()
     server = Server(
         checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or ""
     )
-    if http:
-        message = f'invalid address "{http}": use http(s)://HOST[:PORT]/mcp, without user, password and query'
-        checked(http, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
-    # The message does not repeat it: it may be the token
-    if token_env:
-        message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
-        checked(token_env, r"[A-Z_][A-Z0-9_]{0,63}", message)
+    _check_server(server)
     if not (ids or all_ or print_ or native_memory or agents_md):
         return _show(call, server, project)
-    installer = Installer(call.settings.home)
 
-    def connected(client: Client) -> dict[str, Any]:
-        if native_memory:
-            memory_files = _memories(client, installer.home)
-        else:
-            memory_files = []
-        targets = _targets(
-            client,
-            server,
-            project,
-            hooks=hooks,
-            program=[*program, *_globals(call)],
-            more=memory_files,
-        )
-        first = targets[0]
-        paste = {"file": str(first.file), "snippet": snippet(first.format, first.edits[:1])}
-        if print_:
-            return paste | {"result": "printed"} | ({} if ids else {"client": None, "file": None})
-        if not project and not client.is_here(os.environ):
-            return paste | {
-                "result": "not found",
-                "reason": f"{client.title} is not on this machine",
-            }
-        if project:
-            former = []
-        else:
-            former = _former(client)
-        if _plugin_is_on(client):
-            if not memory_files and former:
-                return _changes(installer, (), former, replace=replace, dry_run=dry_run)
-            if not memory_files:
-                return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
-            targets = _own_file(client, memory_files)
-        if hooks or project:
-            unwanted = []
-        else:
-            unwanted = _own_file(client, table.hooks(client, ["memory"]))
-        row = _changes(installer, targets, [*unwanted, *former], replace=replace, dry_run=dry_run)
-        if memory_files and row["result"] in ("written", "unchanged") and not dry_run:
-            with call.memory() as memory:
-                memory.add_project("claude memory", memory_files[0].value)
-        return row
-
-    client_ids = ids or (("claude-code",) if native_memory and not all_ else ())
-    rows = []
-    texts = []
-    started = None
-    for client in _chosen(client_ids, all_, project, print_=print_, agents_md=agents_md):
+    request = InstallRequest(project, hooks, native_memory, replace, dry_run)
+    connecting = Connecting(call, request, server, [*program, *_globals(call)])
+    if native_memory and not (ids or all_):
+        ids = ("claude-code",)
+    rows: list[dict[str, Any]] = []
+    texts: list[str] = []
+    for client in _chosen(ids, all_, project, print_=print_, agents_md=agents_md):
         try:
-            outcome = connected(client)
+            outcome = connecting.paste(client) if print_ else connecting.connect(client)
         except MemorandaError as error:
             outcome = {"result": "refused", "reason": str(error)}
+        if outcome["result"] == "printed" and not ids:
+            # The form most clients share, for a client that is not in the table.
+            outcome |= {"client": None, "file": None}
         rows.append({"client": client.id, "title": client.title} | outcome)
         texts.append(_told(client, rows[-1]))
-    served = {
-        this_row["client"] for this_row in rows if this_row["result"] in ("written", "unchanged")
-    } - {"agents-md"}
-    if not http and not dry_run and not print_ and served:
-        started = _start(server.argv)
-        texts.append(
-            f"Started it: {started['error'] or '{tools} tools, {seconds} s.'.format_map(started)}"
-        )
-    if served and not dry_run and not print_:
+    connected = {row["client"] for row in rows if row["result"] in ("written", "unchanged")}
+    started = None
+    if connected - {"agents-md"} and not dry_run and not print_:
+        if not http:
+            started = _start(server.argv)
+            texts.append(_start_line(started))
         texts += _what_is_recorded(call)
         texts += _transcripts_too(call, transcripts)
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
-    failed = any(row["result"] in ("refused", "not found") for row in rows)
-    return int(failed or (started is not None and started["error"] is not None))
+    has_failed = any(row["result"] in ("refused", "not found") for row in rows)
+    return int(has_failed or (started is not None and started["error"] is not None))
+
+
+def _check_server(server: Server) -> None:
+    """Raise InvalidInput for an address, or the name of a variable, that no client could use."""
+    if server.url:
+        message = (
+            f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
+            "password and query"
+        )
+        checked(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+    if server.token:
+        # The message does not repeat it: it may be the token.
+        message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
+        checked(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+
+
+def _start_line(started: dict[str, Any]) -> str:
+    """What became of the server that was started once."""
+    if started["error"]:
+        return f"Started it: {started['error']}"
+    return f"Started it: {started['tools']} tools, {started['seconds']} s."
+
+
+@dataclass(frozen=True)
+class InstallRequest:
+    """What is to be done with every client, as the options of `install` say it.
+
+    is_for_project: in the files of the project in the working folder.
+    has_hooks: with hooks; else ours are taken out.
+    has_native_memory: the client keeps its own memories in a project of the home.
+    replaces_others: even where an entry of the name is not ours.
+    is_dry_run: changes are shown and not made.
+    """
+
+    is_for_project: bool
+    has_hooks: bool
+    has_native_memory: bool
+    replaces_others: bool
+    is_dry_run: bool
+
+
+class Connecting:
+    """Connects clients to a server, one after the other.
+
+    program: the command line that hooks begin with.
+    """
+
+    def __init__(
+        self, call: Invocation, request: InstallRequest, server: Server, program: Sequence[str]
+    ):
+        self._call = call
+        self._request = request
+        self._server = server
+        self._program = program
+        self._installer = Installer(call.settings.home)
+
+    def paste(self, client: Client) -> dict[str, Any]:
+        """The keys of a row for a client whose entry the user pastes. Raises MemorandaError."""
+        first = self._targets(client)[0]
+        text = snippet(first.format, first.edits[:1])
+        return {"file": str(first.file), "snippet": text, "result": "printed"}
+
+    def connect(self, client: Client) -> dict[str, Any]:
+        """Connect a client. Returns the keys of its row. Raises MemorandaError."""
+        request = self._request
+        memory_files = self._memory_files(client)
+        targets = self._targets(client)
+        if not request.is_for_project and not client.is_here(os.environ):
+            reason = f"{client.title} is not on this machine"
+            return self.paste(client) | {"result": "not found", "reason": reason}
+        former = [] if request.is_for_project else _former(client)
+        if _plugin_is_on(client):
+            # The plugin brings server and hooks; with both, everything would be done twice.
+            if not memory_files:
+                return self._beside_plugin(former)
+            targets = _own_file(client, memory_files)
+        row = self._change(targets, [*self._unwanted_hooks(client), *former])
+        is_connected = row["result"] in ("written", "unchanged")
+        if memory_files and is_connected and not request.is_dry_run:
+            with self._call.memory() as memory:
+                memory.add_project("claude memory", memory_files[0].value)
+        return row
+
+    def _memory_files(self, client: Client) -> list[Edit]:
+        if not self._request.has_native_memory:
+            return []
+        return _memories(client, self._installer.home)
+
+    def _targets(self, client: Client) -> list[Target]:
+        return _targets(
+            client,
+            self._server,
+            self._request.is_for_project,
+            hooks=self._request.has_hooks,
+            program=self._program,
+            more=self._memory_files(client),
+        )
+
+    def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
+        """The row of a client that has our plugin: only what an earlier checkout left goes."""
+        if former:
+            return self._change((), former)
+        return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
+
+    def _unwanted_hooks(self, client: Client) -> list[Target]:
+        """The file with our hooks, where they are to be taken out."""
+        if self._request.has_hooks or self._request.is_for_project:
+            return []
+        return _own_file(client, table.hooks(client, ["memory"]))
+
+    def _change(self, adding: Sequence[Target], removing: Sequence[Target]) -> dict[str, Any]:
+        return _changes(
+            self._installer,
+            adding,
+            removing,
+            replace=self._request.replaces_others,
+            dry_run=self._request.is_dry_run,
+        )
 
 
 def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
@@ -392,64 +461,71 @@ def _changes(
     """Carry out one client's changes, as keys of its row; all are tried before the first file is
     written.
     """
+    steps = [(target, installer.add) for target in adding]
+    steps += [(target, installer.remove) for target in removing]
+
+    def may_be_left(target: Target) -> bool:
+        """Whether it is a file of hooks nobody asked for, or wrote: the server can be connected, or
+        taken out, all the same."""
+        if adding:
+            return target not in adding
+        return target is not removing[0] and not installer.knows(target)
+
     rows: list[tuple[Target, FileChange]] = []
     hooks_left: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
-        for target, act in [(this_target, installer.add) for this_target in adding] + [
-            (this_target, installer.remove) for this_target in removing
-        ]:
+        for target, act in steps:
             try:
                 rows.append((target, act(target, replace=replace, dry_run=dry)))
             except Unsure as error:
                 problem = f"{target.file} was not changed: {error}"
-                if adding:
-                    beside = target not in adding
-                else:
-                    beside = target is not removing[0] and not installer.knows(target)
-                # Hooks nobody asked for, or wrote: the server can be connected or taken out all the
-                # same
-                if beside:
-                    hooks_left = {"hooks_left": problem}
-                    continue
-                if adding:
-                    paste = snippet(target.format, target.edits)
-                else:
-                    paste = None
-                return {
-                    "result": "refused",
-                    "file": str(target.file),
-                    "reason": problem,
-                    "snippet": paste,
-                }
-    changed = [
-        (target, this_target) for target, this_target in rows if this_target.old != this_target.new
-    ]
-    if changed:
-        if dry_run:
-            result = "planned"
-        elif adding:
-            result = "written"
-        else:
-            result = "removed"
-    else:
+                if not may_be_left(target):
+                    return {
+                        "result": "refused",
+                        "file": str(target.file),
+                        "reason": problem,
+                        "snippet": snippet(target.format, target.edits) if adding else None,
+                    }
+                hooks_left = {"hooks_left": problem}
+    return _changes_document(rows, bool(adding), dry_run) | hooks_left
+
+
+def _changes_document(
+    rows: Sequence[tuple[Target, FileChange]], is_adding: bool, dry_run: bool
+) -> dict[str, Any]:
+    """The changes of a client's files, as keys of its row."""
+    changed = [(target, change) for target, change in rows if change.old != change.new]
+    if not changed:
         result = "unchanged"
-    backups = [
-        str(this_target.backup) for _, this_target in changed if this_target.backup is not None
-    ]
-    diff = ""
-    for target, this_target in changed if dry_run else ():
-        old, new = (
-            (text or "").splitlines(keepends=True) for text in (this_target.old, this_target.new)
-        )
-        for line in unified_diff(old, new, str(target.file), str(target.file)):
-            diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+    elif dry_run:
+        result = "planned"
+    elif is_adding:
+        result = "written"
+    else:
+        result = "removed"
     document = {
         "result": result,
-        "file": ", ".join(str(this_target.file) for this_target, _ in changed or rows),
-        "backup": backups,
+        "file": ", ".join(str(target.file) for target, _ in changed or rows),
+        "backup": [str(change.backup) for _, change in changed if change.backup is not None],
     }
-    return document | ({"diff": diff} if diff else {}) | hooks_left
+    diff = ""
+    if dry_run:
+        for target, change in changed:
+            diff += _diff_of(str(target.file), change)
+    if diff:
+        document["diff"] = diff
+    return document
+
+
+def _diff_of(file: str, change: FileChange) -> str:
+    """The change of one file as a unified diff."""
+    old = (change.old or "").splitlines(keepends=True)
+    new = (change.new or "").splitlines(keepends=True)
+    diff = ""
+    for line in unified_diff(old, new, file, file):
+        diff += line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+    return diff
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
@@ -494,79 +570,93 @@ def _plugin_is_on(client: Client) -> bool:
 
 
 def _show(call: Invocation, server: Server, project: bool) -> int:
-    """The table of clients; `entry` is "none", ok, other command, broken command, address, not ours,
-    plugin or unreadable, with the reason."""
+    """The table of clients; `entry` is "none", ok, other command, broken command, address, not
+    ours, plugin or unreadable, with the reason."""
     installer = Installer(call.settings.home)
     rows = []
     lines = [table_row(_STATUS, "client", "found", "entry", "hooks", "file").rstrip()]
     for client in table.clients().values():
         if project and not client.project:
             continue
-        file = client.place(os.environ, Path.cwd() if project else None)
-        is_present = client.is_here(os.environ)
-        entry = "none"
-        version = None
-        hooks = None
-        assert file is not None
-        try:
-            edit = table.entry(client, server)
-            target = Target(client, file, client.format, [edit])
-            (value,) = present(target)
-            if value is not None:
-                argv = table.command_of(value)
-                if value == edit.value:
-                    entry = "ok"
-                else:
-                    entry = "other command"
-                if not table.is_our_server(value):
-                    if not argv and installer.wrote(target, value):
-                        entry = "address"
-                    else:
-                        entry = "not ours"
-                else:
-                    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
-                    if not version:
-                        entry = "broken command"
-            hook_file = client.hook_file(os.environ)
-            if hook_file is not None and not project:
-                calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
-                hooks = all(
-                    entry_found is not None
-                    for entry_found in present(Target(client, hook_file, "json", calls))
-                )
-        except MemorandaError as error:
-            entry = f"unreadable: {error}"
-        if not project and entry == "none" and _plugin_is_on(client):
-            entry = "plugin"
-            hooks = True
-        rows.append(
-            {
-                "client": client.id,
-                "title": client.title,
-                "found": is_present,
-                "entry": entry,
-                "version": version,
-                "hooks": hooks,
-                "file": str(file),
-            }
-        )
-        has_hooks = {True: "yes", False: "no", None: "-"}[hooks]
-        if is_present:
-            place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", str(file))
-        else:
-            place = ""
-        if version:
-            state = f"{entry} {version}"
-        else:
-            state = entry
-        lines.append(
-            table_row(
-                _STATUS, client.id, "yes" if is_present else "no", state, has_hooks, place
-            ).rstrip()
-        )
+        row = _state_of(client, server, installer, project)
+        rows.append(row)
+        lines.append(_state_line(row))
     lines.append("\nConnect: memory install CLIENT, or memory install --all. Nothing was changed.")
     call.answer("\n".join(lines), clients=rows, server=None)
     return 0
+
+
+def _state_of(
+    client: Client, server: Server, installer: Installer, project: bool
+) -> dict[str, Any]:
+    """Whether and how a client is connected: its row of the table."""
+    file = client.place(os.environ, Path.cwd() if project else None)
+    assert file is not None
+    entry = "none"
+    version = None
+    hooks = None
+    try:
+        target = Target(client, file, client.format, [table.entry(client, server)])
+        entry, version = _entry_of(target, installer)
+        if not project:
+            hooks = _has_hooks(client)
+    except MemorandaError as error:
+        entry = f"unreadable: {error}"
+    if not project and entry == "none" and _plugin_is_on(client):
+        entry = "plugin"
+        hooks = True
+    return {
+        "client": client.id,
+        "title": client.title,
+        "found": client.is_here(os.environ),
+        "entry": entry,
+        "version": version,
+        "hooks": hooks,
+        "file": str(file),
+    }
+
+
+def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
+    """(what the entry of a client is, the version of the program it starts). Raises
+    MemorandaError."""
+    (value,) = present(target)
+    if value is None:
+        return "none", None
+    argv = table.command_of(value)
+    if not table.is_our_server(value):
+        if not argv and installer.wrote(target, value):
+            return "address", None
+        return "not ours", None
+    version = _version(*(argv[: argv.index("mcp")] if "mcp" in argv else argv[:1]))
+    if not version:
+        return "broken command", version
+    if value == target.edits[0].value:
+        return "ok", version
+    return "other command", version
+
+
+def _has_hooks(client: Client) -> bool | None:
+    """Whether all our hooks are in a client's file; None for a client without hooks. Raises
+    MemorandaError."""
+    hook_file = client.hook_file(os.environ)
+    if hook_file is None:
+        return None
+    calls = [hook for hook in table.hooks(client, ["memory"]) if not hook.kept]
+    return None not in present(Target(client, hook_file, "json", calls))
+
+
+def _state_line(row: dict[str, Any]) -> str:
+    """The row of one client in the table, for a person."""
+    has_hooks = {True: "yes", False: "no", None: "-"}[row["hooks"]]
+    state = row["entry"]
+    if row["version"]:
+        state += f" {row['version']}"
+    is_found = "no"
+    place = ""
+    if row["found"]:
+        is_found = "yes"
+        place = re.sub(f"^{re.escape(os.path.expanduser('~'))}(?=/)", "~", row["file"])
+    return table_row(_STATUS, row["client"], is_found, state, has_hooks, place).rstrip()
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from memoranda.cli import output
 from memoranda.cli.output import Failure
-from memoranda.text.unicode import flat, one_line
+from memoranda.text.unicode import flat
 from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memoranda.clock import Clock
     from memoranda.config import Settings
+    from memoranda.documents.listed import Listed
     from memoranda.engine import MemorySession
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
@@ -177,17 +178,13 @@ class Invocation:
         lines += ["", *map(flat, last)] if last else []
         output.text("\n".join(lines), painted=self.on_terminal, paged=not self.no_pager)
 
+    def listed(self, name: str, listed: Listed, **before: Any) -> None:
+        """Print the JSON document of a list: its rows as `name`, after the keys `before`."""
+        self.document(**before, **{name: listed.rows}, shown=len(listed), total=listed.total)
+
     def document(self, **data: Any) -> None:
         """Print the JSON document of this command."""
         output.json_value({"schema": f"{self.command}/1"} | data)
-
-
-def preview(content: str, length: int) -> str:
-    """The first `length` characters on one line, `...` appended when cut."""
-    line = one_line(content)
-    if len(line) <= length:
-        return line
-    return line[:length] + "..."
 
 
 def text_from(words: tuple[str, ...]) -> str:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.cli import output
-from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
     category_option,
     content_from,
-    minute,
     new_memory_options,
     notes_named,
 )
@@ -23,6 +22,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
+from memoranda.documents.wording import minute, preview, question_lines, subject_lines
 from memoranda.engine.overview import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
@@ -127,7 +127,7 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
 
         infos = archive_named(memory, notes_named(memory, refs), dry_run=dry_run)
         text = f"{'Would archive' if dry_run else 'Archived'} {len(infos)} {noun(infos)}"
-        call.answer(text, memories=documents.notes(memory, infos))
+        call.answer(text, memories=documents.notes(memory, infos).rows)
 
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
@@ -151,7 +151,7 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 
         infos = Upkeep(memory).pin(notes_named(memory, refs), pinned=pinned)
         text = f"{'Pinned' if pinned else 'Unpinned'} {len(infos)} {noun(infos)}"
-        call.answer(text, memories=documents.notes(memory, infos))
+        call.answer(text, memories=documents.notes(memory, infos).rows)
 
 
 @command(
@@ -451,7 +451,8 @@ def _list_reminders(call: Invocation, *, every: bool) -> None:
 
         listed = reminders.listed(memory, fired=every)
         if call.json:
-            return call.document(reminders=documents.notes(memory, (info for info, _ in listed)))
+            rows_listed = documents.notes(memory, (info for info, _ in listed)).rows
+            return call.document(reminders=rows_listed)
         rows = []
         changed = outdated(memory, [info for info, reminder in listed if reminder.is_waiting])
         for info, reminder in listed:
@@ -486,7 +487,7 @@ def notify(call: Invocation, *, dry_run: bool) -> None:
         else:
             text = f"Notified {len(outcome.notified)} reminders"
         call.answer(
-            text, notified=documents.notes(memory, outcome.notified), pending=outcome.pending
+            text, notified=documents.notes(memory, outcome.notified).rows, pending=outcome.pending
         )
         if outcome.failure:
             output.notice(outcome.failure)
@@ -516,26 +517,13 @@ def review(call: Invocation, *, limit: int, kind: Text) -> None:
             return _ask(memory, page, more=more)
         rows = [documents.question(item) for item in page]
         lines = []
-        for this_item in page:
-            if len(this_item.lines) > 1:
-                refs = []
-            else:
-                refs = [ref[:8] for ref in this_item.refs]
-            lines += [
-                " ".join([f"{this_item.kind:<9}", *refs, this_item.text]),
-                *_listed(this_item),
-            ]
+        for item in page:
+            lines += question_lines(item)
         if more:
             last = [f"More: memory review --limit {2 * limit}"]
         else:
             last = []
         call.answer("\n".join([*lines, *last]) or "Nothing to review.", items=rows, more=more)
-
-
-def _listed(item: ReviewItem) -> list[str]:
-    """What a question about several is about."""
-    pairs = zip(item.refs, item.lines, strict=True) if len(item.lines) > 1 else ()
-    return [f"  {ref[:8]} {line}" for ref, line in pairs]
 
 
 def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
@@ -547,7 +535,10 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
     at = 0
     while at < len(items):
         item = items[at]
-        lines = [f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}", *_listed(item)]
+        lines = [
+            f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}",
+            *subject_lines(item),
+        ]
         lines += [f"  {letter}  {label}" for letter, label in item.choices]
         output.text("\n".join([*lines, f"  ({_KEYS})"]))
         key = click.getchar()

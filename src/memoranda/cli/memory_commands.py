@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation, text_from
 from memoranda.cli.output import Failure, error_sentence
 from memoranda.cli.syntax import Names, Text, command, flag, option
-from memoranda.clock import parse_stamp, stamp, to_utc
+from memoranda.clock import to_utc
+from memoranda.documents.wording import day, place, whole_note
 from memoranda.engine.overview import home_path
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
@@ -37,31 +38,6 @@ _REFERENCE = re.compile(
 ).fullmatch
 _PLACE = ("id", "project", "path")
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
-_BLOCK = """\
-ID:     {id}
-Phase:   {phase}
-Category: {category}
-Scope:  {scope}
-Source: {source}
-Tags:   [{tags}]
-Links:  [{links}]
-Access: {access_count}
-Created: {created_at}
-Updated: {updated_at}"""
-_NOTE_KEYS = ("id", "title", "type", "project", "path", "permalink", "checksum")
-_NOTE = """\
-ID:      {id}
-Title:   {title}
-Type:    {type}
-Path:    {place}
-Link:    {permalink}
-Tags:    [{tags}]
-Created: {created_at}
-Updated: {updated_at}
-
-{content}"""
-
-
 _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
 
 
@@ -132,11 +108,11 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
             kind = f"{note.category}/organized"
         said_text = f"Created {kind} memory: {note.id}"
         if note.expires is not None and output.is_terminal():
-            day = _local(note.expires, memory.settings.zone, "%Y-%m-%d")
+            end = day(note.expires, memory.settings.zone)
             often = memory.settings.upgrade_access_threshold
-            by_hand = f"memory consolidate archives it after {day} unless it is sorted or pinned; memory serve never."
+            by_hand = f"memory consolidate archives it after {end} unless it is sorted or pinned; memory serve never."
             source_hint = (
-                f"Archived after {day} unless it is read {often} times, sorted or pinned before."
+                f"Archived after {end} unless it is read {often} times, sorted or pinned before."
             )
             # Contract 001, 18.4
             is_by_hand = memory.agent is None and note.source == "manual"
@@ -177,15 +153,15 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
         if len(words) == 1 and _REFERENCE(words[0]):
             new = any_note(memory, words[0], looseness=Looseness.CASE)
         else:
-            place: dict[str, Any] = {
+            like_old: dict[str, Any] = {
                 "project": old.project,
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
             # What an archived memory said is so again, otherwise
             if old.project in MEMORY_PROJECTS:
-                place = {"project": CATEGORY_PROJECT, "category": old.category}
-            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **place)
+                like_old = {"project": CATEGORY_PROJECT, "category": old.category}
+            new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
         before, after = memory.supersede(old, new, valid_from=valid_from)
         text = f"{after.id} supersedes {before.id[:8]}, valid until {before.header['valid_until']}"
         ends = [{key: getattr(note, key) for key in _PLACE} for note in (before, after)]
@@ -213,51 +189,12 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         rows = []
         zone = memory.settings.zone
         for info in infos:
-            if info.project not in MEMORY_PROJECTS or info.header.get("archived_from"):
-                note = memory.read(info)
-                row = {key: getattr(note, key) for key in _NOTE_KEYS} | {"tags": list(note.tags)}
-                times = {"created_at": note.created, "updated_at": note.changed}
-                row |= {
-                    "content": note.content,
-                    **{key: stamp(time) for key, time in times.items()},
-                }
-                rows.append({"note": row, "provenance": note.provenance.row()})
-                document = row | {key: _local(time, zone) for key, time in times.items()}
-                texts.append(
-                    _NOTE.format_map(
-                        document | {"place": place_of(note), "tags": " ".join(note.tags)}
-                    )
-                )
-                continue
-            row = documents.read_note(memory, info)
-            rows.append({"memory": row, "provenance": info.provenance.row()})
-            if call.json:
-                continue
-            document = (
-                row
-                | {key: " ".join(row[key]) for key in ("tags", "links")}
-                | {"source": row["source"] or ""}
-            )
-            document |= {key: _local(row[key], zone) for key in ("created_at", "updated_at")}
-            lines = [_BLOCK.format_map(document)]
-            if row.get("suspicious"):
-                lines.append(f"Suspicious: {' '.join(row['suspicious'])}")
-            if row.get("header_error"):
-                lines.append(f"Header: {row['header_error']}. Correct it: memory edit")
-            if row["expires_at"]:
-                lines.append(f"Expires: {_local(row['expires_at'], zone)}")
-            due = row.get("due_at")
-            if due:
-                # Else it is shown as the note has it
-                with suppress(ValueError, OverflowError):
-                    due = minute(due, zone)
-                lines.append(
-                    f"Due:     {due}" + (f" repeat {row['repeat']}" if row.get("repeat") else "")
-                )
-            validity = row.get("validity")
-            if validity:
-                lines.append(f"Valid:   {validity}")
-            texts.append("\n".join([*lines, "", row["content"]]))
+            is_memory = info.project in MEMORY_PROJECTS and not info.header.get("archived_from")
+            document = documents.read_note(memory, info, is_named=not is_memory)
+            key = "memory" if is_memory else "note"
+            rows.append({key: document, "provenance": info.provenance.row()})
+            if not call.json:
+                texts.append(whole_note(document, zone))
         call.answer_each(texts, rows, "\n\n")
 
 
@@ -286,11 +223,11 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
             moment = _moment(memory, at)
         rows = []
         for ref in refs:
-            place = ref
+            note_place = ref
             # A note that is gone is known to the log alone
             with suppress(MemorandaError):
-                place = place_of(any_note(memory, ref))
-            rows.append({"ref": ref, "at": at, "text": text_at(memory, place, at, moment)})
+                note_place = place(any_note(memory, ref))
+            rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
 
@@ -300,11 +237,6 @@ def _moment(memory: MemorySession, at: str) -> datetime:
     except (ValueError, OverflowError):
         hint = "Use the number of a change, 2026-05-07T10:00, yesterday or 7d."
         return moment_of(memory.as_of, at, "--at time", hint)
-
-
-def place_of(info: Note | NoteInfo) -> str:
-    """`project/path`, as `log` shows it."""
-    return f"{info.project}/{info.path}"
 
 
 def as_of_moment(memory: MemorySession, text: Text) -> datetime | None:
@@ -321,20 +253,6 @@ def moment_of(read: Callable[[str], datetime], text: str, name: str, hint: str) 
         return read(text)
     except TimeframeError:
         raise Failure(f'invalid {name}: "{text}"', TimeframeError.code, hint) from None
-
-
-def _local(value: datetime | str, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A time in the clock time of `zone`; None = the system's."""
-    if isinstance(value, str):
-        moment = parse_stamp(value)
-    else:
-        moment = value
-    return moment.astimezone(zone).strftime(form)
-
-
-def minute(value: datetime | str, zone: tzinfo | None) -> str:
-    """A time as `YYYY-MM-DD HH:MM` in the clock time of `zone`; None = the system's."""
-    return _local(value, zone, "%Y-%m-%d %H:%M")
 
 
 @command("delete", "ID...", keys=("id", "path"), example="memory delete 5a1f 77c2")
@@ -360,7 +278,7 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
 def _named(info: NoteInfo) -> str:
     if info.project in MEMORY_PROJECTS:
         return f"memory: {info.id}"
-    return f"note: {place_of(info)}"
+    return f"note: {place(info)}"
 
 
 def notes_named(
@@ -428,7 +346,7 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
         if {source.project, target.project} <= {*MEMORY_PROJECTS}:
             text = f"{verb} {source.id[:8]} <-> {target.id[:8]}"
         else:
-            text = f"{verb} {place_of(source)} -> {place_of(target)}"
+            text = f"{verb} {place(source)} -> {place(target)}"
         call.answer(text, source=source.id, target=target.id, changed=changed)
 
 
@@ -465,7 +383,8 @@ def edit(call: Invocation, ref: str) -> None:
     note meanwhile, nothing is written and your text is kept in a file.
     """
     import shutil
-    import subprocess
+
+    from memoranda.note.edit import Rewrite
 
     command = _editor()
     with call.memory() as memory:
@@ -476,38 +395,11 @@ def edit(call: Invocation, ref: str) -> None:
         file = _draft(memory, note)
     before = file.read_bytes()
     try:
-        # Its output never mixes with the JSON document
-        try:
-            ended = subprocess.run(
-                [*command, str(file)], check=False, stdout=2 if call.json else None
-            ).returncode
-        except OSError as error:
-            raise Failure(
-                f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
-            ) from None
-        if file.exists():
-            after = file.read_bytes()
-        else:
-            after = before
-        if ended:
-            if after == before:
-                consequence = "nothing was changed"
-            else:
-                consequence = "nothing was written"
-            raise Failure(f"{command[0]} ended with status {ended}; {consequence}")
+        after = _edited(command, file, before, as_json=call.json)
         if after == before:
             shutil.rmtree(file.parent, ignore_errors=True)
-            return call.answer("Nothing changed.", id=note.id, path=place_of(note), changed=False)
-        try:
-            text = after.decode()
-        except UnicodeDecodeError:
-            raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
-        if not text.strip():
-            raise Failure(
-                "the text is empty; nothing was written. To remove the note: memory delete"
-            )
-        from memoranda.note.edit import Rewrite
-
+            return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
+        text = _text_of(after)
         # They may have changed meanwhile
         del call.settings
         with call.memory() as memory:
@@ -515,19 +407,48 @@ def edit(call: Invocation, ref: str) -> None:
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
+        # What the person wrote is kept; nothing else is
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
         problem = str(error).rstrip(".")
         if isinstance(error, (Conflict, NotFound)):
-            if isinstance(error, Conflict):
-                event = "changed"
-            else:
-                event = "was moved or deleted"
-            problem = f"{place_of(note)} {event} while you edited it; nothing was written"
+            event = "changed" if isinstance(error, Conflict) else "was moved or deleted"
+            problem = f"{place(note)} {event} while you edited it; nothing was written"
         raise Failure(f"{problem}. Your text is in {file}", error.code) from None
     shutil.rmtree(file.parent, ignore_errors=True)
-    call.answer(f"Edited {place_of(written)}", id=written.id, path=place_of(written), changed=True)
+    call.answer(f"Edited {place(written)}", id=written.id, path=place(written), changed=True)
+
+
+def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
+    """What the person's editor makes of a file. Raises Failure when it cannot be run, or fails."""
+    import subprocess
+
+    try:
+        # Its output never mixes with the JSON document
+        stdout = 2 if as_json else None
+        status = subprocess.run([*command, str(file)], check=False, stdout=stdout).returncode
+    except OSError as error:
+        raise Failure(
+            f"cannot run {command[0]}: {error.strerror}; set EDITOR to another editor"
+        ) from None
+    # An editor may have removed it
+    after = file.read_bytes() if file.exists() else before
+    if status:
+        consequence = "nothing was changed" if after == before else "nothing was written"
+        raise Failure(f"{command[0]} ended with status {status}; {consequence}")
+    return after
+
+
+def _text_of(data: bytes) -> str:
+    """The text a person wrote. Raises Failure for what is no text, or an empty one."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise Failure("the text is not valid UTF-8; nothing was written", "not_text") from None
+    if not text.strip():
+        raise Failure("the text is empty; nothing was written. To remove the note: memory delete")
+    return text
 
 
 def _editor() -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.rows import kind, limit_option, origin
+from memoranda.cli.rows import limit_option
 from memoranda.cli.syntax import command
+from memoranda.documents.wording import kind, origin
 from memoranda.engine.overview import home_path
 from memoranda.engine.profile import PINNED, ProfileEntry
 from memoranda.engine.profile import profile as entries_about_person

@@ -121,7 +121,7 @@ def _add_native(call: Invocation) -> None:
 
     with call.memory() as memory:
         rows, refused = add_native(memory)
-        added_rows = documents.projects(memory, rows)
+        added_rows = documents.projects(memory, rows).rows
         lines = [
             f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"
             for row in added_rows
@@ -371,7 +371,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
 def project_list(call: Invocation) -> None:
     """List the projects with their notes and folders."""
     with call.memory() as memory:
-        rows = documents.projects(memory, memory.projects)
+        rows = documents.projects(memory, memory.projects).rows
         head = ("Name", "Notes", "Folder")
         if call.json:
             return call.document(projects=rows)
@@ -408,5 +408,5 @@ def project_default(call: Invocation, name: str) -> None:
     with call.memory() as memory:
         chosen = memory.set_default(name)
         call.answer(
-            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen])[0]
+            f"Default project: {chosen.name}", project=documents.projects(memory, [chosen]).rows[0]
         )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memoranda.cli import output
-from memoranda.cli.invocation import Invocation, preview
+from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
+from memoranda.documents.wording import kind, preview, row_text
 from memoranda.engine.overview import contents
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
@@ -94,32 +95,6 @@ def noun_of(memory: MemorySession, query: Query, total: int) -> str:
     return "notes"
 
 
-def kind(info: NoteInfo) -> str:
-    """The category of a memory, the project of another note."""
-    if info.project in MEMORY_PROJECTS:
-        return info.category or ""
-    return info.project.removeprefix(".")
-
-
-def shown_text(info: NoteInfo, content: str) -> str:
-    """The text of a note for a row: with its title in front where that does not begin it."""
-    if info.project in MEMORY_PROJECTS:
-        if info.is_broken:
-            return f"[header not read] {content}"
-        return content
-    text = content.strip().lstrip("# ")
-    if text.startswith(info.title):
-        return text
-    return f"{info.title}: {text}".removesuffix(": ")
-
-
-def origin(info: NoteInfo) -> str:
-    """The source a note names, else who wrote it."""
-    if info.source or info.project in MEMORY_PROJECTS:
-        return info.source or ""
-    return info.provenance.who.removeprefix("agent:")
-
-
 def cells(
     call: Invocation, memory: MemorySession, infos: Sequence[NoteInfo], length: int
 ) -> Iterator[tuple[str, str, str, str]]:
@@ -128,7 +103,7 @@ def cells(
     """
     marks = memory.validity_marks(infos)
     for info, content in zip(infos, contents(memory, infos), strict=True):
-        text = shown_text(info, content)
+        text = row_text(info, content)
         mark = marks.get(info.row, "")
         phase = info.phase or info.type
         if call.on_terminal:

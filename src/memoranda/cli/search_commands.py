@@ -15,7 +15,6 @@ from memoranda.cli.memory_commands import (
     as_of_moment,
     as_of_option,
     category_option,
-    minute,
     moment_of,
     scope_option,
     tags_option,
@@ -26,13 +25,13 @@ from memoranda.cli.rows import (
     mention_left_out,
     noun,
     noun_of,
-    origin,
     project_option,
     traces_flag,
     within,
 )
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
+from memoranda.documents.wording import minute, origin, score_line
 from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.model import PHASES, TRACE_PROJECT
 from memoranda.query import Query, day, memory_query, narrowed
@@ -110,7 +109,7 @@ def list_(
         query = query.replace(as_of=as_of_moment(memory, as_of))
         infos, total = memory.list(query, limit=limit)
         if call.json:
-            call.document(memories=documents.notes(memory, infos), shown=len(infos), total=total)
+            call.listed("memories", documents.notes(memory, infos, total))
         elif not infos:
             call.answer("No memories found.")
         else:
@@ -167,8 +166,7 @@ def recent(
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
         infos, total = memory.list(query, limit=limit)
         if call.json:
-            rows = documents.notes(memory, infos)
-            call.document(since=stamp(start), memories=rows, shown=len(infos), total=total)
+            call.listed("memories", documents.notes(memory, infos, total), since=stamp(start))
         elif not infos:
             call.answer(f"Nothing changed since {minute(start, memory.settings.zone)}.")
         else:
@@ -204,6 +202,7 @@ def recent(
     metavar="N",
     help="With --ranked: the best that fit into N tokens.",
 )
+@flag("--explain", "With --ranked: also what each feature added to a score (docs/ranking.md).")
 @click.option("--all", "every", is_flag=True, hidden=True)
 def search(
     call: Invocation,
@@ -217,6 +216,7 @@ def search(
     archived: bool,
     traces: bool,
     most: int | None,
+    explain: bool,
     by: Text,
     client: Text,
     every: bool,
@@ -232,6 +232,8 @@ def search(
     """
     if most is not None and not ranked:
         raise Usage("--max-tokens needs --ranked")
+    if explain and not ranked:
+        raise Usage("--explain needs --ranked")
     written = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
@@ -243,7 +245,7 @@ def search(
             as_of=as_of_moment(memory, as_of),
         )
         query, text = narrowed(query, written, now=now, zone=zone)
-        infos, hits = _found(memory, query, text, limit, most, ranked=ranked)
+        infos, hits = _found(memory, query, text, limit, most, ranked=ranked, explain=explain)
         if traces:
             passages = _in_transcripts(memory, written, limit)
         else:
@@ -252,6 +254,8 @@ def search(
             _search_document(call, memory, written, infos, hits, passages)
         else:
             _show_found(call, memory, query, text, infos, hits)
+            if explain and hits.hits:
+                call.answer("\n".join(["", *map(score_line, hits)]))
             _show_passages(call, memory, passages)
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
@@ -282,14 +286,12 @@ def _search_document(
     hits: Hits,
     passages: Sequence[TraceHit],
 ) -> None:
-    rows = documents.notes(memory, infos)
-    for row, hit in zip(rows, hits, strict=False):
-        row |= documents.hit(hit) | {"provenance": hit.note.provenance.row()}
+    listed = documents.found_notes(memory, infos, hits)
     if passages:
         more = {"transcripts": [hit.row() for hit in passages]}
     else:
         more = {}
-    call.document(query=text, memories=rows, total=hits.total, **hits.bound, **more)
+    call.document(query=text, memories=listed.rows, total=listed.total, **hits.bound, **more)
 
 
 def _mention_traces(memory: MemorySession, query: Query) -> None:
@@ -301,12 +303,22 @@ def _mention_traces(memory: MemorySession, query: Query) -> None:
 
 
 def _found(
-    memory: MemorySession, query: Query, text: str, limit: int, most: int | None, *, ranked: bool
+    memory: MemorySession,
+    query: Query,
+    text: str,
+    limit: int,
+    most: int | None,
+    *,
+    ranked: bool,
+    explain: bool,
 ) -> tuple[list[NoteInfo], Hits]:
     """The notes found; with `ranked` as hits too, else how many there are alone."""
     if ranked and text.strip():
         ranking = memory.search(
-            query.replace(text=text), limit=limit or NO_LIMIT, max_tokens=most or None
+            query.replace(text=text),
+            limit=limit or NO_LIMIT,
+            max_tokens=most or None,
+            explain=explain,
         )
         return [hit.note for hit in ranking], ranking
     infos, total = memory.list(query.replace(contains=text or None), limit=limit)
@@ -406,7 +418,7 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
             if source.project in names or (not names and source.project != TRACE_PROJECT)
         ]
         if call.json:
-            return call.document(id=info.id, memories=documents.notes(memory, infos))
+            return call.document(id=info.id, memories=documents.notes(memory, infos).rows)
         if not infos:
             return call.answer("No backlinks found.")
         rows = list(cells(call, memory, infos, 50))
@@ -426,8 +438,7 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         alone = [info for info in notes if info.row not in linked]
         infos = alone[: limit or None]
         if call.json:
-            rows = documents.notes(memory, infos)
-            return call.document(memories=rows, shown=len(infos), total=len(alone))
+            return call.listed("memories", documents.notes(memory, infos, len(alone)))
         if not infos:
             return call.answer("Every note is linked.")
         _show_list(call, memory, infos, f"Showing {len(infos)} of {len(alone)} {noun(alone)}")

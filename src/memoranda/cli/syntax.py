@@ -505,7 +505,13 @@ def usage_words(error: click.UsageError) -> tuple[str, str]:
             for name in this_option.opts
             if name.startswith("--")
         ]
-        guesses = [f"--{name}" for name in near(error.option_name.lstrip("-"), names)]
+        written = error.option_name.lstrip("-")
+        if len(written) == 1:
+            # `-o` is meant as `--output`
+            alike = [name for name in names if name.startswith(written)]
+        else:
+            alike = near(written, names)
+        guesses = [f"--{name}" for name in alike]
     elif isinstance(error, click.BadOptionUsage):
         is_flag = any(
             this_option.is_flag for this_option in options if error.option_name in this_option.opts

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memoranda.cli import output
-from memoranda.cli.invocation import Invocation, preview
-from memoranda.cli.rows import kind, left_out, shown_text
+from memoranda.cli.invocation import Invocation
+from memoranda.cli.rows import left_out
+from memoranda.documents.wording import kind, preview, row_text
 from memoranda.engine.overview import contents
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
@@ -71,7 +72,7 @@ def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
     room = max(20, min(output.columns(), 100) - _ROOM)
     return [
         f"    {info.id[:8]} {output.fit(kind(info), 12):<12} "
-        f"{flat(preview(shown_text(info, content), room))}"
+        f"{flat(preview(row_text(info, content), room))}"
         for info, content in zip(infos, contents(memory, infos), strict=True)
     ]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, group, option
 from memoranda.errors import InvalidInput, near
 from memoranda.faces import PRESETS
-from memoranda.note.entry import DEFAULT_NAMESPACE
+from memoranda.note.entry import DEFAULT_NAMESPACE, ENTRY_KEYS
 from memoranda.query import split_list
 
 if TYPE_CHECKING:
@@ -363,20 +363,22 @@ def _guessing(entries: Entries, key: str, namespace: str) -> Iterator[None]:
         raise Failure(str(error), error.code, guesses=guesses) from None
 
 
-@command("get", "KEY", keys=("namespace", "key", "value"), example="memory kv get editor")
+@command("get", "KEY", keys=ENTRY_KEYS, example="memory kv get editor")
 @_namespace_option
 def kv_get(call: Invocation, key: str, *, namespace: str) -> None:
     """Print the value of KEY, and nothing else. Counts as one recall."""
+    from memoranda import documents
+
     with _entries(call) as entries, _guessing(entries, key, namespace):
         entry = entries.count(entries.get(namespace, key))
-        call.answer(entry.value, namespace=namespace, key=key, value=entry.value)
+        call.answer(entry.value, **documents.entry(entry))
 
 
 @command(
     "set",
     "KEY",
     "VALUE...",
-    keys=("namespace", "key", "expires_at"),
+    keys=ENTRY_KEYS,
     example="memory kv set editor vim",
 )
 @_namespace_option
@@ -391,13 +393,12 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
     """Keep VALUE under KEY, in place of what is there. VALUE is joined by blanks; `-` reads it from
     stdin.
     """
-    from memoranda.clock import stamp
+    from memoranda import documents
     from memoranda.faces.kv.entry_tools import checked
 
     with _entries(call) as entries:
         entry = entries.put(*checked(namespace, key, text_from(words), ttl))
-        expires: Any = None if entry.expires is None else stamp(entry.expires)
-        call.answer(f"Set {key}", namespace=namespace, key=key, expires_at=expires)
+        call.answer(f"Set {key}", **documents.entry(entry))
 
 
 @command("del", "KEY...", keys=("namespace", "key"), example="memory kv del editor")
@@ -423,6 +424,8 @@ def kv_del(call: Invocation, *names: str, namespace: str) -> None:
 )
 def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) -> None:
     """Print the keys, one a line; with TEXT those that hold it in key or value."""
+    from memoranda import documents
+
     with _entries(call) as entries:
         entries_found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
         entries_found = sorted(entries_found, key=lambda entry: (entry.namespace, entry.key))
@@ -432,10 +435,7 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
         if call.on_terminal and entries_found:
             cells = [(name, entry.value) for name, entry in zip(names, entries_found, strict=True)]
             return call.table(("Key", "Value"), cells)
-        rows = [
-            {"namespace": entry.namespace, "key": entry.key, "value": entry.value}
-            for entry in entries_found
-        ]
+        rows = [documents.entry(entry) for entry in entries_found]
         # A script reads names, and there are not any
         if not entries_found and not call.json:
             return output.notice("No entries.")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import minute
 from memoranda.cli.syntax import Usage, command, flag, option
+from memoranda.documents.wording import minute
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.store.files import lock_owner

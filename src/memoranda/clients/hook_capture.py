@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.clients.hook_context import project_names
 from memoranda.clients.hook_events import HookEvent
@@ -113,62 +113,77 @@ def _line(text: str, most: int) -> str:
     return cut(" ".join(visible(text).split()), most)
 
 
-def _seen(transcript: str) -> tuple[list[str], list[str], list[str], list[str]]:
-    """What the transcript's beginning and end show: prompts, answers, files, commands."""
-    prompts = list[str]()
-    answers = list[str]()
-    files = list[str]()
-    commands = list[str]()
+class _Seen(NamedTuple):
+    """What a transcript's beginning and end show, each in order."""
+
+    prompts: list[str]
+    answers: list[str]
+    files: list[str]
+    commands: list[str]
+
+
+def _seen(transcript: str) -> _Seen:
+    """What the transcript's beginning and end show."""
+    seen = _Seen([], [], [], [])
     for entry in _entries(transcript):
-        # Of Claude Code, of Codex
+        # Claude Code calls it message, Codex payload.
         message = entry.get("message", entry.get("payload"))
         if not isinstance(message, dict):
             continue
         content = message.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
+        parts: list[dict[str, Any]] = []
         if isinstance(content, list):
             parts = [part for part in content if isinstance(part, dict)]
-        else:
-            parts = []
-
-        for part_text in (
-            str(part.get("text", "")) for part in parts if part.get("type") in _TEXTS
-        ):
-            if (
-                message.get("role") == "user"
-                and part_text.strip()
-                and not part_text.lstrip().startswith(_NOT_SAID)
-            ):
-                prompts.append(part_text)
-            elif message.get("role") == "assistant" and part_text.strip():
-                answers.append(part_text)
+        for part in parts:
+            if part.get("type") in _TEXTS:
+                _add_text(seen, message.get("role"), str(part.get("text", "")))
         for part in (message, *parts):
-            if not isinstance(name := part.get("name"), str):
-                continue
-            arguments = part.get("input", part.get("arguments"))
-            if isinstance(arguments, str) and part.get("type") == "function_call":
-                try:
-                    arguments = json.loads(arguments)
-                except ValueError:
-                    continue
-            if not isinstance(arguments, dict):
-                arguments = {"input": arguments}
-            path = (
-                arguments.get("file_path")
-                or arguments.get("path")
-                or arguments.get("notebook_path")
-            )
-            command = arguments.get("command") or arguments.get("cmd")
-            if name in _EDITS and isinstance(path, str):
-                files.append(path)
-            elif name in _COMMANDS and command:
-                commands.append(
-                    " ".join(map(str, command)) if isinstance(command, list) else str(command)
-                )
-            if isinstance(patch := arguments.get("input"), str):
-                files.extend(_PATCHED.findall(patch))
-    return prompts, answers, files, commands
+            _add_call(seen, part)
+    return seen
+
+
+def _add_text(seen: _Seen, role: Any, text: str) -> None:
+    """Add what somebody said, if it is of the person or the agent."""
+    if not text.strip():
+        return
+    # Clients put texts of their own into the user's turns.
+    if role == "user" and not text.lstrip().startswith(_NOT_SAID):
+        seen.prompts.append(text)
+    elif role == "assistant":
+        seen.answers.append(text)
+
+
+def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
+    """Add the files and the command of a tool call, if a part of a message is one."""
+    name = part.get("name")
+    arguments = _arguments_of(part)
+    if not isinstance(name, str) or arguments is None:
+        return
+    path = arguments.get("file_path") or arguments.get("path") or arguments.get("notebook_path")
+    command = arguments.get("command") or arguments.get("cmd")
+    if name in _EDITS and isinstance(path, str):
+        seen.files.append(path)
+    elif name in _COMMANDS and command:
+        words = command if isinstance(command, list) else [command]
+        seen.commands.append(" ".join(map(str, words)))
+    patch = arguments.get("input")
+    if isinstance(patch, str):
+        seen.files.extend(_PATCHED.findall(patch))
+
+
+def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments of a tool call, a lone one as `input`; None for arguments that are cut."""
+    arguments = part.get("input", part.get("arguments"))
+    if isinstance(arguments, str) and part.get("type") == "function_call":
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            return None
+    if isinstance(arguments, dict):
+        return arguments
+    return {"input": arguments}
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:

@@ -156,48 +156,35 @@ CLIENTS = {
 def event_of(
     client: str, data: bytes, environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """The event in `data`, which the program whose hook for `client` this is sent; None for what is
-    none, for a foreign program's, and for one about which there is nothing to do. `name`: the
-    event, of a client that does not say it in its payload."""
-    client_events = CLIENTS.get(client)
+    """The event that the hook of a client was given. None for data that is no event, for the event
+    of another program, and for one about which there is nothing to do.
+
+    client: the client whose hook this is.
+    name: the event, of a client that does not say it in its payload.
+    """
     try:
         payload = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if (
-        client_events is None
-        or not isinstance(payload, dict)
-        or any(name in payload for name in client_events.foreign)
-    ):
+    if not isinstance(payload, dict):
         return None
-    if client == "claude-code":
-        if any(name.startswith(_FOREIGN_VARIABLES) for name in environ):
-            return None
-        if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
-            # Which runs the hooks of Claude Code's plugins
-            client = "codex"
-            client_events = CLIENTS["codex"]
-        elif not payload.get("transcript_path"):
-            return None
+    client = _sender(client, payload, environ)
+    if not client:
+        return None
+    dialect = CLIENTS[client]
     name = _text(payload, "hook_event_name", _NAME) or name
-    cwd = payload.get(client_events.keys.get("cwd", "cwd")) or payload.get("cwd")
-    if isinstance(cwd, list) and cwd:
-        cwd = cwd[0]
-    if isinstance(cwd, str):
-        cwd = cwd[:4096]
-    else:
-        cwd = ""
-    kind = client_events.events.get(name)
-    session = _text(payload, client_events.keys.get("session", "session_id"), _NAME)
+    cwd = _working_folder(dialect, payload)
+    kind = dialect.events.get(name)
+    session = _text(payload, dialect.keys.get("session", "session_id"), _NAME)
     if client == "copilot-cli":
-        # Its older versions name no session
+        # Its older versions name no session.
         session = session or cwd
     if kind is None or not session:
         return None
     if kind in (TOOL, FAILED):
-        return _tool_event(client_events, payload, HookEvent(client, kind, name, session, cwd))
+        return _tool_event(dialect, payload, HookEvent(client, kind, name, session, cwd))
     if payload.get("agent_id"):
-        # A subagent's prompts are no person's
+        # A subagent's prompts are no person's.
         return None
     event = HookEvent(
         client,
@@ -210,13 +197,39 @@ def event_of(
         _text(payload, "transcript_path", 4096),
         _text(payload, "last_assistant_message", _ANSWER),
     )
-    # Of a person, and a sentence: no command of the client's, and long enough
+    if kind == PROMPT and not _is_of_person(event):
+        return None
+    return event
+
+
+def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """The client that sent a payload to the hook of `client`; "" for a program that is none."""
+    dialect = CLIENTS.get(client)
+    if dialect is None or any(key in payload for key in dialect.foreign):
+        return ""
+    if client != "claude-code":
+        return client
+    if any(variable.startswith(_FOREIGN_VARIABLES) for variable in environ):
+        return ""
+    # Codex runs the hooks of Claude Code's plugins.
+    if "turn_id" in payload or "/rollout-" in str(payload.get("transcript_path")):
+        return "codex"
+    return client if payload.get("transcript_path") else ""
+
+
+def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
+    """The folder a session is in, the first of several."""
+    cwd = payload.get(dialect.keys.get("cwd", "cwd")) or payload.get("cwd")
+    if isinstance(cwd, list) and cwd:
+        cwd = cwd[0]
+    return cwd[:4096] if isinstance(cwd, str) else ""
+
+
+def _is_of_person(event: HookEvent) -> bool:
+    """Whether a prompt is a sentence of a person: no command of the client's, and long enough."""
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
-    is_asking = event.source in ("", "user") and is_sentence and text[0] not in "/!"
-    if kind != PROMPT or is_asking:
-        return event
-    return None
+    return event.source in ("", "user") and is_sentence and text[0] not in "/!"
 
 
 def _tool_event(
@@ -245,24 +258,28 @@ def _failure(payload: Mapping[str, Any]) -> str:
     for key in ("error", "error_message"):
         if isinstance(payload.get(key), str) and payload[key]:
             return str(payload[key])
-    result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
-    if isinstance(result, dict):
-        state = result.get("resultType")
-    else:
-        state = None
-    if isinstance(result, dict) and isinstance(result.get("error"), dict | str) and result["error"]:
-        state = "error"
     from memoranda.transcripts.blocks import failed_by_text, text_of
     from memoranda.transcripts.lessons import is_broken
 
+    result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
+    state = None
     text = text_of(result)
-    if isinstance(result, dict) and not text:
-        text = str(result.get("textResultForLlm") or result.get("llmContent") or "")
+    if isinstance(result, dict):
+        state = _state_of(result)
+        text = text or str(result.get("textResultForLlm") or result.get("llmContent") or "")
     if state in _FAILED_STATES or failed_by_text(text):
         return text or "failed"
     if state is None and failed_by_text(text) is None and is_broken(text[:1_000]):
         return text
     return ""
+
+
+def _state_of(result: Mapping[str, Any]) -> Any:
+    """How a tool ended, as its result says; None where it does not say it."""
+    error = result.get("error")
+    if isinstance(error, dict | str) and error:
+        return "error"
+    return result.get("resultType")
 
 
 def may_ask_to_remember(event: HookEvent) -> bool:

@@ -1,21 +1,24 @@
 """One form for each kind of thing: what a note, a hit, a change … is as data.
 
-A document is a dict that JSON can hold. Note tools, agent tools, the command's `--json` and `/api`
-give these; a face whose contract fixes a key of its own adds it to the document. Times are stamps in
-UTC. Lists of documents are cut to size by `documents.cutting`.
+A document is a dict that JSON can hold. Note tools, agent and key-value tools, the command's
+`--json` and `/api` give these; a face adds the keys that its contract alone fixes.
+Times are stamps in UTC. Several documents are a `Listed`. What is too long is cut to size by
+`documents.cutting`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp, stamp
+from memoranda.documents.listed import Document, Listed
 from memoranda.engine.overview import contents, home_path
 from memoranda.errors import NotFound
-from memoranda.index.rows import Edge, Hit, NoteInfo
+from memoranda.index.rows import Edge, Hit, Hits, NoteInfo
+from memoranda.note.entry import milliseconds, seconds
 from memoranda.note.model import (
     BAD_HEADER,
     FURTHER,
@@ -28,12 +31,13 @@ from memoranda.store.base import sha256
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.attachments import Attachment
+    from memoranda.engine.entries import Entry
     from memoranda.engine.projects import Project
-    from memoranda.engine.reading import ReadVerbs
+    from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem
     from memoranda.ledger.change import Change
-
-Document = dict[str, Any]
+    from memoranda.note.entity import GraphRelation
 
 MEMORY_KEYS = (
     "id",
@@ -66,7 +70,7 @@ TITLE = 1000
 
 
 def reference(note: Note | NoteInfo) -> Document:
-    """What names a note in a list, and how suspicious it is."""
+    """The keys that name a note in a list, and say how suspicious it is."""
     document: Document = {}
     if note.suspicious:
         document["suspicious"] = list(note.suspicious)
@@ -153,25 +157,29 @@ def _header_value(key: str, value: Any) -> Any:
     return value
 
 
-def notes(memory: ReadVerbs, infos: Iterable[NoteInfo]) -> list[Document]:
-    """Several whole notes as the index has them, with what should be said of their validity."""
+def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
+    """Several whole notes as the index has them, with what should be said of their validity.
+
+    total: how many there are, where these are the first of them.
+    """
     note_list = list(infos)
     marks = memory.validity_marks(note_list)
     documents = []
     for info, content in zip(note_list, contents(memory, note_list), strict=True):
-        document = note(memory, info, content)
-        if info.row in marks:
-            document["validity"] = marks[info.row]
-        documents.append(document)
-    return documents
+        documents.append(note(memory, info, content) | validity(marks, info))
+    return Listed.part(documents, total)
 
 
-def read_note(memory: ReadVerbs, info: NoteInfo) -> Document:
-    """A whole note as it is on disk now, counted as read, with what should be said of its validity."""
+def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
+    """A whole note as it is on disk now, counted as read, with what should be said of its validity.
+
+    is_named: whether it has its names and its checksum, as a note that is no memory.
+    """
     note_read = memory.read(info)
-    marks = memory.validity_marks([info])
     document = note(memory, note_read, note_read.content)
-    return document | ({"validity": marks[info.row]} if marks else {})
+    if is_named:
+        document |= names(note_read) | {"checksum": note_read.checksum}
+    return document | validity(memory.validity_marks([info]), info)
 
 
 def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Document:
@@ -219,6 +227,40 @@ def hit(hit_found: Hit) -> Document:
     if hit_found.shares:
         document["shares"] = hit_found.shares
     return document
+
+
+def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset: int) -> Listed:
+    """The references of notes that follow `offset` others, with what should be said of their
+    validity.
+    """
+    marks = memory.validity_marks(infos)
+    rows = [reference(info) | validity(marks, info) for info in infos]
+    return Listed.part(rows, total, offset)
+
+
+def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
+    """What `marks` say of the validity of a note."""
+    if info.row in marks:
+        return {"validity": marks[info.row]}
+    return {}
+
+
+def hits(hits_found: Hits, offset: int = 0) -> Listed:
+    """What a search found, each hit with the reference of its note.
+
+    offset: how many hits come before these.
+    """
+    rows = [reference(hit_found.note) | hit(hit_found) for hit_found in hits_found]
+    is_lower_bound = hits_found.is_lower_bound
+    return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
+
+
+def found_notes(memory: ReadVerbs, infos: Sequence[NoteInfo], hits_found: Hits) -> Listed:
+    """The whole notes a search found, with the hit of each where it was a ranked one."""
+    rows = notes(memory, infos).rows
+    for row, hit_found in zip(rows, hits_found, strict=False):
+        row |= hit(hit_found) | {"provenance": hit_found.note.provenance.row()}
+    return Listed.part(rows, hits_found.total, is_lower_bound=hits_found.is_lower_bound)
 
 
 def observation(observed: Observation) -> Document:
@@ -271,6 +313,56 @@ def change(change_made: Change) -> Document:
     return document | {key: value for key, value in further.items() if value}
 
 
+def entity(name: str, kind: str, observations: Sequence[str]) -> Document:
+    """An entity of the knowledge graph (contract 002)."""
+    return {"name": name, "entityType": kind, "observations": list(observations)}
+
+
+def entity_relation(edge: GraphRelation) -> Document:
+    """A relation between two entities."""
+    return {"from": edge.source, "to": edge.target, "relationType": edge.type}
+
+
+def entry(stored: Entry) -> Document:
+    """A key-value entry, with the keys of ENTRY_KEYS (contract 004)."""
+    return {
+        "namespace": stored.namespace,
+        "key": stored.key,
+        "value": stored.value,
+        "created_at": seconds(stored.created),
+        "accessed_at": seconds(stored.accessed),
+        "expires_at": stored.expires and milliseconds(stored.expires),
+        "access_count": stored.access_count,
+    }
+
+
+def place(directory_entry: DirectoryEntry) -> Document:
+    """A folder or a note in the listing of a folder."""
+    if directory_entry.kind == "folder":
+        return {
+            "kind": "folder",
+            "path": directory_entry.path,
+            "notes": directory_entry.notes or 0,
+        }
+    return {
+        "kind": "note",
+        "path": directory_entry.path,
+        "title": (directory_entry.title or "")[:TITLE],
+        "permalink": directory_entry.permalink,
+        "changed": directory_entry.changed or "",
+    }
+
+
+def attachment(attached: Attachment) -> Document:
+    """A file beside the notes of a folder."""
+    return {
+        "path": attached.path,
+        "type": attached.kind,
+        "bytes": attached.size,
+        "changed": stamp(attached.changed),
+    }
+
+
 def question(item: ReviewItem) -> Document:
     """A question to the owner."""
     return {
@@ -283,10 +375,10 @@ def question(item: ReviewItem) -> Document:
     }
 
 
-def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> list[Document]:
+def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> Listed:
     """Projects, with how many notes of each the caller sees."""
     counts = memory.stats().projects
-    return [
+    rows = [
         {
             "name": project.name,
             "path": str(project.root),
@@ -296,6 +388,7 @@ def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> list[D
         }
         for project in projects_shown
     ]
+    return Listed.part(rows)
 
 
 def _stamped(moment: datetime | str) -> str:

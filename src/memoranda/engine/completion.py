@@ -1,4 +1,4 @@
-"""What a shell is offered for a word that is being typed: read from the index and the ledger as
+"""Completions for a word that is being typed in a shell: read from the index and the ledger as
 they are there.
 
 Nothing is opened for writing, brought up to date or imported beyond need: an answer takes a few

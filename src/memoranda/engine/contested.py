@@ -6,21 +6,21 @@ shown, and the older one says so.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.ledger.review_rows import ANSWER
-from memoranda.note.claims import Claim, differ
-from memoranda.note.model import ARCHIVED, CATEGORY_PROJECT
+from memoranda.note.model import ARCHIVED, CATEGORY_PROJECT, TRACE_PROJECT
+from memoranda.store.base import sha256
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
+    from memoranda.note.claims import Claim
     from memoranda.note.model import Note
 
 T = TypeVar("T")
@@ -70,14 +70,14 @@ class Contradiction(NamedTuple):
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
         whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{hashlib.sha256(whole).hexdigest()[:16]}"
+        return f"{KIND}:{sha256(whole)[:16]}"
 
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
     """The pairs of notes that the caller sees and that cannot both hold, answered ones included."""
-    found = memory.index.notes.contested()
-    infos = _holding(memory, [row.note for rows in found for row in rows])
-    for rows in found:
+    subjects = memory.index.notes.contested()
+    infos = holding_now(memory, [row.note for row in chain.from_iterable(subjects)])
+    for rows in subjects:
         statements = [Statement(infos[row.note], row.claim) for row in rows if row.note in infos]
         statements.sort(key=lambda statement: statement.moment)
         yield from _pairs(statements)
@@ -85,6 +85,8 @@ def contradictions(memory: Reader) -> Iterator[Contradiction]:
 
 def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
     """Each value about one subject with the one after it."""
+    from memoranda.note.claims import differ
+
     latest: list[Statement] = []
     for statement in statements:
         # Of what says the same the latest counts.
@@ -97,7 +99,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
             yield Contradiction(old, new, tuple(statements))
 
 
-def _holding(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
+def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     """Those of these notes that the caller sees, and that hold now."""
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
@@ -110,6 +112,7 @@ def _holding(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
         if row not in over
         and memory.sees(info.scope)
         and info.project in names
+        and info.project != TRACE_PROJECT
         and info.phase != ARCHIVED
     }
 
@@ -135,7 +138,7 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
     rivals = memory.index.notes.rivals(info.row for info in infos)
     if not rivals:
         return []
-    holding = _holding(memory, [row.note for pair in rivals for row in pair])
+    holding = holding_now(memory, [row.note for row in chain.from_iterable(rivals)])
     result = []
     for first, second in rivals:
         if first.note not in holding or second.note not in holding:
@@ -184,7 +187,7 @@ def newest_first(
         pair = pairs.get(info_of(item).row)
         if pair is None:
             continue
-        rows = [info_of(other).row for other in result]
+        rows = [info_of(candidate).row for candidate in result]
         place = result.index(item)
         if pair.new.info.row in rows[place:]:
             result.insert(place, result.pop(rows.index(pair.new.info.row, place)))

@@ -1,4 +1,4 @@
-"""What is wrong with a home, and mending what loses nothing (contract 001, 16)."""
+"""Finding what is wrong with a home, and repairing it where nothing is lost (contract 001, 16)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
 
 
 def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
-    """What is wrong with the index and, as only it can tell, with the notes. Rebuilds a damaged
+    """Findings about the index and, as only it can tell, about the notes. Rebuilds a damaged
     index. Raises StorageError."""
     engine = memory.engine
     damaged = Finding(
@@ -191,7 +191,7 @@ def _home_trouble(engine: Engine, trouble: str) -> Finding:
 
 
 def _history(memory: ReadVerbs) -> list[Finding]:
-    """What is damaged in the ledger. It names notes of everybody, so an agent is told of torn pages
+    """Damage in the ledger. It names notes of everybody, so an agent is told of torn pages
     alone.
     """
     has_all_texts = memory.engine.settings.url is None
@@ -251,9 +251,8 @@ def _ownership(engine: Engine) -> list[Finding]:
 
 
 def _notes(memory: ReadVerbs) -> list[Finding]:
-    """What only the index can tell: what could not be read, what reading noticed, and what does not
-    fit together.
-    """
+    """Findings that only the index can tell: unreadable files, warnings of reading, and notes that
+    do not fit together."""
     memory.engine.fresh(whole=True)
     return [
         *_unreadable_files(memory.engine),
@@ -294,7 +293,7 @@ def _missing_stores(engine: Engine) -> list[Finding]:
 
 
 def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
-    """What reading noticed in the notes that this caller may see."""
+    """Warnings of reading about the notes that this caller may see."""
     notes = memory.index.notes
     findings: list[Finding] = []
     for project, path, warnings in notes.warnings():
@@ -348,7 +347,7 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
 
 
 def _unfinished(engine: Engine) -> list[Finding]:
-    """What a change and an erasure left: their records, and kept texts no change refers to."""
+    """Leftovers of a change and of an erasure: their records, and kept texts no change refers to."""
     text = "a change was interrupted and could not be finished; its files may be out of reach"
     records = engine.home.set_aside()
     findings = [
@@ -415,7 +414,7 @@ def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
 
 
 def _leftovers(engine: Engine) -> list[Finding]:
-    """What processes that are gone left behind, in the projects and beside the files of the home."""
+    """Leftovers of processes that ended, in the projects and beside the files of the home."""
     return [*_lock_of_killed_daemon(engine), *_temporary_files(engine)]
 
 

@@ -2,7 +2,9 @@
 stores.
 
 One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on.
+guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
+much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
+still there.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -568,6 +571,21 @@ class Engine:
             raise Again
         raise planned.error
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let other threads in for as long as the thread inside needs nothing of the home; then the
+        index has to be looked at again.
+        """
+        depth = self._depth
+        self._depth = 0
+        self.index.unpin()
+        try:
+            with self.guard.apart():
+                yield
+        finally:
+            self._depth = depth
+            self.freshness.is_current = False
+
     def unshown(self, error: Exception) -> None:
         """The index could not take up a change that is on disk: a sweep will tell it."""
         self.freshness.forget(whole=True)
@@ -603,6 +621,10 @@ class Engine:
             return self.home.purge(
                 self.clock() - timedelta(days=self.settings.history_days), living
             )
+
+
+is_repeated = ContextVar("is_repeated", default=False)
+"""Whether the verb at work is repeated after a Conflict: then it lets nobody in before its end."""
 
 
 def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
@@ -660,11 +682,15 @@ def retry_conflicts(method: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(_CONFLICT_RETRIES):
-            try:
-                return method(*args, **kwargs)
-            except Conflict:
-                continue
-        return method(*args, **kwargs)
+        with suppress(Conflict):
+            return method(*args, **kwargs)
+        token = is_repeated.set(True)
+        try:
+            for _ in range(_CONFLICT_RETRIES - 1):
+                with suppress(Conflict):
+                    return method(*args, **kwargs)
+            return method(*args, **kwargs)
+        finally:
+            is_repeated.reset(token)
 
     return call

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from memoranda.clock import EPOCH
+from memoranda.clock import EPOCH, parse_stamp
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.engine.undo import EXPIRE
@@ -293,12 +293,18 @@ class NoteEntries(Entries):
                     (-recalls, -(entry.created // 1_000_000), entry.namespace, entry.key, entry.row)
                 )
         page = sorted(matches)[offset : offset + limit]
+        rows = [row for *_, row in page]
+        values = self.engine.index.notes.bodies(rows)
+        infos = self.engine.index.notes.infos(rows)
         entries = []
-        values = self.engine.index.notes.bodies([row for *_, row in page])
         for recalls, age, space, key, row in page:
             created = EPOCH - timedelta(seconds=age)
+            value = notes.value_of(values[row])
+            info = infos[row]
+            expires = info.expires and parse_stamp(info.expires)
+            accessed = _accessed(info.header, created)
             entries.append(
-                Entry(space, key, notes.value_of(values[row]), created, created, None, -recalls)
+                Entry(space, key, value, created, accessed, expires or None, -recalls, info.id)
             )
         return entries, len(matches)
 
@@ -458,7 +464,13 @@ class NoteEntries(Entries):
         note, value = notes.read_entry(file.data.decode("utf-8", "replace"), path, changed, born)
         names = notes.namespace_of(note.header, path), note.title
         entry = Entry(
-            *names, value, note.created, note.created, note.expires, note.access_count, note.id
+            *names,
+            value,
+            note.created,
+            _accessed(note.header, note.created),
+            note.expires,
+            note.access_count,
+            note.id,
         )
         return _EntryFile(path, file, entry, note.scope, note.locked)
 
@@ -493,6 +505,13 @@ class NoteEntries(Entries):
                     os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))
                 ):
                     change.add("rmdir", PROJECT, folder)
+
+
+def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
+    """When an entry was last read, as its header says; else when it was written."""
+    with suppress(KeyError, ValueError, OverflowError, TypeError, AttributeError):
+        return parse_stamp(header["accessed_at"])
+    return created
 
 
 def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:

@@ -149,7 +149,7 @@ class Freshness:
 
     @property
     def warnings(self) -> list[ProjectWarning]:
-        """What the last look at the projects could not see."""
+        """Warnings about projects that the last look could not see whole."""
         warnings = []
         for name, troubles in sorted(self._troubles.items()):
             warnings += [ProjectWarning(text, name) for text in troubles]
@@ -555,8 +555,8 @@ class Freshness:
                 index.see(name, version)
 
     def _changes_in(self, store: Store, folder: str) -> Sequence[Difference]:
-        """What differs between a project, or one folder of it, and the index. What cannot be read
-        is noted as a trouble of the project. Raises MemorandaError."""
+        """The differences between a project, or one folder of it, and the index. What cannot be
+        read is noted as a trouble of the project. Raises MemorandaError."""
         trouble = store.trouble()
         if trouble:
             if not self._is_to_come(store):
@@ -575,14 +575,14 @@ class Freshness:
         return not self._index.notes.stamps(store.name)
 
     def _changes_of(self, store: Store, paths: Iterable[str]) -> list[Difference]:
-        """What differs between these files, or entities, and the index."""
+        """The differences between these files, or entities, and the index."""
         changes: list[Difference] = []
         for path in paths:
             changes += self._index.plan_file(store.name, path, store.stamp(path))
         return changes
 
     def _changes_by_listing(self, store: Store, folder: str) -> Sequence[Difference]:
-        """What differs between a listing of the files and the index."""
+        """The differences between a listing of the files and the index."""
         name = store.name
         listing = Listing()
         parts = self._parts(store, folder, listing)
@@ -596,7 +596,7 @@ class Freshness:
         return changes
 
     def _differs(self, store: Store, path: str) -> list[Difference]:
-        """What has to change in the index so that it shows one file."""
+        """The changes that make the index show one file."""
         if store.is_note(path):
             stamp = store.stamp(path)
         else:
@@ -646,7 +646,8 @@ class Freshness:
             self._notice_all([(name, path) for path in removed])
 
     def drop_derived(self) -> None:
-        """What was derived from notes that were erased on another machine goes; it is derived again."""
+        """Remove what was derived from notes that were erased on another machine, and derive it
+        again."""
         layout = self._home.layout
         with self._home.lock:
             self.rebuild_others()
@@ -694,7 +695,7 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """What tells a folder or file from another one in its place, or None."""
+    """A key that tells a folder or file from another one in its place, or None."""
     try:
         status = os.stat(path)
     except OSError:

@@ -47,7 +47,7 @@ class AmbiguousEntity(MemorandaError):
 
 
 class GraphEdits(Protocol):
-    """What one call changes: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what
+    """The edits of one call: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what
     each does, in lines.
     """
 
@@ -93,7 +93,7 @@ class Graph(Protocol):
         """The entities that hold the words of `text` in any order, best first; types count last."""
 
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
-        """What each of these entities says, in stored order."""
+        """The observations of each of these entities, in stored order."""
 
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
         """The keys each of these entities has that are not of a graph: another program's."""
@@ -105,7 +105,7 @@ class Graph(Protocol):
         """A value that differs once something changed, also when the graph cannot be served."""
 
     def warnings(self) -> list[str]:
-        """What was met and is not shown, in few words; none for most graphs."""
+        """Warnings about lines that are not shown; none for most graphs."""
         return []
 
     def at_once(self, read: Callable[[], T]) -> T:
@@ -468,16 +468,16 @@ def _slots_by_line(store: GraphStore) -> dict[bytes, list[int]]:
 
 def _is_there_again(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
     """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
-    thing = said_by(line)
+    entity_or_relation = said_by(line)
     slots: list[int] = []
-    if isinstance(thing, GraphRelation):
+    if isinstance(entity_or_relation, GraphRelation):
         slots = [
             slot
-            for slot in store.ends.get(thing.source, ())
-            if store.relations[slot].triple == thing.triple
+            for slot in store.ends.get(entity_or_relation.source, ())
+            if store.relations[slot].triple == entity_or_relation.triple
         ]
-    elif thing is not None:
-        slots = store.named.get(thing.name, [])
+    elif entity_or_relation is not None:
+        slots = store.named.get(entity_or_relation.name, [])
     return any(slot not in edit.lines for slot in slots)
 
 

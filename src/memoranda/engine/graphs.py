@@ -165,12 +165,12 @@ class NoteGraph(Graph):
         return target_name(item.target, item.project)
 
     def observed(self, text: EntityText) -> list[str]:
-        """What the text of an entity says."""
+        """Read the text of an entity."""
         return text.observations
 
 
 class NoteEdits:
-    """What one call changes in notes, as `LineEdit` of store/inplace does in lines; the home's lock
+    """The edits of one call in notes, as `LineEdit` of store/inplace does in lines; the home's lock
     is held.
     """
 
@@ -590,8 +590,8 @@ def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
 
 
 def _every(session: ReadVerbs, own_graph: FileGraph | None = None) -> Graph:
-    """All projects together; `own_graph` where a file is kept in place of the notes of project `graph`,
-    which then show in no graph."""
+    """All projects together; `own_graph` where a file is kept in place of the notes of project
+    `graph`, which then show in no graph."""
     graphs = {name: open_graph(session, name) for name in session.engine.stores}
     if own_graph is not None:
         del graphs[GRAPH_PROJECT]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from memoranda.errors import Busy, MemorandaError
@@ -133,10 +133,36 @@ class Guard(ThreadLock):
         try:
             planned.is_over.wait(_LOOK_AGAIN)
         finally:
-            while True:
-                with suppress(Busy):
-                    super().__enter__()
-                    break
+            self._come_in()
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Inside, others may come in, however often the thread came in itself; then it has its turn
+        again, however long that takes. Nothing for a thread that is not inside.
+        """
+        if not self.is_mine:
+            yield
+            return
+        depth = self._depth
+        is_shared = self._shares
+        may_repeat = self.may_repeat
+        self._end()
+        self._depth = 1
+        self.__exit__()
+        try:
+            yield
+        finally:
+            asked_at = time.monotonic()
+            self._come_in()
+            self._depth = depth
+            if is_shared:
+                self._begin(asked_at, may_repeat=may_repeat)
+
+    def _come_in(self) -> None:
+        """Come in, however long that takes."""
+        while not self.is_mine:
+            with suppress(Busy):
+                super().__enter__()
 
     def keep(self) -> None:
         """The call inside makes a change that stays: it is not repeated any more."""

@@ -289,25 +289,31 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo_changes_of(
-        self, agent: str, since: datetime | None = None, project: str | None = None
+        self,
+        agent: str,
+        since: datetime | None = None,
+        project: str | None = None,
+        *,
+        session: str | None = None,
     ) -> tuple[Change, list[Change]]:
         """Take all changes of an agent back that still stand, as one change or none.
 
         since: only changes made since then.
         project: only changes of this project.
+        session: only changes of this session of its client.
         Returns the new change, and those it took back, the latest first. Raises CannotUndo where
         there is nothing to take back, or somebody else changed the same notes after it.
         """
         with self.engine.writing():
             if project is not None:
                 project = self.engine.store(project).name
-            changes = [*self._standing_changes_of(agent.lower(), since, project)]
+            changes = [*self._standing_changes_of(agent.lower(), since, project, session)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
             return self._take_back(changes, f"the changes of {agent}"), changes
 
     def _standing_changes_of(
-        self, agent: str, since: datetime | None, project: str | None
+        self, agent: str, since: datetime | None, project: str | None, session: str | None
     ) -> Iterator[Change]:
         """The changes of an agent that an undo would take back, newest first."""
         past = self.past()
@@ -316,8 +322,9 @@ class HistoryVerbs(NoteVerbs):
             if since is not None and parse_stamp(change.time) < since:
                 return
             is_there = project in (None, change.project)
+            is_of_session = session in (None, (change.by or {}).get("session"))
             is_work = change.undoes is None and not is_upkeep(change) and not is_blank(change)
-            if not (is_there and is_work and self._is_visible(change, past)):
+            if not (is_there and is_of_session and is_work and self._is_visible(change, past)):
                 continue
             if history.undone_by(change) is None:
                 yield change

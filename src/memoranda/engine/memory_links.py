@@ -306,7 +306,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     for info in notes_found.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
-        for successor in session.index.notes.successors(info.id):
+        for successor in session.index.notes.successors(info):
             if (
                 session.sees(successor.scope)
                 and successor.scope in (GLOBAL, info.scope)
@@ -410,17 +410,13 @@ def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
     """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
     however many steps."""
     notes = session.index.notes
-    projects = list(session.engine.stores)
     notes_by_row = {info.row: info}
     pending = [info]
     while pending:
         current = pending.pop()
-        ids = (
-            id_list(current.header.get("supersedes"), single=True)
-            if current.may_say(("supersedes",))
-            else ()
-        )
-        near = [*notes.successors(current.id), *(notes.with_ids(ids, projects) if ids else ())]
+        near = notes.successors(current)
+        if current.may_say(("supersedes",)):
+            near += notes.predecessors(current)
         new = {
             neighbour.row: neighbour
             for neighbour in near

@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
 from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day, with_tags
+from memoranda.engine.link_style import in_link_style
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import Ref
@@ -303,55 +304,23 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         the permalinks this change has given."""
         from memoranda.note import markdown
 
-        if draft.category is not None:
-            raise InvalidInput(
-                f"A note of project {draft.project} has no category; memories have one.",
-                "Leave the project out, or the category.",
-            )
         project, path, title = self._place_of(draft)
-        if draft.file_name:
-            namesake = None
-        else:
-            namesake = title
+        namesake = None if draft.file_name else title
         path, info, file = self._existing(project, path, namesake)
+        keep: dict[str, object] = {}
         if checksum is not None:
             if info is None or file is None:
                 raise NotFound(path, project)
             check_etag(info, file, checksum)
         if info is not None and not overwrite:
             raise Exists(info.path, info.permalink)
-        keep: dict[str, object] = {}
         if info is not None and file is not None:
             if info.locked:
                 raise Locked(info.permalink)
-            path, note = info.path, self.parse(info.project, info.path, file)
-            # Whatever the draft says
-            if note.own_id:
-                keep = {"id": note.id}
-            else:
-                keep = {}
-            keep["permalink"] = info.permalink
-            keep["created_at"] = (
-                note.header.get("created_at") or note.header.get("created") or note.created
-            )
-        metadata = dict(draft.metadata)
-        if draft.scope != GLOBAL:
-            scope = draft.scope
-        else:
-            scope = None
-        given_keys = {
-            "scope": scope,
-            "source": draft.source,
-            "date": draft.date,
-            "expires_at": draft.expires,
-        }
-        for key, value in given_keys.items():
-            if value is not None:
-                metadata.setdefault(key, value)
-        if file:
-            old = file.data.decode("utf-8", "replace")
-        else:
-            old = ""
+            path = info.path
+            keep = _kept_keys(info, self.parse(info.project, info.path, file))
+        metadata = _metadata_of(draft)
+        old = file.data.decode("utf-8", "replace") if file else ""
         permalink = self.free_permalink(project, path, taken_places)
         taken_places.add(permalink)
         content = draft.text
@@ -362,9 +331,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             content, tags = with_tags(content, tags, habits)
             keys = set(habits.keys)
             if old:
-                old_keys = note_keys(old)
-                keep = {key: value for key, value in keep.items() if key in old_keys}
-                keys = old_keys
+                keys = note_keys(old)
+                keep = {key: value for key, value in keep.items() if key in keys}
             if title != links.without_suffix(path.rpartition("/")[2]):
                 keys.add("title")
         text = markdown.compose_note(
@@ -381,6 +349,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         )
         if old:
             text = markdown.with_counted_time(old, text, self.clock())
+        text = in_link_style(self, project, path, text, old)
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
             # Else it is a free one
@@ -393,6 +362,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError,
         ProjectNotFound.
         """
+        if draft.category is not None:
+            raise InvalidInput(
+                f"A note of project {draft.project} has no category; memories have one.",
+                "Leave the project out, or the category.",
+            )
         store = self.engine.store(draft.project)
         if store.name == ARCHIVE_PROJECT:
             raise InvalidInput(
@@ -496,7 +470,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 raise SectionError(
                     error.section, error.headings, error.lines, info.permalink
                 ) from None
-            new_text, links = relink_anchors(self, info, text, edited.text)
+            styled = in_link_style(self, info.project, info.path, edited.text, text)
+            new_text, links = relink_anchors(self, info, text, styled)
             data = follow_content(self, info, text, new_text).encode()
             step = change.put(
                 info.project, info.path, data, old=file, scope=new_scope(self, data, file.data)
@@ -584,6 +559,32 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             self.as_indexed(item) if isinstance(item, Note) else change.written(item)
             for item in results
         ]
+
+
+def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
+    """The header keys that a note keeps when another text takes its place, whatever that says."""
+    keys: dict[str, object] = {"id": note.id} if note.own_id else {}
+    keys["permalink"] = info.permalink
+    header = note.header
+    keys["created_at"] = header.get("created_at") or header.get("created") or note.created
+    return keys
+
+
+def _metadata_of(draft: Draft) -> dict[str, Any]:
+    """The further header keys of a new note; those the draft has as fields count where it does not
+    name them.
+    """
+    fields = {
+        "scope": draft.scope if draft.scope != GLOBAL else None,
+        "source": draft.source,
+        "date": draft.date,
+        "expires_at": draft.expires,
+    }
+    metadata = dict(draft.metadata)
+    for key, value in fields.items():
+        if value is not None:
+            metadata.setdefault(key, value)
+    return metadata
 
 
 def note_keys(text: str) -> set[str]:

@@ -24,7 +24,7 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import is_agent
 from memoranda.errors import Ambiguous, NotFound
-from memoranda.index.note_queries import HomeCounts
+from memoranda.index.note_queries import HomeCounts, Section
 from memoranda.index.rows import NoteInfo
 from memoranda.note.links import first_line
 from memoranda.note.model import (
@@ -94,67 +94,69 @@ class Overview:
         """The whole file, at most 200 lines."""
         engine = self.engine
         engine.fresh()
-        most = engine.settings.per_category
-        zone = engine.settings.zone
-        all_sections = engine.index.notes.sections(
-            most, engine.reads.counts(), engine.clock().astimezone(zone)
+        sections = engine.index.notes.sections(
+            engine.settings.per_category,
+            engine.reads.counts(),
+            engine.clock().astimezone(engine.settings.zone),
         )
-        by_category = {section_found.category: section_found for section_found in all_sections}
-        total = sum(section_found.total for section_found in by_category.values())
-        inbox = sum(section_found.inbox for section_found in by_category.values())
+        by_category = {section.category: section for section in sections}
+        total = sum(section.total for section in by_category.values())
+        inbox = sum(section.inbox for section in by_category.values())
         lines = [
             "# Memory Index",
             "",
             f"{total} memories, {inbox} in the inbox. Read one: `memory read ID`. Search: `memory search WORDS`.",
         ]
         for category in CATEGORIES:
-            if category not in by_category:
-                continue
-            section = by_category[category]
-            lines += ["", f"## {category} ({section.total})", ""]
-            rows_shown = [(info, "") for info in section.first]
-            hidden_count = section.total - most
-            more = f"memory list --category {category}"
-            # Those still to fire with their time, the next one first, undated ones last
-            if category == REMINDERS:
-                # Most commands show no reminder
-                from memoranda.note.reminder import Reminder
-
-                reminders = [
-                    (info, Reminder.of(info.header)) for info in engine.index.notes.reminders()
-                ]
-                waiting = [
-                    (section_found.due, info)
-                    for info, section_found in reminders
-                    if section_found.is_waiting
-                    and section_found.due
-                    and not section_found.is_undated
-                ]
-                waiting.sort(key=lambda section_found: (section_found[0], section_found[1].id))
-                rows_shown = [
-                    (info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, info in waiting
-                ]
-                rows_shown += [
-                    (info, "no date ")
-                    for info, section_found in reminders
-                    if section_found.is_undated
-                ]
-                hidden_count = len(rows_shown) - most
-                more = "memory remind --list"
-                rows_shown = rows_shown[:most]
-            for (info, lead), content in zip(
-                rows_shown, contents(self.memory, [info for info, _ in rows_shown]), strict=True
-            ):
-                text = first_line(content).lstrip("#").strip()
-                if len(text) > _LENGTH:
-                    text = text[:_LENGTH] + "..."
-                lines.append(
-                    " ".join([f"- {info.id[:8]} {lead}{text}", *(f"#{tag}" for tag in info.tags)])
-                )
-            lines += [f"- … {hidden_count} more: `{more}`"] if hidden_count > 0 else []
+            if category in by_category:
+                section = by_category[category]
+                lines += ["", f"## {category} ({section.total})", ""]
+                lines += self._section_lines(section)
         if len(lines) > MOST_LINES:
             lines[MOST_LINES - 2 :] = ["", "… more: `memory list --limit 0`"]
         return "\n".join(lines) + "\n"
+
+    def _section_lines(self, section: Section) -> list[str]:
+        """A line for each memory of a category that is shown, and how many more there are."""
+        most = self.engine.settings.per_category
+        if section.category == REMINDERS:
+            rows = self._reminder_rows()
+            hidden_count = len(rows) - most
+            rows = rows[:most]
+            command = "memory remind --list"
+        else:
+            rows = [(info, "") for info in section.first]
+            hidden_count = section.total - most
+            command = f"memory list --category {section.category}"
+        lines: list[str] = []
+        texts = contents(self.memory, [info for info, _ in rows])
+        for (info, lead), content in zip(rows, texts, strict=True):
+            text = first_line(content).lstrip("#").strip()
+            if len(text) > _LENGTH:
+                text = text[:_LENGTH] + "..."
+            tags = [f"#{tag}" for tag in info.tags]
+            lines.append(" ".join([f"- {info.id[:8]} {lead}{text}", *tags]))
+        if hidden_count > 0:
+            lines.append(f"- … {hidden_count} more: `{command}`")
+        return lines
+
+    def _reminder_rows(self) -> list[tuple[NoteInfo, str]]:
+        """The reminders still to fire with their time, the next one first, then undated ones."""
+        # Most commands show no reminder.
+        from memoranda.note.reminder import Reminder
+
+        zone = self.engine.settings.zone
+        waiting: list[tuple[datetime, str, NoteInfo]] = []
+        undated: list[tuple[NoteInfo, str]] = []
+        for info in self.engine.index.notes.reminders():
+            reminder = Reminder.of(info.header)
+            if reminder.is_undated:
+                undated.append((info, "no date "))
+            elif reminder.is_waiting and reminder.due:
+                waiting.append((reminder.due, info.id, info))
+        waiting.sort(key=lambda row: row[:2])
+        dated = [(info, f"{due.astimezone(zone):%Y-%m-%d %H:%M} ") for due, _, info in waiting]
+        return dated + undated
 
     def refresh(self, *, create: bool = True) -> bool:
         """Write the file if it is not as it should be, and with it the lists of pending reminders

@@ -219,7 +219,7 @@ class PlaceVerbs(ReadVerbs):
     def _relinking(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
     ) -> Relinking:
-        """What moving these notes to these paths does to links."""
+        """The effects on links of moving these notes to these paths."""
         moved = []
         for info, path in moves:
             permalink = None
@@ -348,7 +348,7 @@ class PlaceVerbs(ReadVerbs):
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
 
     def _check_place(self, project: str, path: str) -> None:
-        """A note may only go where it would be one."""
+        """Raise InvalidInput for a place where the file would not be a note."""
         store = self.engine.store(project)
         if isinstance(store, FolderStore) and (why := store.rules.reason(path)):
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What is known about the person: what `memory profile` shows and a session is told first.
+"""The facts known about the person: what `memory profile` shows and a session is told first.
 
 It is in many places, because each interface has its own: AMENDMENTS 1.4 lists them, and the
 instructions of the tools name the same ones.
@@ -9,17 +9,27 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memoranda.engine.engine import verb
 from memoranda.engine.overview import contents
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.review import ReviewVerbs
-from memoranda.engine.telling import Telling
+from memoranda.engine.review import (
+    AGENT_PREFIX,
+    CLAIM,
+    DELETE,
+    KEEP,
+    ReviewItem,
+    ReviewSource,
+    ReviewVerbs,
+)
+from memoranda.engine.telling import Telling, author
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, KV_PROJECT
 from memoranda.query import Query
+from memoranda.text.fence import cut
+from memoranda.text.unicode import one_line
 
 PREFERENCES = ("preference", "preferences")
 """The category of an observation, and the type of a note, that say what the person prefers."""
@@ -36,6 +46,9 @@ _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
 _MOST = 30
 # Characters of a value under a key that still is a preference.
 _LONGEST_VALUE = 300
+# Notes the owner is asked about, and characters of one that a question shows.
+_MOST_CLAIMS = 100
+_LONGEST_CLAIM = 100
 
 
 class ProfileEntry(NamedTuple):
@@ -49,7 +62,7 @@ class ProfileEntry(NamedTuple):
 
 @verb
 def profile(memory: ReviewVerbs, limit: int = _MOST) -> list[ProfileEntry]:
-    """What the memory says about the person, each note once: pinned first, and what the owner wrote
+    """The notes about the person, each note once: pinned first, and what the owner wrote
     before what an agent noted. Without what is over, archived, suspicious or private to others.
     """
     memory.engine.fresh()
@@ -151,3 +164,35 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
         if (observation.category or "").casefold() in PREFERENCES
     ]
     return "\n".join(lines)
+
+
+def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
+    """What a session is told about the owner that agents noted and nobody has confirmed."""
+    for entry in profile(memory, _MOST_CLAIMS):
+        if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
+            yield entry
+
+
+def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
+    for entry in _claims(memory):
+        info = entry.info
+        text = cut(one_line(entry.text.strip()), _LONGEST_CLAIM)
+        line = f'"{text}", noted by {author(info.provenance)}'
+        choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
+        # Its other lines are not about the owner, or it is a line in a file of another program
+        if entry.why == _LINES or memory.engine.store(info.project).holds_entities:
+            del choices[1]
+        question = f"Is this so? {line}"
+        yield ReviewItem(memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,))
+
+
+def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
+    if choice != DELETE:
+        return False
+    entry = next(entry for entry in _claims(memory) if memory.claim(entry.info) == item.key)
+    memory.delete((entry.info.project, entry.info.path))
+    return True
+
+
+CLAIMS = ReviewSource(_ask_claims, _answer_claim)
+"""The question whether what an agent noted about the owner is so (docs/trust.md)."""

@@ -248,7 +248,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def access_to(self, name: str) -> ProjectAccess:
-        """What agents may do in a project. Raises ProjectNotFound."""
+        """The rights of agents in a project. Raises ProjectNotFound."""
         return self.engine.access_to(self.project(name).name)
 
     @verb

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -32,7 +32,7 @@ from memoranda.store.folder import FolderStore
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.note_queries import HomeCounts, NotePlace
     from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
@@ -47,6 +47,8 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# Of a search this many hits are put in order by a reranking model, where there is one.
+MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
@@ -343,15 +345,18 @@ class ReadVerbs(HomeSession):
         """
         self.engine.fresh()
         asked = self.query_of(query, valid=True)
-        hits = self.index.search(
+        find = partial(
+            self.index.search,
             asked,
             viewer=self.agent,
-            limit=limit,
-            offset=offset,
             explain=explain,
             today=self._today(),
             near=self._nearness(),
         )
+        if self._is_reranked(asked, offset):
+            hits = self._reranked(asked.text, find, offset, limit)
+        else:
+            hits = find(limit=limit, offset=offset)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         # What was so at another time was right then.
@@ -364,6 +369,42 @@ class ReadVerbs(HomeSession):
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
+
+    def _is_reranked(self, query: Query, offset: int) -> bool:
+        """Whether a model puts the first hits of this search in order."""
+        has_text = bool(query.text.strip()) and query.search_type != "permalink"
+        return has_text and offset < MOST_RERANKED and self.settings.rerank_model is not None
+
+    def _reranked(self, text: str, find: Callable[..., Hits], offset: int, limit: int) -> Hits:
+        """A page of hits, of which the first of all pages are in the order of the model."""
+        # Imported here: few homes have such a model
+        from memoranda.index.search.reranking import RerankModel, rerank
+
+        settings = self.settings
+        hits = find(limit=MOST_RERANKED, offset=0)
+        if settings.rerank_endpoint and settings.rerank_model:
+            model = RerankModel(
+                settings.rerank_endpoint, settings.rerank_model, settings.rerank_key
+            )
+            rerank(model, text, hits, MOST_RERANKED)
+        missing = offset + limit - MOST_RERANKED
+        if missing > 0 and len(hits) == MOST_RERANKED:
+            hits.hits += find(limit=missing, offset=MOST_RERANKED).hits
+        hits.hits = hits.hits[offset : offset + limit]
+        return hits
+
+    @verb
+    def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
+        """The notes that hold one of these texts, that hold now and may be told unasked: for
+        hooks, which cannot wait for a search.
+        """
+        from memoranda.engine.contested import holding_now
+
+        self.engine.fresh()
+        rows = self.index.notes.rows_with(texts, 4 * limit)
+        infos = holding_now(self, rows)
+        told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
+        return told[:limit]
 
     def gate_rules(self) -> Rules:
         """The rules of the write gate, the owner's own among them."""
@@ -452,7 +493,7 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """What memory has about a text with which nobody asked for anything: the passages of a
+        """Passages relevant to a text that is not itself a query: the passages of a
         relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
         it. By words alone; of notes that hold now and are not archived, held back or among the ids
         `known`."""
@@ -484,6 +525,19 @@ class ReadVerbs(HomeSession):
         )
         self.engine.count_pending_reads(infos)
         return infos, total
+
+    @verb
+    def rows_passing(self, query: Query) -> builtins.list[int]:
+        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
+        is asked. Raises as `list`.
+        """
+        self.engine.fresh()
+        return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+
+    @verb
+    def places(self, query: Query) -> builtins.list[NotePlace]:
+        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
+        return self.index.notes.places(self.rows_passing(query))
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""

@@ -21,7 +21,14 @@ from memoranda.note.anchors import Anchor, changed_anchors, renamed, renamed_res
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.header_links import header_links
-from memoranda.note.links import WrittenLink, destination_parts, lead, link_rest, parse_link
+from memoranda.note.links import (
+    WrittenLink,
+    destination_parts,
+    lead,
+    link_rest,
+    markdown_destination,
+    parse_link,
+)
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import stem
 from memoranda.note.notion import is_page
@@ -31,8 +38,6 @@ from memoranda.store.base import File
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
 # What stays as it is in a Markdown destination, in addition to letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
-# Signs that a link's destination has to encode.
-_ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 
 
 @dataclass(slots=True)
@@ -115,7 +120,7 @@ def relink_anchors(
     """What an edit of the note `info` that renames headings or block ids does to links: the text of
     the note itself, and the other notes."""
     result = Relinking()
-    if not changed_anchors(before.split("\n"), after.split("\n")):
+    if not changed_anchors(before, after):
         return after, result
     names = renamed(before, after)
     if not names:
@@ -371,4 +376,4 @@ def _encoded(path: str, link: WrittenLink) -> str:
     old = link.raw.partition("#")[0]
     if old.isascii() and "%" in old and not link.target.isascii():
         return quote(path, safe=_PLAIN) + link.rest
-    return "".join(quote(sign) if sign in _ENCODED else sign for sign in path) + link.rest
+    return markdown_destination(path) + link.rest

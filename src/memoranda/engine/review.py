@@ -1,5 +1,5 @@
-"""What upkeep is unsure of and asks the owner (contract 001, 18): the open questions, and what
-became of them.
+"""Questions of upkeep to the owner (contract 001, 18): the open ones, and what became of the
+others.
 
 Each source of questions is an entry of SOURCES. An answer that changes something is a change like
 any other, which `undo` takes back. One that changes nothing ("keep them apart") is written down in
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -35,7 +35,7 @@ VERB = "review"
 CLAIM = "claim"
 KEEP = "k"
 """The answer that a suspicious note is fine."""
-_DELETE = "d"
+DELETE = "d"
 _TITLE = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
@@ -49,13 +49,9 @@ _ALL = ":all:"
 # The verb of an agent's request and of the answer to it.
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
-_PREFERENCES = "preferences"
-# So many notes of one agent in a row are one question.
+# So many new notes of one agent in such a time are one question.
 _BURST = 50
-# So many new notes of one agent in such a time are asked about.
 _BURST_LASTS = timedelta(minutes=10)
-# Notes about the owner that are asked about.
-_MOST_CLAIMS = 100
 # Requests that may wait.
 _MOST_REQUESTS = 100
 
@@ -108,7 +104,7 @@ SOURCES = {
     "suspicious": "memoranda.engine.review:SUSPICIOUS",
     "reminder": "memoranda.jobs.questions:REMINDERS",
     "contradiction": "memoranda.jobs.contradictions:CONTRADICTIONS",
-    "claim": "memoranda.engine.review:CLAIMS",
+    "claim": "memoranda.engine.profile:CLAIMS",
     "burst": "memoranda.engine.review:BURSTS",
     "lesson": "memoranda.transcripts.proposals:LESSONS",
     "merge": "memoranda.jobs.questions:MERGES",
@@ -178,10 +174,10 @@ class ReviewVerbs(RestoreVerbs):
         return telling(
             provenance,
             is_held_back=self.is_held_back(info),
-            is_confirmed=not is_own and self.decision(self._claim(info)) == KEEP,
+            is_confirmed=not is_own and self.decision(self.claim(info)) == KEEP,
         )
 
-    def _claim(self, info: NoteInfo) -> str:
+    def claim(self, info: NoteInfo) -> str:
         """The key under which the owner confirms a note: another one once its text is another."""
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
@@ -190,7 +186,7 @@ class ReviewVerbs(RestoreVerbs):
         unconfirmed = [info for info in infos if info.provenance.trust != "owner"]
         if self.agent is not None or not unconfirmed:
             return
-        self._answer(change, [self._claim(info) for info in unconfirmed], KEEP)
+        self._answer(change, [self.claim(info) for info in unconfirmed], KEEP)
 
     @verb
     def confirm_notes(self, infos: Sequence[NoteInfo]) -> None:
@@ -299,7 +295,7 @@ def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         title = " ".join(info.title.split())
         title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
         text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
-        choices = (KEEP, "it is fine, show it everywhere"), (_DELETE, "delete the note")
+        choices = (KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note")
         yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
 
 
@@ -314,62 +310,31 @@ SUSPICIOUS = ReviewSource(_ask_suspicious, _answer_suspicious)
 """The question about notes that seem to hold injected instructions (docs/gate.md)."""
 
 
-def _about_the_owner(memory: Any) -> list[NoteInfo]:
-    """What agents noted about the owner and nobody has confirmed."""
-    query = Query(archived=False, valid_at=memory.clock())
-    pinned, _ = memory.list(query.replace(metadata={"pinned": True}), limit=_MOST_CLAIMS)
-    preferred, _ = memory.list(query.replace(category=_PREFERENCES), limit=_MOST_CLAIMS)
-    infos = {info.id: info for info in (*pinned, *preferred)}
-    return [
-        info
-        for info in infos.values()
-        if info.provenance.who.startswith(AGENT_PREFIX) and memory.telling(info) is Telling.CLAIM
-    ]
-
-
-def _ask_claims(memory: Any) -> Iterator[ReviewItem]:
-    for info in _about_the_owner(memory):
-        title = " ".join(info.title.split())
-        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
-        line = f'"{title}", noted by {author(info.provenance)}'
-        choices = (KEEP, "it is so"), (_DELETE, "delete the note"), ("n", "leave it unconfirmed")
-        key = suspicion(memory, info).replace("suspicious:", f"{CLAIM}:", 1)
-        yield ReviewItem(key, CLAIM, f"Is this so? {line}", (info.id,), choices, (line,))
-
-
-def _answer_claim(memory: Any, item: ReviewItem, choice: str) -> bool:
-    if choice != _DELETE:
-        return False
-    memory.delete(memory.memory_id(item.refs[0]))
-    return True
-
-
-CLAIMS = ReviewSource(_ask_claims, _answer_claim)
-"""The question whether what an agent noted about the owner is so (docs/trust.md)."""
-
-
 def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
     """The notes each agent made in a hurry: many within some minutes."""
-    by_agent: dict[str, list[NoteInfo]] = {}
-    for info in memory.list(Query(order="created"), limit=0)[0]:
-        who = info.provenance.who
-        if who.startswith(AGENT_PREFIX):
-            by_agent.setdefault(who, []).append(info)
-    for infos in by_agent.values():
-        infos.sort(key=lambda info: info.created)
-        burst: list[NoteInfo] = []
-        for info in infos:
-            if burst:
-                begun = parse_stamp(burst[0].created)
-            else:
-                begun = None
-            if begun is not None and parse_stamp(info.created) - begun > _BURST_LASTS:
-                if len(burst) >= _BURST:
-                    yield burst
-                burst = []
-            burst.append(info)
-        if len(burst) >= _BURST:
-            yield burst
+    rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
+    # Most notes are in no burst, so nothing more of them is read
+    for row, who, created in memory.index.notes.agents_at_work(
+        memory.rows_passing(Query(order="created"))
+    ):
+        rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
+    for rows in rows_by_agent.values():
+        for burst in _runs_of(rows):
+            if len(burst) >= _BURST:
+                yield memory.index.notes.in_order(burst)
+
+
+def _runs_of(rows: Sequence[tuple[int, datetime]]) -> Iterator[list[int]]:
+    """Rows, the oldest first, cut into runs that each last no longer than a burst."""
+    run: list[int] = []
+    begun = None
+    for row, moment in rows:
+        if begun is None or moment - begun > _BURST_LASTS:
+            yield run
+            run = []
+            begun = moment
+        run.append(row)
+    yield run
 
 
 def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
@@ -379,12 +344,12 @@ def _ask_bursts(memory: Any) -> Iterator[ReviewItem]:
         mark = sha256("\0".join(sorted(info.id for info in infos)).encode())[:12]
         text = f"{name} wrote {len(infos)} notes within some minutes on {day}. Keep them?"
         refs = tuple(info.id for info in infos)
-        choices = (KEEP, "keep them"), (_DELETE, "delete them all")
+        choices = (KEEP, "keep them"), (DELETE, "delete them all")
         yield ReviewItem(f"burst:{mark}", "burst", text, refs, choices)
 
 
 def _answer_burst(memory: Any, item: ReviewItem, choice: str) -> bool:
-    if choice != _DELETE:
+    if choice != DELETE:
         return False
     for infos in _bursts(memory):
         if {info.id for info in infos} == set(item.refs):
@@ -421,7 +386,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
-    """What agents ask for, by key."""
+    """The requests of agents, by key."""
     return session.engine.home.review_values(REQUEST)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from memoranda.ledger.served_rows import Served as Served
-from memoranda.ledger.served_rows import ServedRows
+from memoranda.ledger.served_rows import Served, ServedRows
 
 if TYPE_CHECKING:
     from memoranda.engine.transaction import HomeSession
+
+__all__ = ["Served", "log_of", "note_call"]
 
 # The arguments of a tool that say what was asked for, the most telling first.
 _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")

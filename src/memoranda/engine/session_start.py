@@ -1,4 +1,5 @@
-"""What a session hears first, whoever tells it: a hook, or the server an MCP client connects to."""
+"""The text that a session hears first, whoever tells it: a hook, or the server an MCP client
+connects to."""
 
 from __future__ import annotations
 

@@ -93,8 +93,8 @@ class Trail:
         for folder, namespace, key in rows:
             stem = stem_of(namespace)
             file = os.path.realpath(os.path.join(folder, f"{stem}.json"))
-            others = self._is_line.get(file)
-            self._is_line[file] = partial(_is_row, stem, namespace, key, others)
+            other_lines = self._is_line.get(file)
+            self._is_line[file] = partial(_is_row, stem, namespace, key, other_lines)
         self.files: dict[int, list[Touched | None]] = {}
         self._changes: dict[int, Change] = {}
         self.texts: list[bytes] = []
@@ -409,6 +409,8 @@ _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
 # What a word must be that no other text holds by chance: one with a digit or of another alphabet,
 # or a long one.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
+# What a longer word, address or title goes on with: `notes/c-1`, `notes/c/d`, `C++`, `C#`
+_ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 # Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
     rb"(?:(?:created|updated|accessed|expires|fired|due|acked)_at|phase|category|scope|type): .*"
@@ -471,6 +473,27 @@ class Needles:
         words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
         return words | {line for line in self.lines if data.find(line) >= 0}
 
+    def names_in(self, data: bytes | mmap.mmap, found: Iterable[bytes]) -> bool:
+        """Whether one of those that were `found` in `data` stands there whole: `notes/c` is in
+        `notes/c-1`, which names another note."""
+        return any(needle in self.words or _stands_whole(data, needle) for needle in found)
+
+
+def _stands_whole(data: bytes | mmap.mmap, needle: bytes) -> bool:
+    """Whether the needle is somewhere in `data` and no word or address goes on at its ends."""
+    goes_on_before = _ADDRESS_SIGN.match(needle[:1]) is not None
+    goes_on_after = _ADDRESS_SIGN.match(needle[-1:]) is not None
+    at = data.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        before = data[max(at - 1, 0) : at]
+        is_begun = goes_on_before and _ADDRESS_SIGN.match(before)
+        is_continued = goes_on_after and _ADDRESS_SIGN.match(data[end : end + 1])
+        if not is_begun and not is_continued:
+            return True
+        at = data.find(needle, at + 1)
+    return False
+
 
 @dataclass(slots=True)
 class Found:
@@ -493,13 +516,14 @@ def search(
     remains_found = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
+    mentions = list[str]()
     roots = [store.root for store in engine.stores.values()]
     places = "\n".join([*roots, *folders, *in_use])
     # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
-            size, words_found = _look_into(path, needles)
+            size, words_found, is_named = _look_into(path, needles, known_words)
         except OSError:
             # Gone meanwhile
             continue
@@ -510,41 +534,49 @@ def search(
         words_held = words_found - known_words
         if words_held:
             (ours if is_ours else theirs)[name] = words_held
+        if is_named and not is_ours:
+            mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
     for digest in engine.home.history.texts():
-        words_held = needles.found_in(engine.home.history.text(digest, digest)) - known_words
+        text = engine.home.history.text(digest, digest)
+        words_held = needles.found_in(text) - known_words
         common |= words_held
-        if words_held:
-            theirs[f"the kept text {digest[:8]} of another note"] = words_held
+        if needles.names_in(text, words_held):
+            mentions.append(f"the kept text {digest[:8]} of another note")
     common |= {word.lower() for word in common}
     remains_found.remains = [name for name, words_held in ours.items() if words_held - common]
-    remains_found.mentions = list(theirs)[:_MOST_MENTIONS]
+    remains_found.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
     return remains_found
 
 
-def _look_into(path: str, needles: Needles) -> tuple[int | None, set[bytes]]:
-    """The size of a file in bytes, None where it is no file, and the needles in it.
+def _look_into(
+    path: str, needles: Needles, known_words: set[bytes]
+) -> tuple[int | None, set[bytes], bool]:
+    """The size of a file in bytes, None where it is no file, the needles in it, and whether one
+    but the known ones stands there whole; of a database that is not asked.
 
     Raises OSError.
     """
     status = os.stat(path, follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        return None, set()
+        return None, set(), False
     if not status.st_size:
-        return 0, set()
+        return 0, set(), False
     if beside_sqlite.is_of_sqlite(path):
         words_found = set[bytes]()
         for piece in beside_sqlite.pieces(path, needles.longest()):
             words_found |= needles.found_in(piece)
-        return status.st_size, words_found
+        return status.st_size, words_found, False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-            return status.st_size, needles.found_in(data)
+            words_found = needles.found_in(data)
+            is_named = needles.names_in(data, words_found - known_words)
+            return status.st_size, words_found, is_named
     except ValueError:
         # Emptied meanwhile
-        return 0, set()
+        return 0, set(), False
     finally:
         os.close(descriptor)
 

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
 from memoranda.clock import waits_at_most
-from memoranda.engine.engine import Engine
+from memoranda.engine.engine import Engine, is_repeated
 from memoranda.engine.guard import Again
 from memoranda.engine.pausing import check_not_paused
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
+    Conflict,
+    Exists,
     InvalidInput,
     MemorandaError,
     NotText,
@@ -30,15 +32,17 @@ from memoranda.errors import (
     SecretRefused,
     StorageError,
 )
+from memoranda.index.writer import foresee, foresee_removal
 from memoranda.ledger.change import Change, Step
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.note.project_access import is_among
-from memoranda.store.base import File, Stamp
+from memoranda.store.base import NO_STAMP, File, Stamp, sha256
 from memoranda.store.files import make_private, storing
 from memoranda.store.folder import FolderStore
 from memoranda.store.layout import PRIVATE
+from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
 
 T = TypeVar("T")
@@ -171,13 +175,38 @@ class HomeSession:
         """
         self.check_not_paused()
         is_outermost = not self.engine.is_writing
+        with self._critical(fresh=fresh):
+            transaction = Transaction(self, verb, about)
+            yield transaction
+            goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
+            if not goes_apart:
+                transaction.commit(may_wait=is_outermost)
+        if goes_apart:
+            self._commit_apart(transaction, fresh=fresh)
+        transaction.finish()
+
+    @contextmanager
+    def _critical(self, *, fresh: bool) -> Iterator[None]:
         with self.exclusive() if fresh else self.engine.writing():
             if fresh:
                 self.engine.fresh()
-            transaction = Transaction(self, verb, about)
-            yield transaction
-            transaction.commit(may_wait=is_outermost)
-        transaction.finish()
+            yield
+
+    def _commit_apart(self, transaction: Transaction, *, fresh: bool) -> None:
+        """Commit a change that writes much: what it writes is looked at while others go on.
+
+        Raises Conflict where one of them changed what the change is made from, and as
+        `Transaction.commit`.
+        """
+        with remembering():
+            with self.engine.apart():
+                transaction.foresee()
+            with self._critical(fresh=fresh):
+                try:
+                    transaction.commit(may_wait=True)
+                except Exists as error:
+                    # It was free when the change was planned
+                    raise Conflict(error.path, "of another note", "none") from error
 
     def parse(self, project: str, path: str, file: File) -> Note:
         """The note these bytes are. Raises NotText."""
@@ -198,6 +227,10 @@ class HomeSession:
         return note
 
 
+# Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
+# of a second.
+_LARGE = 100_000
+_MANY = 100
 _TAKING = ("remove", "move", "rmdir", "unlink")
 _BRINGING = ("put", "move", "mkdir", "symlink")
 
@@ -235,6 +268,7 @@ class Transaction:
         self._notes: dict[tuple[str, str], Note] = {}
         self._marked: list[str] = []
         self._planned: PlannedChange | None = None
+        self._is_admitted = False
 
     def put(
         self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
@@ -280,6 +314,49 @@ class Transaction:
         self.steps.append(step)
         return step
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether the change writes so much that others should not wait while that is looked at."""
+        if self.undoes is not None or self._session.run is not None:
+            return False
+        sizes = [len(step.data) for step in self.steps if step.do == "put" and step.data]
+        return len(sizes) > _MANY or sum(sizes) > _LARGE
+
+    def foresee(self) -> None:
+        """Look at what the change writes, and work out what the index is to hold of it: for
+        `remembered` functions. Needs nothing of the home. Raises SecretRefused.
+        """
+        self._admit()
+        for step in self.steps:
+            if step.do != "put" or step.data is None or step.project == PRIVATE:
+                continue
+            store = self._engine.stores.get(step.project)
+            if store is None or not store.is_note(step.path):
+                continue
+            note = self._note_of(step, step.data)
+            if note is not None:
+                self._engine.gate.suspicious(note.text)
+                foresee(note)
+            old_note = self._note_of(step, step.old.data) if step.old else None
+            if old_note is not None:
+                foresee_removal(old_note)
+
+    def _note_of(self, step: Step, data: bytes) -> Note | None:
+        """The note these bytes would be at the place of a step."""
+        file = File(data, NO_STAMP, sha256(data))
+        return self._engine.parse(step.project, step.path, file)
+
+    def _admit(self) -> None:
+        """Have the gate look at what the change writes, once. Raises SecretRefused."""
+        if self._is_admitted:
+            return
+        session = self._session
+        if session.face != "cli":
+            session.notices.clear()
+        gate = self._engine.gate
+        session.notices += gate.admit(self.steps, self.verb, session.is_owner)
+        self._is_admitted = True
+
     def commit(self, *, may_wait: bool = False) -> None:
         """Carry out the steps and show them in the index, or have them wait for others: then
         `finish` tells what came of it. Raises Conflict, Exists, StorageError.
@@ -290,9 +367,7 @@ class Transaction:
         session = self._session
         self._remove_emptied()
         self._make_roots()
-        if session.face != "cli":
-            session.notices.clear()
-        session.notices += engine.gate.admit(self.steps, self.verb, session.is_owner)
+        self._admit()
         sign(
             self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
         )

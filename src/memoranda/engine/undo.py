@@ -55,7 +55,7 @@ class Later:
         return digest
 
     def blocked(self, place: Location, is_visible: Callable[[Change], bool]) -> CannotUndo:
-        """That a place changed since, by the latest change of it the caller sees, if any."""
+        """The error that a place changed since; it names the latest change of it the caller sees."""
         project, path, root = place
         by = "outside memoranda"
         for change in self._history.changes_at(project, path, after=self._number):

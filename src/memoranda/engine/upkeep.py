@@ -1,4 +1,4 @@
-"""What upkeep does to the memories of project `categories`: store whole records, set keys, move
+"""The verbs of upkeep for the memories of project `categories`: store whole records, set keys, move
 between categories, merge, remove, fold the counts of reads (contract 001, 2, 5 and 12;
 docs/format.md); and what ingestion took in before.
 
@@ -150,9 +150,8 @@ class Upkeep:
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
         """`run` with the memories `refs` name, each once; again with what they are by then, when
-        another program changed or moved one meanwhile. Raises as `MemorySession.memory_id`, and what `run`
-        raises, a fifth Conflict included.
-        """
+        another program changed or moved one meanwhile. Raises as `MemorySession.memory_id`, and
+        what `run` raises, a fifth Conflict included."""
         refs = list(refs)
         tries_left = 5
         while True:
@@ -382,8 +381,8 @@ class Upkeep:
         writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
     def _written(self, change: Transaction) -> list[NoteInfo]:
-        """What the index knows now of the memories a change wrote. No look at other files: it would
-        cost more than the change."""
+        """The memories a change wrote, as the index knows them now. No look at other files: it
+        would cost more than the change."""
         places = [
             (step.project, step.path)
             for step in change.steps
@@ -471,14 +470,16 @@ def _count(info: NoteInfo) -> int:
 def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> list[str]:
     """By which wikilinks could call the other memory and not the survivor: they shall find the
     survivor."""
-    own = {fold_title(name[:TITLE_CUT]) for name in names}
+    own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
     # The first of names that fold alike counts.
     for line in reversed(other_names):
         name = line.lstrip("#").strip()[:TITLE_CUT]
         names_by_fold[fold_title(name)] = name
     return [
-        name for folded, name in reversed(names_by_fold.items()) if folded and folded not in own
+        name
+        for folded, name in reversed(names_by_fold.items())
+        if folded and folded not in own_folds
     ]
 
 
@@ -573,7 +574,7 @@ class Ingested:
 
     @verb
     def known(self) -> IngestedTexts:
-        """What is known now: one pass over the memories, one over the history."""
+        """The texts and files known now. One pass over the memories, one over the history."""
         texts_known = IngestedTexts()
         merged: set[str] = set()
         upkeep = Upkeep(self.memory)

@@ -259,19 +259,10 @@ def check_limits(
     much today.
     """
     puts = [step for step in steps if step.do == "put" and step.data is not None]
-    for step in puts:
-        size = len(step.data or b"")
-        if step.old:
-            before = len(step.old.data)
-        else:
-            before = 0
-        if settings.note_bytes and size > max(settings.note_bytes, before):
-            raise LimitExceeded(
-                f"{step.path} would have {size:,} bytes; a note may have {settings.note_bytes:,}. "
-                "Nothing was changed. Split it, or let the owner raise limits.note_bytes."
-            )
+    _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
     if agent is None:
         return
+    _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
     use = day.since_midnight(now, settings).get(agent, Use())
     new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
     size = sum(len(step.data or b"") for step in puts)
@@ -283,6 +274,19 @@ def check_limits(
             raise LimitExceeded(
                 f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {more:,} more. "
                 f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
+            )
+
+
+def _check_sizes(puts: Sequence[Step], key: str, most: int) -> None:
+    """Raises LimitExceeded where a note would have more bytes than a key of the configuration
+    allows (0: any number), unless it becomes smaller."""
+    for step in puts if most else ():
+        size = len(step.data or b"")
+        before = len(step.old.data) if step.old else 0
+        if size > max(most, before):
+            raise LimitExceeded(
+                f"{step.path} would have {size:,} bytes; a note may have {most:,}. "
+                f"Nothing was changed. Split it, or let the owner raise {key}."
             )
 
 
@@ -300,53 +304,75 @@ def sign(
     `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from
     `made_from`.
     """
-    puts = [step for step in steps if step.do == "put" and step.data is not None]
     removed_steps = [step for step in steps if step.do == "remove" and step.old is not None]
-    if verb in IMPORTING:
-        own_trust = "import"
-    elif agent is None:
-        own_trust = "owner"
-    else:
-        own_trust = "agent"
-    for step in puts:
+    own_trust = _own_trust(verb, agent)
+    for step in steps:
+        if step.do != "put" or step.data is None:
+            continue
         if verb in _RESTORING:
-            assert step.data is not None
             was = history.writer_of(sha256(step.data))
             if was:
                 step.by = (step.by or {}) | was.row()
                 continue
         if verb in _WHOLE:
             continue
-        if verb == "move":
-            moved = _moved_by(steps, step)
-        else:
-            moved = None
-        if moved is not None:
-            # Only its links are other ones
-            step.by = _known(index, moved).row()
+        same = _same_text(steps, step, verb, removed_steps, index)
+        if same is not None:
+            step.by = same.row()
             continue
-        if step.old:
-            before = [_known(index, step)]
-        else:
-            before = []
-        body = _body(step.data)
-        # Perhaps the same note under another path, in the archive or out of it
+        sources = _sources(step, verb, removed_steps, index)
         if step.old is None:
-            before = [
-                _known(index, item)
-                for item in removed_steps
-                if item.old and _body(item.old.data) == body
-            ]
-        if verb == "merge":
-            before += [_known(index, item) for item in removed_steps]
-        elif before and verb != "edit" and (step.old is None or _body(step.old.data) == body):
-            step.by = before[0].row()
-            continue
-        trust = least(
-            own_trust, *(item.trust for item in (*before, *(made_from if step.old is None else ())))
-        )
+            sources += made_from
+        trust = least(own_trust, *(source.trust for source in sources))
         if trust != own_trust:
             step.by = (step.by or {}) | {"trust": trust}
+
+
+def _own_trust(verb: str, agent: str | None) -> str:
+    """How far what the caller writes by itself is trusted."""
+    if verb in IMPORTING:
+        return "import"
+    if agent is None:
+        return "owner"
+    return "agent"
+
+
+def _same_text(
+    steps: Sequence[Step], step: Step, verb: str, removed_steps: Sequence[Step], index: Index
+) -> Provenance | None:
+    """Where a text comes from that the step leaves as it was, perhaps at another path; None where
+    it writes another one.
+    """
+    if verb == "move":
+        moved = _moved_by(steps, step)
+        if moved is not None:
+            # Only its links are other ones
+            return _known(index, moved)
+    if verb in ("merge", "edit"):
+        return None
+    if step.old is not None and _body(step.old.data) != _body(step.data):
+        return None
+    sources = _sources(step, verb, removed_steps, index)
+    return sources[0] if sources else None
+
+
+def _sources(
+    step: Step, verb: str, removed_steps: Sequence[Step], index: Index
+) -> list[Provenance]:
+    """Where the texts come from that the step writes anew: the one before, and those it merges."""
+    if step.old:
+        sources = [_known(index, step)]
+    else:
+        # Perhaps the same note under another path, in the archive or out of it
+        body = _body(step.data)
+        sources = [
+            _known(index, item)
+            for item in removed_steps
+            if item.old and _body(item.old.data) == body
+        ]
+    if verb == "merge":
+        sources += [_known(index, item) for item in removed_steps]
+    return sources
 
 
 def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:

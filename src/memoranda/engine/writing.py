@@ -1,4 +1,4 @@
-"""What every writer of notes shares: reading a note for a change, setting header keys, links,
+"""Shared by every writer of notes: reading a note for a change, setting header keys, links,
 scopes.
 """
 
@@ -22,7 +22,7 @@ from memoranda.store.base import File, Stamp, sha256
 from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
-"""What a note may say of its source only when the owner, or an import, writes it."""
+"""Sources that agents may not claim."""
 _AGENT_CHARACTERS = 100
 # The names agents may have, compared in lower case.
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -159,7 +159,8 @@ def place_memory(
     taken_paths: set[str] | None = None,
 ) -> None:
     """Put `data` in place of a memory's file, read as `file`; into another category's folder of
-    `project` (the archive is one) if need be. `taken_paths`: the lower-cased paths this change uses."""
+    `project` (the archive is one) if need be. `taken_paths`: the lower-cased paths this change
+    uses."""
     if info.project == project and info.path.startswith(f"{category}/"):
         change.put(project, info.path, data, old=file, scope=scope)
         return
@@ -256,7 +257,7 @@ def links_without(info: NoteInfo, *ids: str) -> dict[str, Any]:
 
 
 def id_list(value: Any, single: bool = False) -> list[str]:
-    """The ids a header key lists; none for anything but a list, or with `single` one text."""
+    """The ids in a header value: a list, or with `single` also one text. Other values have none."""
     if single and isinstance(value, str):
         return [value]
     if isinstance(value, list):

@@ -29,6 +29,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "list": (list,),
     "object": (dict,),
 }
+_NUMBERS = ("integer", "number")
 _TEXT = {"type": "string"}
 # How an error names the type it got.
 _FOUND = {
@@ -141,9 +142,8 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], also: Also
     ) -> Arguments:
-        """`arguments` with further names (see `check`) replaced by those of the schema; a further name
-        with a schema is added to `properties`.
-        """
+        """`arguments` with further names (see `check`) replaced by those of the schema; a further
+        name with a schema is added to `properties`."""
         renamed: Arguments = {}
         for name, value in arguments.items():
             target = name if name in properties else also.get(name, name)
@@ -250,26 +250,29 @@ class _Checker:
             return value
         if type(value) not in _TYPES[kind]:
             value = _converted(value, kind, rules.coerce)
-        is_number = kind in ("integer", "number")
-        fits = isinstance(value, _TYPES[kind]) and not (is_number and isinstance(value, bool))
-        if not fits:
+        if not _is_of_kind(value, kind):
             raise self._error("type", name, kind=kind, value=value)
         if "enum" in schema and "enum" in rules.wording and value not in schema["enum"]:
             options = ", ".join(schema["enum"])
             raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
-        if is_number:
-            self._check_range(value, schema, name)
-        elif kind == "object" and "properties" in schema:
-            value = self.object(value, schema, name)
-        elif kind in ("array", "list"):
-            value = self._items(value, schema.get("items", _TEXT), name)
-        elif kind == "string" and rules.repair:
-            value = repair_surrogates(value)
+        value = self._inner(value, kind, schema, name)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         if kind == "list":
             texts = [text.strip() for text in value]
             return [text for text in texts if text]
+        return value
+
+    def _inner(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> Any:
+        """A value of the right kind with what is in it checked. Raises InvalidInput."""
+        if kind in _NUMBERS:
+            self._check_range(value, schema, name)
+        elif kind == "object" and "properties" in schema:
+            return self.object(value, schema, name)
+        elif kind in ("array", "list"):
+            return self._items(value, schema.get("items", _TEXT), name)
+        elif kind == "string" and self.rules.repair:
+            return repair_surrogates(value)
         return value
 
     def _check_range(self, value: float, schema: Mapping[str, Any], name: str) -> None:
@@ -299,6 +302,13 @@ class _Checker:
         return self.rules.error(key, name=name, tool=self.tool, **values)
 
 
+def _is_of_kind(value: Any, kind: str) -> bool:
+    # A truth value is a number in Python, and none in JSON.
+    if kind in _NUMBERS and isinstance(value, bool):
+        return False
+    return isinstance(value, _TYPES[kind])
+
+
 def _converted(value: Any, kind: str, coerce: str) -> Any:
     """What a client meant that sends a number, list or object as text; the value itself when it did
     not.
@@ -315,10 +325,14 @@ def _converted(value: Any, kind: str, coerce: str) -> Any:
         parts = [part.strip() for part in text.split(",")]
         return [part for part in parts if part]
     if coerce == "digits":
-        is_whole_number = kind == "integer" and _DIGITS.fullmatch(text)
-        if is_whole_number:
-            return int(text)
-        return value
+        return int(text) if kind == "integer" and _DIGITS.fullmatch(text) else value
+    return _from_json(value, kind)
+
+
+def _from_json(value: str, kind: str) -> Any:
+    """The value that a text spells in JSON, truth values in any case; the text itself when it
+    spells none."""
+    text = value.strip()
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:

@@ -22,8 +22,9 @@ _NAME_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`text`, `list` and `object` hold where `texts` and `lists` say nothing; `depth` is of lists
-    and objects in each other, `values` is how many a call may have in all."""
+    """`text`, `list` and `object` hold where `texts` and `lists` say nothing, `list_of_objects`
+    before `lists`; `depth` is of lists and objects in each other, `values` is how many a call may
+    have in all."""
 
     depth: int
     values: int
@@ -31,6 +32,7 @@ class Sizes:
     texts: dict[str, int]
     list: int
     lists: dict[str, int]
+    list_of_objects: dict[str, int]
     object: int
 
 
@@ -78,6 +80,8 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
             )
     elif isinstance(value, list):
         most = sizes.lists.get(name, sizes.list)
+        if any(isinstance(element, dict) for element in value):
+            most = sizes.list_of_objects.get(name, most)
         if len(value) > most:
             raise InvalidInput(
                 f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."

@@ -1,7 +1,7 @@
 """The claims of notes (note/claims.py) as the index keeps them, and which of them cannot both hold.
 
 Notes are compared within a space and a scope: all projects of ours are one space, each bank and
-each other project is one of its own.
+each other project is a space by itself.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.index.tables import Row
-from memoranda.note.claims import Claim, claims, differ, item_claims
 from memoranda.note.model import (
     BUILT_IN_PROJECTS,
     GRAPH_PROJECT,
@@ -20,6 +19,9 @@ from memoranda.note.model import (
     TRACE_PROJECT,
     Note,
 )
+
+if TYPE_CHECKING:
+    from memoranda.note.claims import Claim
 
 # A key has one value anyway, and traces of sessions say nothing about how things are.
 _WITHOUT_CLAIMS = (KV_PROJECT, TRACE_PROJECT)
@@ -39,12 +41,15 @@ def rows_of(note: Note, body: str) -> list[Row]:
     """The rows of table `claim` for a note, without the column that names the note."""
     if note.project in _WITHOUT_CLAIMS:
         return []
-    found = list(item_claims(note.title, note.observations, note.relations))
+    # 9 ms, which processes that only read need not take
+    from memoranda.note.claims import claims, item_claims
+
+    statements = list(item_claims(note.title, note.observations, note.relations))
     if note.project != GRAPH_PROJECT:
-        found += claims(body)
+        statements += claims(body)
     place = f"{_space(note)}\0{note.scope}"
     rows: dict[tuple[str, int], Row] = {}
-    for claim in found:
+    for claim in statements:
         subject = f"{place}\0{claim.subject}"
         rows.setdefault((subject, claim.line), {**claim._asdict(), "subject": subject})
     return list(rows.values())
@@ -88,13 +93,17 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
         f" order by note desc limit {_MOST_NOTES}",
         (subject,),
     )
+    from memoranda.note.claims import Claim
+
     plain = subject.rpartition("\0")[2]
     return [ClaimRow(note, Claim(plain, *values)) for note, *values in rows]
 
 
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    found = _claims_about(db, subject)
-    for first in found:
-        for second in found:
+    from memoranda.note.claims import differ
+
+    claim_rows = _claims_about(db, subject)
+    for first in claim_rows:
+        for second in claim_rows:
             if first.note != second.note and differ(first.claim, second.claim):
                 yield first, second

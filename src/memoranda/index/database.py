@@ -20,7 +20,7 @@ from memoranda.store.files import closed_on_error, reason
 P = ParamSpec("P")
 T = TypeVar("T")
 
-SCHEMA_VERSION = 20
+SCHEMA_VERSION = 21
 """Raised whenever the schema, or how a note and its words are read, changes: it is then rebuilt."""
 SCHEMA = Path(__file__).with_name("schema.sql")
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
+from memoranda.text.remembered import remembered
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
 
@@ -94,6 +95,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     }
 
 
+@remembered
 def style_of(text: str, source: str | None = None) -> Style:
     """Who says a text, and how. `source` is the speaker where the text names none."""
     body = text.strip()
@@ -141,16 +143,21 @@ def stem_text(texts: Iterable[str], facet: str) -> str:
     """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
     looks for those.
     """
+    return " ".join([*_stems("\n".join(texts)), facet])
+
+
+@remembered
+def _stems(text: str) -> set[str]:
+    """Every word of a text once, without stop words."""
     stems: set[str] = set()
-    for text in texts:
-        for part in parts(text):
-            words = pieces(part.lower())
-            if part.isascii():
-                stems.update(words)
-            else:
-                stems |= _stems_beyond_ascii(set(words))
+    for part in parts(text):
+        words = pieces(part.lower())
+        if part.isascii():
+            stems.update(words)
+        else:
+            stems |= _stems_beyond_ascii(set(words))
     stems -= stop_words()
-    return " ".join([*stems, facet])
+    return stems
 
 
 def _stems_beyond_ascii(words: set[str]) -> set[str]:

@@ -14,20 +14,26 @@ Values of the header are compared in header_filters.py.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from memoranda.clock import EPOCH, microseconds
 from memoranda.note.inline import Inline, levels
-from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, GLOBAL, TRACE_PROJECT, Note
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    KV_PROJECT,
+    MEMORY_PROJECTS,
+    TRACE_PROJECT,
+    Note,
+)
 from memoranda.note.project_access import PREFIX as SEVERAL
 from memoranda.note.project_access import is_among
 from memoranda.query import Query
-from memoranda.text.unicode import one_line
 
 Span = tuple[int, int, int | None]
 """Row, begin and end of a note."""
@@ -45,22 +51,10 @@ _FEW_PROJECTS = 30
 _TYPE_BLANKS = re.compile(r"[-\s]+")
 PROJECT, TYPE, TAG, OBSERVED, CATEGORY, PHASE, SCOPE, SOURCE, STATUS, PINNED, BY, CLIENT = range(12)
 
-# Microseconds of a day.
-_DAY = 86_400_000_000
-HAS_BEGUN = f"n.begins <= case when n.begins % {_DAY} then ? else ? end"
+DAY = 86_400_000_000
+"""A day in microseconds."""
+HAS_BEGUN = f"n.begins <= case when n.begins % {DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
-_GIVEN = "(select value from json_each(:given))"
-# How the later note is called: a memory by the beginning of its id.
-_NAME = "case when new.permalink like '%-' || substr(new.id, 1, 8) then substr(new.id, 1, 8) else new.permalink end"
-SUPERSEDES = (
-    "superseded s join note new on new.row = s.note join note old on old.id = s.id and old.row <> new.row and"
-    " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
-    " or lower(coalesce(new.provenance ->> 'who', '')) in (lower(old.scope), '', 'owner', 'import')))"
-)
-"""The `old` notes and the `new` ones that supersede them. What one agent keeps to himself no other
-agent ends.
-"""
-_LIMITED = f"select row, begins, ends from note where limited union all select old.row, 0, new.begins from {SUPERSEDES}"
 
 
 # Of each note a dozen, and nearly all are those of others: a tenth of its time in the index
@@ -294,14 +288,11 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
     Without `valid_from` it began with its event or when it was written, whichever came first; if it
     is said to have ended before that, it was valid always before.
     """
-    if note.valid_until is None:
-        ends = None
-    else:
-        ends = microseconds(note.valid_until)
+    ends = _end_of(note)
     begins = created = microseconds(note.created)
     if note.valid_from is not None:
         begins = microseconds(note.valid_from)
-        return begins, ends, 1 if ends is not None or begins > created - _DAY else None
+        return begins, ends, 1 if ends is not None or begins > created - DAY else None
     if note.date:
         try:
             begins = min(
@@ -315,16 +306,22 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
     return (0 if ends <= begins else begins, ends, 1)
 
 
+def _end_of(note: Note) -> int | None:
+    """When a note ends, in microseconds; `expires_at` ends it as `valid_until` does.
+
+    Memories that expire are archived instead, and entries are removed.
+    """
+    times = [note.valid_until]
+    if note.project not in (*MEMORY_PROJECTS, KV_PROJECT):
+        times.append(note.expires)
+    return min((microseconds(time) for time in times if time is not None), default=None)
+
+
 def moment_values(moment: datetime) -> tuple[int, int]:
     """A moment, and its day in its own zone, as HAS_BEGUN compares them."""
     return microseconds(moment), (
         datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
-    ).days * _DAY
-
-
-def valid_spans(db: sqlite3.Connection) -> list[Span]:
-    """The notes that are not valid all the time since they were written: usually few."""
-    return db.execute(_LIMITED).fetchall()
+    ).days * DAY
 
 
 def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
@@ -334,8 +331,8 @@ def invalid_at(spans: Iterable[Span], moment: datetime) -> list[int]:
         {
             row
             for row, begins, ends in spans
-            if begins > (now if begins % _DAY else today)
-            or (ends is not None and ends <= (now if ends % _DAY else today))
+            if begins > (now if begins % DAY else today)
+            or (ends is not None and ends <= (now if ends % DAY else today))
         }
     )
 
@@ -345,44 +342,3 @@ def excluded(rows: Sequence[int], name: str) -> str:
     if rows:
         return f"{name} not in ({', '.join(map(str, rows))})"
     return ""
-
-
-def validity_marks(
-    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
-) -> dict[int, str]:
-    """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
-    `valid until …`. Days are those of `zone`, None for the system's.
-    """
-    rows_json = json.dumps(list(rows))
-    limited = db.execute(
-        "select row, begins, ends from note"
-        f" where row in {_GIVEN} and (ends is not null or begins > created)",
-        {"given": rows_json},
-    )
-    marks: dict[int, str] = {}
-    for row, begins, ends in limited:
-        if ends is None:
-            moment = begins
-        else:
-            moment = ends
-        if ends is None:
-            word = "from"
-        else:
-            word = "until"
-        marks[row] = f"valid {word} {_day(moment, zone)}"
-    marks |= db.execute(
-        f"select old.row, 'superseded by ' || {_NAME} from {SUPERSEDES} where old.row in {_GIVEN}"
-        f" and {seen_by('new.scope', ':viewer')}"
-        " order by new.begins desc",
-        {"given": rows_json, "viewer": viewer},
-    )
-    # A permalink may be written with anything in it
-    return {row: one_line(mark) for row, mark in marks.items()}
-
-
-def _day(moment: int, zone: tzinfo | None) -> str:
-    """The day of a time in microseconds; one at midnight UTC means the day itself."""
-    time = EPOCH + timedelta(microseconds=moment)
-    if moment % _DAY:
-        time = time.astimezone(zone)
-    return time.date().isoformat()

@@ -18,10 +18,9 @@ def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
     """Whether a note of the index at `path` may hold one of these texts; True where that cannot be
     told, False where there is no index or no text.
     """
-    phrases = [phrase for phrase, _ in map(query_text, texts) if phrase]
-    if not phrases or not path.exists():
+    expression = any_of_texts(texts)
+    if not expression or not path.exists():
         return False
-    expression = " OR ".join('"' + phrase.replace('"', '""') + '"' for phrase in phrases)
     address = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)) as database:
@@ -31,3 +30,9 @@ def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
     except sqlite3.Error:
         return True
     return row is not None
+
+
+def any_of_texts(texts: Sequence[str]) -> str:
+    """What matches a note that holds one of these texts, for the full-text table; "" for none."""
+    phrases = [phrase for phrase, _ in map(query_text, texts) if phrase]
+    return " OR ".join('"' + phrase.replace('"', '""') + '"' for phrase in phrases)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memoranda.clock import microseconds
 from memoranda.index.database import Queries
 from memoranda.index.filters import may_see
+from memoranda.index.former_addresses import former_names
 from memoranda.index.resolve import (
     RESOLVED,
     Candidate,
@@ -25,7 +26,7 @@ from memoranda.index.resolve import (
 )
 from memoranda.index.rows import Edge, NoteInfo, Reached, in_order, infos, text_of
 from memoranda.note.links import lead
-from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.note.model import ARCHIVE_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import stem
 from memoranda.note.notion import is_page
 from memoranda.text.unicode import sqlite_text
@@ -347,7 +348,8 @@ class LinkQueries(Queries):
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
     """The keys that links to a note may have: those it is kept under, its id, its permalink, ends
-    of its path, and permalink and path with the project in front."""
+    of its path, permalink and path with the project in front, and the addresses it had before
+    upkeep moved it."""
     titles = (note.title, *note.aliases)
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
     prefixes = {note.project, lead(note.project)}
@@ -356,7 +358,9 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
     parts = note.path.split("/")
     ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
     ends += [stem(end) for end in ends]
-    return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends)}
+    origin = note.header.get("archived_from") if note.project == ARCHIVE_PROJECT else None
+    former = former_names(note.project, note.path, str(origin or ""))
+    return keys | {key(name) for name in (note.id, note.permalink, *in_front, *ends, *former)}
 
 
 class MovedNote(NamedTuple):
@@ -468,7 +472,12 @@ class Relocation:
 
 
 class MovedResolver(Resolver):
-    """Resolves targets as if notes had moved."""
+    """Resolves targets as if notes had moved.
+
+    A link that leads on by a former address alone is given the new one, so none is known here.
+    """
+
+    knows_former_addresses = False
 
     def __init__(
         self,
@@ -521,7 +530,7 @@ def _answers(resolver: Resolver, links: Sequence[_Link]) -> list[LinkTarget]:
         resolver.link(
             link.target,
             link.project,
-            posixpath.dirname(link.path),
+            link.path.rpartition("/")[0],
             link.target_project,
             link.scope,
             link.rest,

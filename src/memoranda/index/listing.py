@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from memoranda.clock import microseconds
 from memoranda.errors import InvalidInput
-from memoranda.index import filters
+from memoranda.index import filters, superseding
 from memoranda.index.database import held, in_snapshot
 from memoranda.index.filters import (
     counted,
@@ -31,6 +31,7 @@ from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
+from memoranda.text.remembered import remembered
 from memoranda.text.unicode import sqlite_text
 
 # The orders of a list. Each ends in a key that no two notes share.
@@ -82,6 +83,25 @@ def listing(
     Notes of one time are sorted by permalink. `contains` compares with case folded as Python does.
     Raises InvalidInput for a broken metadata filter.
     """
+    rows, total = _rows_and_total(db, query, viewer=viewer, limit=limit, offset=offset)
+    return in_order(db, rows), total
+
+
+@in_snapshot
+def rows_passing(db: sqlite3.Connection, query: Query, *, viewer: str | None) -> list[int]:
+    """The rows of all notes that pass the filters of `query`, in its order. Raises as `listing`."""
+    return _rows_and_total(db, query, viewer=viewer, limit=None)[0]
+
+
+def _rows_and_total(
+    db: sqlite3.Connection,
+    query: Query,
+    *,
+    viewer: str | None,
+    limit: int | None = 10,
+    offset: int = 0,
+) -> tuple[list[int], int]:
+    """The rows of one page of the notes, and their number, as `listing`."""
     order = query.order
     if order not in _ORDERS:
         raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
@@ -112,7 +132,7 @@ def listing(
             values += [viewer] * 3
     moment = query.as_of or query.valid_at
     if moment:
-        over = filters.invalid_at(filters.valid_spans(db), moment)
+        over = filters.invalid_at(superseding.valid_spans(db), moment)
         conditions += filter(None, [filters.excluded(over, "n.row")])
         rows_held, is_since = (None, False) if over else (rows_held, is_since)
     if query.contains:
@@ -137,14 +157,14 @@ def listing(
     if query.contains or limit is None:
         row_cursor = db.execute(f"select n.row from {source} order by {by}", parameters)
         rows = [row for (row,) in row_cursor]
-        return in_order(db, rows[offset : None if limit is None else offset + limit]), len(rows)
+        return rows[offset : None if limit is None else offset + limit], len(rows)
     if facets and not conditions and offset + limit <= _FEW:
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
         if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
             total = db.execute(
                 "select count(*) from note_fts where note_fts match ?", (facets,)
             ).fetchone()[0]
-            return in_order(db, _walk(db, facets, by, offset + limit)[offset:]), total
+            return _walk(db, facets, by, offset + limit)[offset:], total
     if rows_held is None and is_since and not facets and held_there > _FEW:
         sql = "select count(*) from (select 1 from note n where {} limit ?)"
         number = db.execute(sql.format(where), [*parameters, _FEW]).fetchone()[0]
@@ -167,7 +187,7 @@ def listing(
     page = db.execute(
         f"select n.row from {source} order by {by} limit ? offset ?", [*parameters, limit, offset]
     )
-    return in_order(db, [row for (row,) in page]), total
+    return [row for (row,) in page], total
 
 
 def _holding(
@@ -411,6 +431,7 @@ class _Block:
     text: str = ""
 
 
+@remembered
 def folds(text: str) -> bool:
     """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
     return "\0" in text or is_changed(text)

@@ -18,13 +18,23 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from memoranda.clock import EPOCH, microseconds, to_utc
-from memoranda.index import claims, filters
+from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
-from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing
+from memoranda.index.glance import any_of_texts
+from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing, rows_passing
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
-from memoranda.index.rows import PACKED, NoteInfo, get, in_order, infos, observations, text_of
+from memoranda.index.rows import (
+    PACKED,
+    NoteInfo,
+    get,
+    in_order,
+    infos,
+    iso,
+    observations,
+    text_of,
+)
 from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -81,6 +91,17 @@ class Section:
     first: list[NoteInfo] = field(default_factory=list)
 
 
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+
+
 class NoteQueries(Queries):
     """Reads the notes of one index. `viewer` is the agent that asks, None the owner."""
 
@@ -90,6 +111,7 @@ class NoteQueries(Queries):
     text_of = reads(text_of)
     observations = reads(observations)
     listing = reads(listing)
+    rows_passing = reads(rows_passing)
     find = reads(find)
     find_id = reads(find_id)
 
@@ -97,13 +119,24 @@ class NoteQueries(Queries):
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
         """By row, what should be said of notes that are not valid all the time:
-        `filters.validity_marks`.
+        `superseding.validity_marks`.
         """
-        return filters.validity_marks(self._db, [info.row for info in infos], viewer, zone)
+        return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
         """Each claim of these notes with each claim of another one that cannot hold beside it."""
         return list(claims.rivals(self._db, rows))
+
+    def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
+        """The rows of the notes that hold one of these texts, those with the rarest first."""
+        expression = any_of_texts(texts)
+        if not expression:
+            return []
+        found = self._db.execute(
+            "select rowid from note_fts where note_fts match ? order by rank limit ?",
+            (expression, limit),
+        )
+        return [row for (row,) in found]
 
     def contested(self) -> list[list[claims.ClaimRow]]:
         """The claims of each subject about which notes do not agree."""
@@ -111,11 +144,15 @@ class NoteQueries(Queries):
 
     def invalid_rows(self, moment: datetime) -> set[int]:
         """The rows of the notes that are over, superseded or not valid yet at that moment."""
-        return set(filters.invalid_at(filters.valid_spans(self._db), moment))
+        return set(filters.invalid_at(superseding.valid_spans(self._db), moment))
 
-    def successors(self, identity: str) -> list[NoteInfo]:
-        """The notes whose header says that they supersede the note of this id."""
-        return self._select(f"select s.note from {filters.SUPERSEDES} where s.id = ?", (identity,))
+    def successors(self, info: NoteInfo) -> list[NoteInfo]:
+        """The notes whose header says that they supersede this note."""
+        return in_order(self._db, superseding.successors(self._db, info.row))
+
+    def predecessors(self, info: NoteInfo) -> list[NoteInfo]:
+        """The notes that this note supersedes, as its header says."""
+        return in_order(self._db, superseding.predecessors(self._db, info.row))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
         """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
@@ -489,6 +526,26 @@ class NoteQueries(Queries):
         )
         return array("q", (row for (row,) in rows))
 
+    def places(self, rows: Sequence[int]) -> list[NotePlace]:
+        """Where these rows are, in any order."""
+        sql = (
+            "select n.row, n.id, p.name, n.path, n.category, n.phase from note n"
+            " join project p on p.id = n.project where n.row in (select value from json_each(?))"
+        )
+        return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
+
+    def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
+        """(row, who, created in ISO 8601) of those of these rows that agents wrote, the oldest
+        first.
+        """
+        sql = (
+            "select row, created, provenance ->> 'who' from note"
+            " where row in (select value from json_each(?)) and provenance like '%\"agent:%'"
+            " and provenance ->> 'who' like 'agent:%' order by created, row"
+        )
+        found = self._db.execute(sql, (json.dumps(list(rows)),))
+        return [(row, who, iso(created)) for row, created, who in found]
+
     def bodies(self, rows: Sequence[int]) -> dict[int, str]:
         """The texts after the frontmatter of these rows."""
         sql = "select row, text from text where row in (select value from json_each(?))"
@@ -511,7 +568,9 @@ class NoteQueries(Queries):
             f" where {_SHOWN} group by 1"
         )
         sections = {name: Section(name, total, inbox) for name, total, inbox in counted}
-        over = filters.excluded(filters.invalid_at(filters.valid_spans(self._db), moment), "n.row")
+        over = filters.excluded(
+            filters.invalid_at(superseding.valid_spans(self._db), moment), "n.row"
+        )
         if over:
             invalid = f" and {over}"
         else:

@@ -18,12 +18,14 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.database import in_snapshot
 from memoranda.index.filters import may_see, quoted
+from memoranda.index.former_addresses import former_rows
 from memoranda.index.rows import NoteInfo, in_order, infos, original_of
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
@@ -189,20 +191,22 @@ class _Answer(NamedTuple):
 class Resolver:
     """Resolves targets for one caller; what it looked up it remembers, so use it for one call."""
 
+    knows_former_addresses = True
+
     def __init__(self, db: sqlite3.Connection, viewer: str | None, projects: Iterable[str] = ()):
         self.db = db
         self.viewer = viewer
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
+        # What targets that were looked up together are looked up under
+        self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
     def prefetch(self, targets: Iterable[str]) -> None:
         """Looks up the candidates of many targets in a few queries."""
-        missing = {
-            name for target in targets for name in self._names(target, "")
-        } - self._candidates.keys()
-        names = list(missing)
+        self._names_of.update({target: self._names(target, "") for target in targets})
+        names = list(set(chain.from_iterable(self._names_of.values())) - self._candidates.keys())
         for at in range(0, len(names), _MOST_VALUES):
             self._fetch(names[at : at + _MOST_VALUES])
 
@@ -264,7 +268,7 @@ class Resolver:
             matches = _by_path(path, inside, form)
             if matches:
                 return _target(matches)
-        return LinkTarget(UNWRITTEN)
+        return self._former_target(path, home, self.candidates(target, folder))
 
     def _answer(self, question: _Question, home: str) -> _Answer:
         """Where the link leads when no note beside it comes first."""
@@ -277,7 +281,7 @@ class Resolver:
         beside: dict[str, list[Candidate]] = {}
         if home not in MEMORY_PROJECTS:
             for note in inside:
-                beside.setdefault(posixpath.dirname(note.path), []).append(note)
+                beside.setdefault(note.path.rpartition("/")[0], []).append(note)
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
@@ -296,7 +300,16 @@ class Resolver:
                 matches = [min(matches, key=lambda note: _preference(note, question.scope))]
             if matches:
                 return _Answer(_target(matches), strictness, beside)
-        return _Answer(LinkTarget(UNWRITTEN), -1, {})
+        return _Answer(self._former_target(target, home, candidates), -1, {})
+
+    def _former_target(self, target: str, home: str, candidates: list[Candidate]) -> LinkTarget:
+        """Where a link leads that no note's name fits: to the note that was at this address."""
+        if not self.knows_former_addresses or "/" not in target:
+            return LinkTarget(UNWRITTEN)
+        rows = former_rows(self.db, target, home, candidates, self.viewer)
+        if len(rows) == 1:
+            return LinkTarget(RESOLVED, rows[0])
+        return LinkTarget(AMBIGUOUS if rows else UNWRITTEN)
 
     def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
         """A note of the link's own folder if one fits as well as the answer does; else the answer."""
@@ -312,7 +325,9 @@ class Resolver:
 
     def candidates(self, target: str, folder: str = "") -> list[Candidate]:
         """The notes the caller sees which any step could mean by `target`."""
-        names = self._names(target, folder)
+        names = self._names_of.get(target)
+        if names is None or folder:
+            names = self._names(target, folder)
         missing = [name for name in names if name not in self._candidates]
         if missing:
             self._fetch(missing)
@@ -329,7 +344,9 @@ class Resolver:
             if path is None:
                 return []
             return [key(path)]
-        keys = {key(target), key(target[:TITLE_CUT])}
+        keys = {key(target)}
+        if len(target) > TITLE_CUT:
+            keys.add(key(target[:TITLE_CUT]))
         head, slash, rest = target.partition("/")
         if slash:
             # The end of a path is found by the name of its file
@@ -568,9 +585,20 @@ class _Search:
                 matches = _named(self.target, notes, form)
                 if matches:
                     return matches
-        if looseness is Looseness.SIGNS:
-            return []
+        former = self._by_former_address() if looseness is not Looseness.EXACT else []
+        if former or looseness is Looseness.SIGNS:
+            return former
         return self._by_beginning()
+
+    def _by_former_address(self) -> list[Candidate]:
+        """The notes that upkeep moved away from this address. Not for who needs an exact name."""
+        if "/" not in self.target:
+            return []
+        db = self.resolver.db
+        home = self.project or self.default_project
+        rows = former_rows(db, self.target, home, self.candidates, self.resolver.viewer)
+        known = {note.row: note for note in self.candidates}
+        return [known.get(row) or _candidate(info) for row, info in infos(db, rows).items()]
 
     def _stages(self) -> list[list[Candidate]]:
         """The candidates of the projects that are asked first, of the others, and archived ones."""
@@ -689,20 +717,14 @@ def _by_prefix(
     if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
         return []
     rows = _ids(db, target, _SHORTEST, viewer, project)
-    return [
-        Candidate(
-            candidate.row,
-            candidate.project,
-            candidate.path,
-            candidate.id,
-            candidate.permalink,
-            candidate.title,
-            None,
-            candidate.scope,
-            0,
-        )
-        for candidate in in_order(db, rows)
-    ]
+    return [_candidate(info) for info in in_order(db, rows)]
+
+
+def _candidate(info: NoteInfo) -> Candidate:
+    """A note that was found by other means than its name."""
+    return Candidate(
+        info.row, info.project, info.path, info.id, info.permalink, info.title, None, info.scope, 0
+    )
 
 
 def _ids(

@@ -302,7 +302,7 @@ class Reached:
 
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
-    """The day a note is about, else the one it was written on where its reader lives."""
+    """The day a note is about; without one, the day it was written, in the reader's time zone."""
     if note.date:
         return note.date[:10]
     return local_day(note.created, zone)
@@ -355,7 +355,7 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
     return db.execute("select front, text from text where row = ?", (row,)).fetchone() or ("", "")
 
 
-def _iso(microseconds: int | None) -> Any:
+def iso(microseconds: int | None) -> Any:
     """A stored time as ISO 8601 UTC with `Z`; None for null."""
     if microseconds is None:
         return None
@@ -394,15 +394,15 @@ NOTE_COLUMNS = {
     "mtime_ns": _Column("n.mtime_ns"),
     "inode": _Column("n.inode"),
     "ctime_ns": _Column("n.ctime_ns"),
-    "created": _Column("n.created", _iso),
-    "changed": _Column("n.changed", _iso),
-    "updated": _Column("n.updated", _iso),
+    "created": _Column("n.created", iso),
+    "changed": _Column("n.changed", iso),
+    "updated": _Column("n.updated", iso),
     "date": _Column("n.date"),
     "phase": _Column("n.phase"),
     "category": _Column("n.category"),
     "scope": _Column("n.scope"),
     "source": _Column("n.source"),
-    "expires": _Column("n.expires", _iso),
+    "expires": _Column("n.expires", iso),
     "access_count": _Column("n.access_count"),
     "version": _Column("n.version"),
     "locked": _Column("n.locked", bool),

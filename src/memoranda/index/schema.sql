@@ -138,13 +138,15 @@ create table merged (
 ) without rowid;
 create index merged_note on merged (note);
 
--- Ids of notes that this one supersedes.
+-- Ids of notes that this one supersedes; with `is_name` their names, as links have them.
 create table superseded (
-  id   text not null,
-  note integer not null,
+  id      text not null,
+  note    integer not null,
+  is_name integer not null,
   primary key (id, note)
 ) without rowid;
 create index superseded_note on superseded (note);
+create index superseded_name on superseded (note) where is_name;
 
 -- What notes say that holds for one value at a time (claims.py). `start` and `stop`: its sentence in the body; 0 for an
 -- item of a list.

@@ -33,9 +33,9 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     values = [_values(columns, row) for row in rows]
     begin = 0
     while begin < len(rows):
-        left = len(rows) - begin
+        rows_left = len(rows) - begin
         # Powers of two, so that few different statements are prepared
-        size = min(MOST_ROWS, 1 << left.bit_length() - 1)
+        size = min(MOST_ROWS, 1 << rows_left.bit_length() - 1)
         part = values[begin : begin + size]
         db.execute(_insertion(table, columns, size), [*chain.from_iterable(part)])
         begin += size

@@ -35,7 +35,9 @@ from memoranda.note.model import (
     Relation,
     coded,
 )
-from memoranda.store.base import Stamp
+from memoranda.note.names import UUID
+from memoranda.store.base import NO_STAMP, Stamp
+from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
 from memoranda.text.words import runs
@@ -47,7 +49,7 @@ LONG_TEXT = 16_000
 PLACED = 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit
 further on shows the note's beginning."""
-WORDS = 250_000
+WORDS = 100_000
 PAIRS = 150_000
 # About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
 # in memory, and each takes longer than the one before.
@@ -337,20 +339,8 @@ def prepare(
         places = passages(text[:PLACED])
     else:
         places = []
-    indexed = _Indexed(
-        row=0,
-        path=note.path,
-        title=note.title,
-        permalink=note.permalink if permalink is None else permalink,
-        own=note.own_permalink,
-        base=base,
-        aliases=_json(note.aliases),
-        headings="\n".join([heading.text for heading in note.headings]),
-        tags="\n".join(dict.fromkeys(_all_tags(note, extra))),
-        facet=facet_text(note, project, extra),
-        passages=len(places),
-        text=text,
-        header=_header_json(note.header),
+    indexed = _indexed(note, text, extra, permalink, base)._replace(
+        facet=facet_text(note, project, extra), passages=len(places)
     )
     tables = {
         "note": [_note_row(note, stamp, project, indexed, is_cut=len(text) < len(body))],
@@ -360,7 +350,10 @@ def prepare(
         "note_fold": [{"fold": fold} for fold in _keys(note.project, indexed)],
         "link": _links(note),
         "merged": [{"id": identity} for identity in _merged_ids(note)],
-        "superseded": [{"id": identity} for identity in dict.fromkeys(note.supersedes)],
+        "superseded": [
+            {"id": identity, "is_name": UUID.fullmatch(identity) is None}
+            for identity in dict.fromkeys(note.supersedes)
+        ],
         "claim": claims.rows_of(note, body),
     }
     return Prepared(
@@ -376,6 +369,27 @@ def prepare(
         ],
         Counted(project, note.scope, note.phase or "", note.category or ""),
         note if note.project == GRAPH_PROJECT else None,
+    )
+
+
+def _indexed(
+    note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
+) -> _Indexed:
+    """What the index holds of a note, but for its facets and passages; `text` is searched."""
+    return _Indexed(
+        row=0,
+        path=note.path,
+        title=note.title,
+        permalink=note.permalink if permalink is None else permalink,
+        own=note.own_permalink,
+        base=base,
+        aliases=_json(note.aliases),
+        headings="\n".join([heading.text for heading in note.headings]),
+        tags="\n".join(dict.fromkeys(_all_tags(note, extra))),
+        facet="",
+        passages=0,
+        text=text,
+        header=_header_json(note.header),
     )
 
 
@@ -539,6 +553,7 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
     return old._replace(text=searched(old.text))
 
 
+@remembered
 def searched(text: str) -> str:
     """What is searched of a note's text: all of it, or its beginning with about `WORDS` different
     words.
@@ -590,6 +605,23 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
     for place in tables:
         if place[:6] != "entity" or project == GRAPH_PROJECT:
             db.execute(f"delete from {place} = ?", (row,))
+
+
+def foresee(note: Note) -> None:
+    """Work out what the index is to hold of a note, for `remembered` functions to know it when it
+    is put there."""
+    prepare(note, NO_STAMP, 0)
+
+
+def foresee_removal(note: Note) -> None:
+    """Work out the words that are taken out of the index with a note, for `remembered` functions
+    to know them."""
+    text = searched(note.text[note.body_at :])
+    if len(text) >= LONG_TEXT:
+        for place in passages(text[:PLACED]):
+            fts_text(text[place.start : place.end])
+    extra = Inline() if note.project in _WITHOUT_INLINE else inline(text)
+    _words(note.project, _indexed(note, text, extra))
 
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:

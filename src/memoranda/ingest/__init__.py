@@ -42,7 +42,7 @@ Change = tuple[NoteInfo, SourceNote]
 
 @dataclass(slots=True)
 class IngestPlan:
-    """What should be done with the files of one source; `seen` counts the files looked at."""
+    """The plan for the files of one source; `seen` counts the files looked at."""
 
     source: str
     root: str = ""
@@ -58,7 +58,7 @@ _ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
 
 @dataclass(slots=True)
 class Ingestion:
-    """What was done with the files of one source; `skipped` are those that were neither new nor
+    """The outcome for the files of one source; `skipped` are those that were neither new nor
     changed.
     """
 
@@ -142,7 +142,7 @@ def run(
 def plan(
     reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
 ) -> list[IngestPlan]:
-    """What the files of these sources ask for. Nothing is written.
+    """Plan what the files of these sources ask for. Nothing is written.
 
     A text some memory has is skipped; a known file with a new text changes its memory; what was
     removed stays so, unless `again`.
@@ -201,14 +201,14 @@ def apply(
     ingested = Ingested(memory)
     upkeep = Upkeep(memory)
     total = sum(len(source_plan.new) + len(source_plan.changed) for source_plan in plans)
-    done = 0
+    finished = 0
     outcomes = [Ingestion(warnings=list(source_plan.warnings)) for source_plan in plans]
 
     def advance(number: int) -> None:
-        nonlocal done
-        done += number
+        nonlocal finished
+        finished += number
         if progress is not None:
-            progress(done, total)
+            progress(finished, total)
 
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         records = []

@@ -93,9 +93,8 @@ class Tree:
         return target
 
     def _entries(self, folder: str) -> Iterator[os.DirEntry[str]]:
-        """What a folder holds; nothing when it is missing, apart, unreadable, or reached by a link
-        out of the root.
-        """
+        """The entries of a folder; nothing when it is missing, apart, unreadable, or reached by a
+        link out of the root."""
         if folder:
             place = os.path.join(self.root, folder)
         else:
@@ -234,8 +233,8 @@ def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
 
 
 def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
-    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph. A page that holds nothing but empty
-    bullets is no note; one warning names those."""
+    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph. A page that holds nothing but
+    empty bullets is no note; one warning names those."""
     empty: list[str] = []
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
@@ -250,10 +249,10 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
 
 def _named(paths: Sequence[str]) -> str:
     """The first paths, and how many more there are."""
-    shown = ", ".join(paths[:_NAMED])
+    first_paths = ", ".join(paths[:_NAMED])
     if len(paths) > _NAMED:
-        return f"{shown} and {len(paths) - _NAMED} more"
-    return shown
+        return f"{first_paths} and {len(paths) - _NAMED} more"
+    return first_paths
 
 
 def _logseq_note(folder: str, path: str, content: str) -> SourceNote:
@@ -333,7 +332,7 @@ _EVERY = (
     Source("logseq", "~/logseq", scan_logseq),
     Source("obsidian", None, scan_obsidian),
 )
-SOURCES = {each.name: each for each in _EVERY}
+SOURCES = {source.name: source for source in _EVERY}
 """Every source by its name, in the order of the contract."""
 
 

@@ -12,7 +12,7 @@ import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain, compress
@@ -62,6 +62,12 @@ _SAYS_WHEN = re.compile(
     r"|[年月周日号春夏秋冬节夕]|星期|礼拜|假期",
     re.I,
 )
+# `like` as a verb: "I like", "to like"; elsewhere it mostly compares: "just like we agreed".
+_LIKING = re.compile(
+    r"\b(?:I|we|you|they|he|she|who|people|to|not|'?d|would|don't|doesn't|both)"
+    r" (?:also |really |still |always |particularly )?like\b",
+    re.IGNORECASE,
+)
 # Characters of a text that are compared
 _READ = 2000
 # Characters of an example that a reason shows
@@ -72,18 +78,22 @@ _SHOWN = 40
 class CategoryChoice:
     """The category chosen for a text, why in words, the table's words that decided, and what came
     second. `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category
-    the owner may be asked for."""
+    the owner may be asked for; `is_doubtful`: the layer was wrong too often of texts like this one
+    (docs/lab/categories-2026-11-28.md)."""
 
     category: str
     layer: str
     reason: str
     words: tuple[str, ...] = ()
     second: str | None = None
+    is_doubtful: bool = False
 
     @property
     def is_sure(self) -> bool:
         """Whether nobody need be asked."""
-        return self.layer != "fallback" and (self.second is None or self.layer == "table")
+        if self.layer == "fallback" or self.is_doubtful:
+            return False
+        return self.second is None or self.layer == "table"
 
 
 class Classifier:
@@ -114,11 +124,13 @@ class Classifier:
             return by_correction
         classified = classify(text)
         highest = max(classified.scores.values(), default=0)
+        is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         # One usual word decides only if no example is very like the text.
         if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
-            return self._by_examples(text, classified.category)
+            by_examples = self._by_examples(text, classified.category)
+            return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if highest > _WEIGHTS["weak"]:
-            return _by_table(classified, highest)
+            return replace(_by_table(classified, highest), is_doubtful=is_comparison)
         times = self._times_in(text, created)
         by_time = _by_time(times)
         if by_time is not None:
@@ -163,13 +175,18 @@ class Classifier:
         if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKE):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         votes = _votes(by_words, _WEIGHT)
+        is_alike = False
         if by_meaning:
             votes = _joined(votes, _votes(by_meaning, _BY_MEANING))
         elif by_words[0][0] >= _ALIKE:
+            is_alike = True
             votes[by_words[0][1]] = float("inf")
         if leaning is not None:
             votes[leaning] += _TABLE_SHARE * sum(votes.values())
-        return _elected(votes, [*by_meaning, *by_words])
+        elected = _elected(votes, [*by_meaning, *by_words])
+        # Votes alone are right too seldom; nearly the same sentence, or a word of the table, backs them
+        is_backed = is_alike or elected.category == leaning
+        return replace(elected, is_doubtful=not is_backed)
 
     def _nearest_in_meaning(self, text: str, without: str | None) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the examples nearest in meaning, none of the category
@@ -273,15 +290,15 @@ def _joined(
 
 def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]]) -> CategoryChoice:
     """The category with most votes, and the second if it is close."""
-    (category, most), *others = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    (category, most), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
     examples_of_category = [example for _, name, example in near if name == category]
     if examples_of_category:
         nearest = examples_of_category[0]
     else:
         nearest = near[0][2]
     second = None
-    if others and most < _SURE * others[0][1]:
-        second = others[0][0]
+    if later_votes and most < _SURE * later_votes[0][1]:
+        second = later_votes[0][0]
     reason = f'{category} (nearest to "{shortened(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
 
@@ -371,10 +388,10 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """What each text is compared by, and how often it has that: its words without endings, CJK
-    characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of a
-    long text the beginning counts. Loops and patterns, no small functions: a thousand examples are
-    read before the first text is compared."""
+    """The features by which each text is compared, with their counts: its words without endings,
+    CJK characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of
+    a long text the beginning counts. Loops and patterns, no small functions: a thousand examples
+    are read before the first text is compared."""
     all_counts = list[Counter[str]]()
     words = one_word()
     is_cjk = runs().match

@@ -211,7 +211,7 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> None:
-    """Say that a statement holds no more: of the whole note, or of its sentence or line only."""
+    """Say that a statement ended: of the whole note, or of its sentence or line only."""
     claim = old.claim
     if not claim.stop:
         _end_line(memory, old.info, claim.line)

@@ -267,6 +267,12 @@ _COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
 _FEW = 3
 # How much of the content words of two near texts is shared (Dice)
 _NEAR = 0.5
+# How much of the content words two texts share (Dice) that the owner is asked to merge, and how many
+# of these words must be rare: in no more memories than the larger of these (docs/lab/categories-2026-11-28.md)
+_ALIKE = 0.75
+_FEWEST_RARE = 2
+_MOST_OF_RARE = 4
+_SHARE_OF_RARE = 50
 # So many memories may have a word by which near ones are found
 _MOST_WITH_WORD = 40
 # Words of the longest text that is compared word by word
@@ -345,16 +351,16 @@ def _replaces_word(a: _Said, b: _Said) -> bool:
     return False
 
 
-def _is_turned(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether `others` are these words with the last clause put first."""
+def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
+    """Whether `other_words` are these words with the last clause put first."""
     twice = _joined([*words, *words])
-    wanted = _joined(others)
-    at = twice.find(wanted)
+    joined_words = _joined(other_words)
+    at = twice.find(joined_words)
     while at >= 0:
         number = twice.count(_APART, 0, at)
         if _CLAUSE <= number <= len(words) - _CLAUSE:
             return True
-        at = twice.find(wanted, at + 1)
+        at = twice.find(joined_words, at + 1)
     return False
 
 
@@ -463,6 +469,26 @@ class _RareTerms:
         for rank in ranks[: len(ranks) // 5 + 2]:
             shared.update(self._with_term.get(rank, ()))
         return [position for position, count in shared.items() if count > 1]
+
+
+def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]]:
+    """Those of `near_pairs`, linked ones too, that are likely enough one statement to ask about.
+
+    In many memories the same turn of phrase comes again (`and felt very happy`), so two texts must
+    also share words that few have, and one must hold nearly all of the other.
+    """
+    content_by_id = {memory.id: spoken(memory.content)[1] for memory in memories}
+    holders = Counter(word for content in content_by_id.values() for word in content)
+    most_holders = max(_MOST_OF_RARE, len(memories) // _SHARE_OF_RARE)
+    pairs = []
+    for score, a, b in near_pairs(memories, linked=True):
+        first = content_by_id[a]
+        second = content_by_id[b]
+        rare = [word for word in first & second if holders[word] <= most_holders]
+        fewest_extra = min(len(first - second), len(second - first))
+        if score >= _ALIKE and len(rare) >= _FEWEST_RARE and fewest_extra <= 1:
+            pairs.append((score, a, b))
+    return pairs
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:

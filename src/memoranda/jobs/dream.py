@@ -70,9 +70,8 @@ _REASON = 120
 
 @dataclass(frozen=True, slots=True)
 class Dream:
-    """What a dream did, or under a dry run would do: the outcome of each step, and the document of
-    its report.
-    """
+    """The result of a dream, or under a dry run of one that was not carried out: the outcome of
+    each step, and the document of its report."""
 
     level: int
     outcomes: tuple[Outcome, ...]
@@ -114,7 +113,7 @@ def run(
     check(level)
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
-        """What a wikilink in the text of a memory leads to is linked with it."""
+        """Plan a link from each memory to the memories that wikilinks in its text lead to."""
         by_id: dict[str, MemoryState] = {}
         for state in _without_copies(memories):
             by_id |= dict.fromkeys((*state.merged, state.id), state)
@@ -350,7 +349,7 @@ def _checked_link(row: Any, shown_ids: set[str], fresh: set[str]) -> tuple[str, 
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """What `read` makes of the model's answer about these memories; or None if the answer
+    """Ask the model about these memories and have `read` check its answer; None if the answer
     cannot be used.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
@@ -465,8 +464,8 @@ def load_report(home: Path) -> Report | None:
 
 
 def report_seen_by(memory: MemorySession, report: Report) -> Report:
-    """What of a report the caller may see: only what is about memories it sees, or that were merged
-    into one; counts included."""
+    """The part of a report that the caller may see: rows about memories it sees, or that were
+    merged into one; counts included."""
     if memory.agent is None:
         return report
 

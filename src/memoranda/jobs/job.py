@@ -1,5 +1,5 @@
-"""What jobs see (`MemoryState`), what they plan (`Action`), and the one runner that applies a plan
-or only shows it.
+"""The view that jobs have of memories (`MemoryState`), their plans (`Action`), and the one runner
+that applies a plan or only shows it.
 
 A job is a name and a `Plan`: a pure function of the memories, the settings and the clock. A `Round`
 is one run of several jobs, each of which sees what the ones before it did, or under a dry run would
@@ -60,7 +60,7 @@ are compared with it (contract 001, 18.8)."""
 _REMOVING = ("expire", "decay")
 _ORGANIZING = ("upgrade", "classify")
 CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
-"""What a verb of upkeep raises when a memory is no longer as the plan saw it."""
+"""Errors of a verb of upkeep when a memory is no longer as the plan saw it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +229,9 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
     pairs: set[tuple[int, int]] = set()
     for at, memory in enumerate(memories):
         for id in getattr(memory, key):
-            other = positions.get(id, at)
-            if other != at:
-                pairs.add((min(at, other), max(at, other)))
+            other_position = positions.get(id, at)
+            if other_position != at:
+                pairs.add((min(at, other_position), max(at, other_position)))
     return pairs
 
 
@@ -289,7 +289,7 @@ class Outcome:
 
     @property
     def failure(self) -> str | None:
-        """What went wrong, as one sentence that names the place in our code; None when nothing did."""
+        """The error as one sentence that names the place in our code; None when nothing did."""
         if self.error is None:
             return None
         if isinstance(self.error, MemorandaError):
@@ -545,7 +545,7 @@ def _relinked(
 
 
 def stored_report(home: Path) -> dict[str, Any]:
-    """What the file of the dreams' report holds, empty when it holds none at all. Raises
+    """Read the file of the dreams' report; empty when there is no report in it. Raises
     StorageError.
     """
     try:

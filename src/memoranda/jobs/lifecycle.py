@@ -209,7 +209,7 @@ def plan_upgrade_of(
     category: str | None = None,
     set_by: str | None = None,
 ) -> Action | None:
-    """What `memory upgrade ID` does: into `category`, which `set_by` asked for, else where the
+    """Carry out `memory upgrade ID`: into `category`, which `set_by` asked for, else where the
     classifier says; None when it is there already."""
     if category is None:
         if memory.phase == INBOX:
@@ -271,7 +271,7 @@ def archive_named(
 
 
 def _classifier(memory: MemorySession) -> Classifier:
-    """What knows the owner's corrections."""
+    """A classifier that knows the owner's corrections."""
     corrected = [
         this_memory for this_memory in Upkeep(memory).every() if this_memory.may_say((SET_BY,))
     ]

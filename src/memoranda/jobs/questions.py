@@ -1,4 +1,4 @@
-"""What the jobs are unsure of, as questions to the owner (engine/review.py): merge? category?
+"""Questions of the jobs to the owner (engine/review.py): merge? category?
 archive? reminder?
 
 The daemon does none of this unasked.
@@ -17,7 +17,7 @@ from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
 from memoranda.jobs.classify import FALLBACK, Classifier, shortened
-from memoranda.jobs.dedup import near_pairs
+from memoranda.jobs.dedup import pairs_to_ask
 from memoranda.jobs.job import (
     MERGE,
     OWNER,
@@ -73,7 +73,7 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
     # Of several memories that say the same each is asked about once: what the answer leaves is the
     # next question.
     asked_ids: set[str] = set()
-    for _, a, b in near_pairs(list(memories_by_id.values()), linked=True):
+    for _, a, b in pairs_to_ask(list(memories_by_id.values())):
         first_memory = memories_by_id[a]
         second_memory = memories_by_id[b]
         key = f"merge:{a}:{b}:{_mark(first_memory, second_memory)}"

@@ -221,7 +221,7 @@ def _fire_action(memory: MemorySession, info: NoteInfo, moment: datetime) -> Act
 def _due(
     memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
 ) -> list[_Due]:
-    """What is to fire; `changed` is that of `outdated`."""
+    """The reminders to fire; `changed` is that of `outdated`."""
     zone = memory.settings.reading_zone
     before = memory.settings.notify_before
     due_reminders = []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SOURCE = "dream-engine"
 TAG = "auto-reminder"
-"""What a reminder made from a text has as its source, and as one of its tags."""
+"""The source, and one of the tags, of a reminder made from a text."""
 
 
 class Skipped(NamedTuple):
@@ -76,7 +76,7 @@ def plan_from_text(
 
 
 class _Plan:
-    """What is known while reminders are planned: the ids that were made, and what is to happen when."""
+    """The state while reminders are planned: the ids that were made, and what is to happen when."""
 
     def __init__(
         self,
@@ -160,9 +160,8 @@ class _Plan:
 
 
 def _subject(text: str, phrase: str = "") -> frozenset[str]:
-    """What a text is about apart from the time it names with this phrase: its words, numbers and CJK
-    characters.
-    """
+    """The subject of a text, apart from the time it names with this phrase: its words, numbers and
+    CJK characters."""
     for piece in phrase.split(" … ") if phrase else ():
         text = text.replace(piece, " ")
     words = frozenset(tokens(plain(text))) - (stop_words() - _WHO) - _NO_SUBJECT
@@ -252,7 +251,7 @@ class _MadeReminder(NamedTuple):
 
 
 class _MemoryText:
-    """What a memory says, and when: each read once, however many reminders are compared with it."""
+    """The texts and times of memories: each read once, however many reminders are compared with it."""
 
     def __init__(self, memory: MemoryState, settings: Settings):
         self.memory = memory

@@ -66,9 +66,9 @@ class AccessRows:
         after: Mapping[tuple[str, str], str],
     ) -> None:
         """Write what differs: rows that stay keep their order."""
-        gone = [place for place in before if place not in after]
+        removed_places = [place for place in before if place not in after]
         changed = [(*place, value) for place, value in after.items() if before.get(place) != value]
-        connection.executemany("delete from access where section = ? and key = ?", gone)
+        connection.executemany("delete from access where section = ? and key = ?", removed_places)
         connection.executemany(
             "insert into access (section, key, value) values (?, ?, ?) "
             "on conflict (section, key) do update set value = excluded.value",

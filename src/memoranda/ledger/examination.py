@@ -66,14 +66,15 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
     pages = _torn_pages(history)
     if pages:
         return pages
-    found = [*_unreadable_lines(history), *_damaged_texts(history)]
+    damages = [*_unreadable_lines(history), *_damaged_texts(history)]
     if has_all_texts:
-        found += _missing_texts(history)
-    return found
+        damages += _missing_texts(history)
+    return damages
 
 
 def mend(history: History, damage: Damage) -> None:
-    """Do what can be done about it. The home's lock must be held. Raises StorageError."""
+    """Repair one damage as far as it can be repaired. The home's lock must be held. Raises
+    StorageError."""
     if damage.kind is DamageKind.PAGES:
         history.database.begin_again()
         history.database.refresh()
@@ -106,10 +107,10 @@ def mend(history: History, damage: Damage) -> None:
 
 
 def _torn_pages(history: History) -> list[Damage]:
-    found = complaints(history.database.rows(CHECK))
-    if not found:
+    complaint_lines = complaints(history.database.rows(CHECK))
+    if not complaint_lines:
         return []
-    why = "; ".join(found[:_MOST_NAMED])
+    why = "; ".join(complaint_lines[:_MOST_NAMED])
     text = f"the ledger is damaged ({why[:200]}): the notes are whole, their history is not"
     return [Damage(DamageKind.PAGES, "", text)]
 
@@ -156,11 +157,11 @@ def _missing_texts(history: History) -> Iterator[Damage]:
 
 def _places_of(history: History, digest: str) -> str:
     rows = history.database.rows(_PLACES, (digest,))
-    named = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
-    if not named:
+    places = [f"{row['project']}/{row['path']} before change #{row['change']}" for row in rows]
+    if not places:
         return "no change"
-    if len(named) > _MOST_NAMED:
-        more = f" and {len(named) - _MOST_NAMED} more"
+    if len(places) > _MOST_NAMED:
+        more = f" and {len(places) - _MOST_NAMED} more"
     else:
         more = ""
-    return ", ".join(named[:_MOST_NAMED]) + more
+    return ", ".join(places[:_MOST_NAMED]) + more

@@ -232,10 +232,10 @@ class History:
         rows = self.database.rows("select distinct file from step where file <> ''")
         sql = "select distinct change from step where file = ? and file <> ''"
         return [
-            found["change"]
+            number_row["change"]
             for row in rows
             if is_meant(os.fsdecode(row["file"]))
-            for found in self.database.rows(sql, (row["file"],))
+            for number_row in self.database.rows(sql, (row["file"],))
         ]
 
     def places_of(self, project: str) -> list[tuple[str, str]]:
@@ -293,15 +293,15 @@ class History:
         """The undos of a change, the undos of those and so on: number -> what they took back."""
         taken_by: dict[int, list[int]] = {}
         waiting = [(change.number, change.run)]
-        seen = {change.number}
+        visited = {change.number}
         while waiting:
             number, run = waiting.pop()
             for row in self.database.rows(_UNDOS_OF, {"number": number, "run": run}):
                 if not _takes_back(row, number):
                     continue
                 taken_by.setdefault(row["number"], []).append(number)
-                if row["number"] not in seen:
-                    seen.add(row["number"])
+                if row["number"] not in visited:
+                    visited.add(row["number"])
                     waiting.append((row["number"], row["run"]))
         return taken_by
 

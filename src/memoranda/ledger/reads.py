@@ -83,8 +83,8 @@ class Reads:
 
     def restart(self, *keys: str) -> None:
         """Forget the reads of these: other notes begin in their place."""
-        known = self.rows(keys)
-        self._add([(key, ReadRow(restarted=1)) for key in dict.fromkeys(keys) if key in known])
+        known_rows = self.rows(keys)
+        self._add([(key, ReadRow(restarted=1)) for key in dict.fromkeys(keys) if key in known_rows])
 
     def _add(self, rows: Iterable[tuple[str, ReadRow]]) -> None:
         with self._guard:
@@ -196,13 +196,13 @@ class Reads:
     def forget(self, keys: Iterable[str]) -> None:
         """Leave nothing of these keys. Raises StorageError."""
         self.flush()
-        gone = {*keys}
+        forgotten = {*keys}
         with self._guard:
-            self._waiting = [pair for pair in self._waiting if pair[0] not in gone]
+            self._waiting = [pair for pair in self._waiting if pair[0] not in forgotten]
         with self._database.transaction(durable=False) as connection:
             for table in ("read", "sent_read"):
                 sql = f"delete from {table} where key = ?"
-                connection.executemany(sql, [(_text(key),) for key in gone])
+                connection.executemany(sql, [(_text(key),) for key in forgotten])
 
     def flush(self) -> None:
         """Have in the ledger what waits, as soon as it may be written."""

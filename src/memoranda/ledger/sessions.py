@@ -67,9 +67,9 @@ class SessionRows:
         text: str = "",
     ) -> None:
         """Note what the session is given now."""
-        given = [*notes]
-        self.notes.update(given)
-        items = [(NOTE, note) for note in given]
+        note_list = [*notes]
+        self.notes.update(note_list)
+        items = [(NOTE, note) for note in note_list]
         items += [(TEXT, digest) for digest in map(line_hash, text.splitlines()) if digest]
         sql = (
             "insert into session (client, session, changed, saw) values (?, ?, ?, ?) "

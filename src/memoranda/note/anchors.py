@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -60,7 +60,7 @@ def renamed(before: str, after: str) -> dict[Anchor, str]:
 
 
 def renamed_rest(link: WrittenLink, names: Mapping[Anchor, str]) -> str | None:
-    """What follows the `#` of a link, `#` included, once these anchors have other names; None where
+    """The part of a link from its `#` on, once these anchors have other names; None where
     it names none of them."""
     keys = {_key(anchor): name for anchor, name in names.items()}
     parts = link.rest.split("#")[1:]
@@ -125,11 +125,32 @@ def _key(anchor: Anchor) -> str:
     return fold(anchor.name)
 
 
-def changed_anchors(before: Sequence[str], after: Sequence[str]) -> bool:
+def changed_anchors(before: str, after: str) -> bool:
     """Whether lines that may be headings, or end in a block id, differ; quicker than to read both
-    notes."""
+    texts."""
+    begin = before.rfind("\n", 0, _same_characters(before, after)) + 1
+    before = before[begin:]
+    after = after[begin:]
+    same_at_end = _same_characters(before[::-1], after[::-1])
+    end = before.find("\n", len(before) - same_at_end)
+    if end >= 0:
+        after = after[: len(after) - (len(before) - end)]
+        before = before[:end]
     return _marked(before) != _marked(after)
 
 
-def _marked(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines if line.lstrip().startswith("#") or "^" in line]
+def _same_characters(text: str, other: str) -> int:
+    """How many characters two texts begin with alike, found by halves."""
+    same = 0
+    different = min(len(text), len(other)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if text[same:middle] == other[same:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
+
+
+def _marked(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.lstrip().startswith("#") or "^" in line]

@@ -1,4 +1,4 @@
-"""What code a note cites: in its header (`cites`), and in its text, between backticks. Pure.
+"""The code that a note cites: in its header (`cites`), and in its text, between backticks. Pure.
 
 `src/app.go`, `src/app.go:12-30`, `src/app.go#L12-L30`, `src/app.go::load`, each also with `@COMMIT`.
 """
@@ -61,7 +61,7 @@ class Citation(NamedTuple):
 
 
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
-    """What a note with this header and text cites, each place once."""
+    """The places that a note with this header and text cites, each once."""
     result: dict[tuple[str, int, int, str], Citation] = {}
     for citation in (*_declared(header.get(CITES)), *_written(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)

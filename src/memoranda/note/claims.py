@@ -273,8 +273,8 @@ def _is_promising(sentence: str) -> bool:
 
 def _is_identified(subject: str) -> bool:
     """Whether a subject names more than an attribute: "port" may be that of anything."""
-    named = set(subject.rpartition("|")[2].split())
-    return bool(named - _words().attributes - _words().singular)
+    subject_words = set(subject.rpartition("|")[2].split())
+    return bool(subject_words - _words().attributes - _words().singular)
 
 
 def _preference(text: str) -> Claim | None:

@@ -366,10 +366,10 @@ def occurrences(text: str, part: str) -> list[tuple[int, int]]:
     # In texts whose line breaks are made alike; then back to where that is in this one
     at_breaks = [at - number for number, at in enumerate(_offsets(text, "\r\n"))]
     plain = text.replace("\r\n", "\n")
-    found = _places(plain, part.replace("\r\n", "\n"))
+    places = _places(plain, part.replace("\r\n", "\n"))
     return [
         (begin + bisect_left(at_breaks, begin), end + bisect_left(at_breaks, end))
-        for begin, end in found
+        for begin, end in places
     ]
 
 

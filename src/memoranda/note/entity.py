@@ -89,7 +89,7 @@ class GraphRelation(NamedTuple):
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        """What makes two relations one."""
+        """The key that two equal relations share."""
         return self.source, self.target, self.type
 
 
@@ -224,7 +224,7 @@ class EntityText:
 
     @property
     def observations(self) -> list[str]:
-        """What the items of `Observations` say, in order."""
+        """The texts of the items of `Observations`, in order."""
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:
@@ -349,7 +349,7 @@ class EntityText:
         lines.
         """
         first = heading.line - 1
-        later_headings = [other.line - 1 for other in self._headings if other.line - 1 > first]
+        later_headings = [later.line - 1 for later in self._headings if later.line - 1 > first]
         end = min(later_headings, default=len(lines))
         last = end - 1
         while last > first and not lines[last].strip():

@@ -19,6 +19,16 @@ from memoranda.note.model import KV_PROJECT, Note
 
 PROJECT = KV_PROJECT
 DEFAULT_NAMESPACE = "default"
+ENTRY_KEYS = (
+    "namespace",
+    "key",
+    "value",
+    "created_at",
+    "accessed_at",
+    "expires_at",
+    "access_count",
+)
+"""The keys of an entry as data, in their order."""
 _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", "access_count")
 # Names a field of another program must not take in the header, where they would mean something.
 _MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}

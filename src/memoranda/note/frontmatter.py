@@ -143,7 +143,7 @@ def _usual(text: str) -> dict[str, Any] | None:
 
 
 class _UsualHeader:
-    """What the usual lines of a header read so far say."""
+    """Reads the usual lines of a header, one after the other."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What a note's lines say: observations, relations, headings (contract 000b, 3.1 to 3.3).
+"""Reading a note's lines: observations, relations, headings (contract 000b, 3.1 to 3.3).
 
 One pass over the lines keeps what CommonMark's block structure asks for: the open list items,
 whether a paragraph is open, and the fence, comment or blockquote a line is in. In project
@@ -121,8 +121,8 @@ def link_places(text: str, start: int = 0) -> list[LinkPlace]:
 
 
 def relation_key(kind: str, target: str, project: str | None, rest: str) -> RelationKey:
-    """What is equal for links that are one relation. `[[C# tips]]` and `[[C# jobs]]` may be names
-    of two notes, `[[C#Tips]]` and `[[C#Jobs]]` are headings of one."""
+    """A key that is equal for links that are one relation. `[[C# tips]]` and `[[C# jobs]]` may be
+    names of two notes, `[[C#Tips]]` and `[[C#Jobs]]` are headings of one."""
     is_name = rest[1:2].isspace() or rest[:1].isspace()
     return kind, target, project, rest if is_name else ""
 
@@ -222,11 +222,11 @@ class _Lines:
         self.bare = False
         self.offsets[:] = _ONE_ITEM
         text = line[2:].rstrip(" \t\r")
-        found = None
+        item = None
         if text[0] == "[" and not self.graph and not self._goes_on():
-            found = observation(text, text, self.number)
-        if found is not None:
-            self.observations.append(found)
+            item = observation(text, text, self.number)
+        if item is not None:
+            self.observations.append(item)
         elif self._reads_item(text, text, self.number):
             return
         if self.has_links and holds_link(text):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from memoranda.note.grammar import STRUCTURED, mask_code
 from memoranda.note.links import TAG_SIGNS
+from memoranda.text.remembered import remembered
 
 MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
@@ -58,6 +59,11 @@ class Inline:
     fields: dict[str, list[str]] = field(default_factory=dict)
 
 
+LEVELS = 32
+"""How many of the tags a nested tag is in are found by it."""
+
+
+@remembered
 def inline(body: str) -> Inline:
     """The tags and fields in the text of a note, without its header."""
     text = body[:STRUCTURED]
@@ -103,9 +109,17 @@ def listed_names(value: str) -> list[str]:
 
 
 def levels(tag: str) -> list[str]:
-    """A nested tag and those it is in: `journal/2025/03`, `journal/2025`, `journal`."""
-    parts = tag.strip("/").split("/")
-    return ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+    """A nested tag and those it is in: `journal/2025/03`, `journal/2025`, `journal`.
+
+    Of one that is nested deeper than LEVELS, the outermost: all of them together would be as long as
+    the square of the tag.
+    """
+    tag = tag.strip("/")
+    parts = tag.split("/", LEVELS)
+    outer = ["/".join(parts[:depth]) for depth in range(min(len(parts), LEVELS), 0, -1)]
+    if len(parts) > LEVELS:
+        return [tag, *outer]
+    return outer
 
 
 def _tags_of(line: str) -> Iterator[str]:

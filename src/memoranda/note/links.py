@@ -61,6 +61,8 @@ _DESTINATION = re.compile(
     r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
+# The characters of a path that a Markdown destination cannot have as they are.
+_ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _LONGEST_LABEL = 2000
@@ -146,7 +148,7 @@ def permalink_for(project: str, path: str) -> str:
 # Asked for each note that is read or found
 @lru_cache(maxsize=256)
 def lead(project: str) -> str:
-    """What derived permalinks of a project begin with, before the `/`."""
+    """The first part of a project's derived permalinks, before the `/`."""
     if project == ARCHIVE_PROJECT:
         return "archive"
     return slug(project) or project.lower()
@@ -202,7 +204,8 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 
 
 def link_rest(inner: str) -> str:
-    """What follows the target inside `[[…]]`, from its `#` to the `|`; empty without one."""
+    """The part of a link behind its target inside `[[…]]`, from its `#` to the `|`; empty without
+    one."""
     if "#" not in inner:
         return ""
     if "|" in inner:
@@ -302,6 +305,13 @@ def destination_parts(raw: str) -> tuple[str, str]:
         if not path.startswith("../"):
             path = f"./{path}"
     return path, sign + heading
+
+
+def markdown_destination(path: str) -> str:
+    """A path as the destination of a Markdown link: signs that would end or change it are encoded."""
+    from urllib.parse import quote
+
+    return "".join(quote(sign) if sign in _ENCODED else sign for sign in path)
 
 
 def _opening_bracket(text: str, closing: int) -> int | None:

@@ -29,8 +29,10 @@ from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
+from memoranda.note.names import UUID
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+_PAGE = re.compile(r"\[\[([^\[\]]+)\]\]")
 # How many units a second has in times counted since 1970, by the number of their digits today.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
 # Keys that close a note. They count even in a header that YAML cannot read.
@@ -216,7 +218,7 @@ def other_tag_keys(header: Mapping[str, Any]) -> list[str]:
 
 
 def _readable_keys(yaml_text: str) -> dict[str, Any]:
-    """What those keys of a broken header say whose lines can be read alone."""
+    """The keys of a broken header whose lines can be read alone, with their values."""
     keys: dict[str, Any] = {}
     for key, text in entries(yaml_text.replace("\r\n", "\n")):
         with suppress(ValueError):
@@ -391,6 +393,23 @@ def _each_once(note: Note, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_texts(value)))
 
 
+def _superseded(note: Note, value: Any) -> tuple[str, ...]:
+    """The ids or names of the notes that a note takes the place of. A comma in a text may be part of
+    a name; between ids and between links it separates them."""
+    value = _with_pages(unpacked(value))
+    names: list[str] = []
+    for item in value if isinstance(value, list) else [value]:
+        text = _text(item)
+        parts = _texts(text)
+        if all(UUID.fullmatch(part) or _PAGE.fullmatch(part) for part in parts):
+            names += parts
+        else:
+            names.append(text)
+    pages = [_PAGE.fullmatch(name) for name in names]
+    plain = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
+    return tuple(dict.fromkeys(name for name in plain if name))
+
+
 def _count(note: Note, key: str, value: Any, least: int) -> int:
     text = _text(value)
     if text.isascii() and text.isdigit() and len(text) < 19:
@@ -422,7 +441,7 @@ _READERS: dict[str, tuple[str, Callable[[Note, Any], Any]]] = {
     "expires_at": ("expires", _moment),
     "valid_from": ("valid_from", _moment),
     "valid_until": ("valid_until", _moment),
-    "supersedes": ("supersedes", _each_once),
+    "supersedes": ("supersedes", _superseded),
     "access_count": ("access_count", lambda note, value: _count(note, "access_count", value, 0)),
     "version": ("version", lambda note, value: _count(note, "version", value, 1)),
 }
@@ -578,16 +597,16 @@ def compose_note(
 
     Raises InvalidInput when the frontmatter of `content` is not valid YAML.
     """
-    own, body = _own_header(content)
+    own_header, body = _own_header(content)
     replaced = _header_of_replaced(old)
-    values = replaced.values | own.values
-    rows = [*own.rows, *_rows_that_stay(replaced, own, bool(keep))]
+    values = replaced.values | own_header.values
+    rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
     extra = dict(metadata or {})
     # These two are arguments of their own.
     extra.pop("title", None)
     extra.pop("type", None)
     tags_named = [
-        *_listed_texts(own.values.get("tags")),
+        *_listed_texts(own_header.values.get("tags")),
         *_listed_texts(extra.pop("tags", None)),
         *tags,
     ]
@@ -639,7 +658,7 @@ def _defaults(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """What is written for keys that nobody set. `values` are those of the note's own header."""
+    """The values of keys that nobody set. `values` are those of the note's own header."""
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):
         defaults["permalink"] = permalink
@@ -683,14 +702,14 @@ def _header_of_replaced(text: str) -> _WrittenHeader:
 
 
 def _rows_that_stay(
-    replaced: _WrittenHeader, own: _WrittenHeader, has_kept_date: bool
+    replaced: _WrittenHeader, own_header: _WrittenHeader, has_kept_date: bool
 ) -> list[tuple[str, str]]:
     """(key, lines) of a replaced note's header that its new text does not set."""
     rows: list[tuple[str, str]] = []
     for key, lines in replaced.rows:
         # The kept `created_at` says it already.
         is_said_twice = key == "created" and has_kept_date
-        if key not in own.values and not is_said_twice:
+        if key not in own_header.values and not is_said_twice:
             rows.append((key, lines))
     return rows
 

@@ -1,4 +1,4 @@
-"""What a note is, as plain values. Source: docs/format.md; contracts 000b (2, 3) and 001 (2)."""
+"""Notes as plain values. Source: docs/format.md; contracts 000b (2, 3) and 001 (2)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ORGANIZED = "organized"
 ARCHIVED = "archived"
 PHASES = (INBOX, ORGANIZED, ARCHIVED)
 OLD_PHASES = {"short": INBOX, "long": ORGANIZED}
-"""What older programs wrote as the type of a memory, and the phase it means."""
+"""The types that older programs gave to memories, and the phase each means."""
 
 MEMORY_KEYS = (
     "id",
@@ -85,12 +85,11 @@ GRAPH_PROJECT = "graph"
 entities.
 """
 ARCHIVE_PROJECT = ".archive"
-"""What the index and the journal call the archived memories in `archive/`: no list of projects
+"""The name of the archived memories in `archive/` in index and ledger: no list of projects
 names it, and a project of the user's may be called `archive`."""
 TRACE_PROJECT = "session-traces"
-"""What hooks write down of sessions with agents: found when the project is named, and in no other
-search or list.
-"""
+"""The project of notes that hooks make of sessions with agents. They are found when the project is
+named, and in no other search or list."""
 MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
@@ -100,7 +99,7 @@ SCOPE_HINT = (
     "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
 )
 TAKEN_AGENTS = ("owner", "manual", "import", "web", "file")
-"""What takes the place of another agent's name where it is said who wrote a note."""
+"""Names that no agent may have, because notes say with them who wrote them."""
 
 
 BAD_HEADER = "bad_frontmatter"
@@ -119,8 +118,8 @@ def coded(code: str, text: str) -> str:
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
     """The text of the first warning that has this code, or None."""
     for warning in warnings:
-        own, _, text = warning.partition(": ")
-        if own == code:
+        own_code, _, text = warning.partition(": ")
+        if own_code == code:
             return text
     return None
 
@@ -190,7 +189,7 @@ class Provenance:
     origin: str | None = None
 
     def row(self) -> dict[str, str]:
-        """What is known, for JSON."""
+        """The fields that are known, for JSON."""
         return {
             name: value for name in self.__slots__ if (value := getattr(self, name)) is not None
         }

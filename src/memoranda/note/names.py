@@ -16,6 +16,8 @@ from typing import NamedTuple
 from memoranda.note.links import fold
 from memoranda.text.unicode import CONTROL, flat
 
+# An id as this program makes them.
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # An extension of a file name.
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
@@ -106,7 +108,8 @@ def stem(path: str) -> str:
 
 
 def file_key(path: str) -> str:
-    """What is equal for paths that would be one file where case and Unicode form do not count.
+    """A key that is equal for paths that would be one file where case and Unicode form do not
+    count.
 
     Letter by letter, as file systems fold: `ß` and `ss` are different names.
     """

@@ -42,13 +42,13 @@ def without_id(stem: str) -> str:
 
 
 def page_address(address: str) -> str:
-    """What an address on the web is called here if it is that of a Notion page: `notion.so/` and 32
+    """The name that a Notion page on the web has here, by its address: `notion.so/` and 32
     digits; empty for others."""
     page = _PAGE.match(address)
     if page is None:
         return ""
-    shown = _SHOWN_PAGE.search(address)
-    digits = shown[1] if shown else page[1]
+    shown_page = _SHOWN_PAGE.search(address)
+    digits = shown_page[1] if shown_page else page[1]
     return _FRONT + digits.replace("-", "").lower()
 
 
@@ -61,10 +61,11 @@ def is_page(target: str) -> bool:
 
 
 def bare_addresses(text: str) -> Iterator[tuple[int, str]]:
-    """Where the address of a Notion page stands in a text outside a Markdown link, and the address."""
+    """The place of each address of a Notion page that is not in a Markdown link, and the address."""
     for match in _IN_TEXT.finditer(text):
         start = match.start()
-        is_destination = text[max(0, start - 2) : start] in ("](", "(<")
+        opening = text[max(0, start - 2) : start]
+        is_destination = opening in ("](", "(<")
         is_label = text.startswith("](", match.end())
         if not (is_destination or is_label):
             yield start, match[0].rstrip(_SENTENCE_ENDS)

@@ -1,4 +1,4 @@
-"""What agents may do in one project: the values, and the scope its notes have for those who read.
+"""The rights of agents in one project: the values, and the scope its notes have for those who read.
 
 The owner sets it, when a folder is added or later (`access` in the configuration).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from memoranda.note.model import GLOBAL
 
 PREFIX = "agents:"
-"""What the scope of notes begins with that only some agents see: `agents:,claude,codex,`."""
+"""The beginning of the scope of notes that only some agents see: `agents:,claude,codex,`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ProjectAccess:
 
 
 EVERYTHING = ProjectAccess()
-"""What agents may do where the owner has set nothing."""
+"""The rights of agents where the owner has set nothing."""
 
 
 def is_among(scope: str, agent: str) -> bool:

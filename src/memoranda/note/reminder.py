@@ -1,4 +1,4 @@
-"""What the header of a reminder says: when it is due, whether it fired, whether somebody
+"""The header of a reminder: when it is due, whether it fired, whether somebody
 acknowledged it.
 
 Source: contract 001, 2 and 8. Pure: whoever fires a reminder writes the keys planned here.
@@ -31,7 +31,7 @@ SOURCE_CHANGED = "source_changed"
 `gone` or `changed`.
 """
 CAVEATS = {"gone": "[its memory is gone] ", "changed": "[its memory changed] "}
-"""What stands before the text of such a reminder where it is shown."""
+"""Shown before the text of such a reminder."""
 _YEARS = range(2, 9999)
 
 

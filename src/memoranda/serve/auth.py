@@ -100,7 +100,7 @@ def new_secret(prefix: str) -> tuple[str, str]:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret."""
+    """The row that is stored for a secret."""
     return sha256(secret.encode("utf-8", "surrogatepass"))
 
 
@@ -407,7 +407,7 @@ class ShortSecrets:
         return secret
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
-        """What is known of a secret that is not over."""
+        """The row of a secret that has not expired."""
         row: dict[str, Any] | None = (
             self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
         )

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -142,13 +143,24 @@ def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
 def has_hooks(client: str) -> bool:
     """Whether our hooks speak to the sessions of a client that calls itself `client`."""
     name = _NOT_IN_AGENTS.sub("-", client[:_CLIENT_NAME].strip().lower())
-    return any(name == hooked or name.startswith(f"{hooked}-") for hooked in _hooked_clients())
+    for hooked, plugin in _hooked_clients().items():
+        if name == hooked or name.startswith(f"{hooked}-"):
+            return not plugin or _is_configured(plugin)
+    return False
 
 
 @cache
-def _hooked_clients() -> tuple[str, ...]:
+def _hooked_clients() -> Mapping[str, str]:
+    """By the name of a client with hooks, the file of the plugin they need; "" where they need none."""
     lines = files("memoranda.serve").joinpath("clients-with-hooks.txt").read_text("utf-8")
-    return tuple(line for line in lines.splitlines() if line and not line.startswith("#"))
+    rows = [line.partition(" ") for line in lines.splitlines() if line and line[0] != "#"]
+    return {name: plugin for name, _, plugin in rows}
+
+
+def _is_configured(plugin: str) -> bool:
+    """Whether a file like `plugin` is in this person's folder of configurations."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return any(Path(folder).expanduser().glob(plugin))
 
 
 def _introduction(memory: MemorySession) -> str:
@@ -160,9 +172,8 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """What is noted of the client that wrote something: as it calls itself, with its version, else
-    the transport.
-    """
+    """The name under which a client is recorded as the writer: as it calls itself, with its
+    version, else the transport."""
     if client:
         client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
         return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
@@ -290,7 +301,7 @@ def _json_of(line: bytes) -> Any:
 
 
 def _refusal_of(value: dict[str, Any], id: RequestId | None) -> NoMessage:
-    """What is wrong with an object that is no JSON-RPC message."""
+    """The error for an object that is no JSON-RPC message."""
     if "method" not in value:
         # An answer, so the id is one of ours.
         id = None
@@ -356,7 +367,7 @@ def resource_result(
     uri: str,
     resources: Mapping[str, Resource] = {},
 ) -> Result:
-    """What the resource, or the first template that fits, reads at `uri`, as the answer to
+    """Read the resource at `uri`, or the first template that fits, as the answer to
     `resources/read`. Raises NoResource when none fits, else what reading raises."""
     resource: Resource | Template | None = resources.get(uri)
     if resource is None:
@@ -502,8 +513,8 @@ class Handlers:
         if params.name not in self._registry.tools:
             instead = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
-            told = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
-            raise MCPError(INVALID_PARAMS, told)
+            message = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
+            raise MCPError(INVALID_PARAMS, message)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
             reply = await self._take(

@@ -1,7 +1,6 @@
-"""What every HTTP request passes: the check of Host and Origin, the time a body may take, the line
-in the log; the answer to one that is not let in; and what is counted, as Prometheus reads it, with
-whether the server is ready (docs/http.md).
-"""
+"""The checks that every HTTP request passes: the check of Host and Origin, the time a body may
+take, the line in the log; the answer to one that is not let in; and what is counted, as Prometheus
+reads it, with whether the server is ready (docs/http.md)."""
 
 from __future__ import annotations
 
@@ -172,7 +171,7 @@ def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
 
 
 def _shown(text: str) -> str:
-    """What a caller sent, short and printable."""
+    """A text that a caller sent, short and printable."""
     return f'"{one_line(text)[:_SHOWN]}"'
 
 

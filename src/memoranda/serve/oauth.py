@@ -518,13 +518,13 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
         body += message.get("body", b"")
         if not message.get("more_body", False):
             break
-    given = False
+    is_replayed = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        given = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return body, again

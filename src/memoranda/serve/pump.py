@@ -211,7 +211,7 @@ def _is_id(value: Any) -> bool:
 
 
 class Lines:
-    """What comes in blocks, as lines with their breaks; `rest` is the beginning of one."""
+    """Turns blocks into lines with their breaks; `rest` is the beginning of one."""
 
     def __init__(self) -> None:
         self.rest = bytearray()

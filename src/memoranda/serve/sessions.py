@@ -86,7 +86,7 @@ class McpSessions:
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:
-        """What a line asks for if it is a request for a session, else None."""
+        """The request for a session that a line is, else None."""
         with suppress(ValueError, TypeError, LookupError, RecursionError):
             if b'"mcp"' in line and (request := json.loads(line))["method"] == METHOD:
                 return dict(request.get("params") or {})
@@ -133,7 +133,7 @@ class McpSessions:
     def _granted(
         self, request: dict[str, Any], session: McpSession, writer: StreamWriter
     ) -> tuple[Registry, ClientConnection, ServerIdentity]:
-        """What serves the request; the first time this takes a second, for the SDK. Raises
+        """The server for a request; the first time this takes a second, for the SDK. Raises
         SessionRefused, and MemorandaError for what is wanted wrongly."""
         if self._is_stopping or len(self._open) > _AT_ONCE:
             raise SessionRefused("this daemon serves no more sessions")

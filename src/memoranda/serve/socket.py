@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
 
 Methods = Mapping[str, Callable[["MemorySession", dict[str, Any]], Any]]
-"""What the socket answers in addition to tools: functions of the caller's memory and the request's
-`params`, by method.
-"""
+"""Methods that the socket answers in addition to tools: functions of the caller's memory and the
+request's `params`, by method."""
 
 LIMIT = 1 << 20
 """Bytes a request may have, its line break apart."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """What tells one state of a file from another without reading it; of an entity in a graph file
-    the `inode` is a digest of its lines.
+    """A key that tells one state of a file from another without reading it; of an entity in a graph
+    file the `inode` is a digest of its lines.
 
     The system sets `ctime_ns` on each change, and no program can set it back: it tells of a text
     that was changed in place under its old time. A rename and new rights set it too, so a file with
@@ -37,6 +37,10 @@ class Stamp(NamedTuple):
     def is_same_file(self, other: Stamp) -> bool:
         """Whether the two differ at most by what a rename changes."""
         return self[:3] == other[:3]
+
+
+NO_STAMP = Stamp(0, 0, 0)
+"""The stamp of a file that is not there yet."""
 
 
 Values = tuple[int, int, int, int]
@@ -123,7 +127,8 @@ class File:
 
 @dataclass(slots=True)
 class PathInfo:
-    """What is at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or `missing`.
+    """The kind of thing at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or
+    `missing`.
 
     `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
     """
@@ -184,7 +189,7 @@ class Store(Protocol):
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""
 
     def place(self, path: str) -> PathInfo:
-        """What is at `path` ("" = the project), a final symlink not followed. Raises
+        """The thing at `path` ("" = the project), a final symlink not followed. Raises
         OutsideError, StorageError.
         """
 

@@ -1,4 +1,5 @@
-"""What other programs have set for a folder of notes: where they keep what, and what they leave out.
+"""The settings of other programs for a folder of notes: where they keep what, and what they leave
+out.
 
 Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are known by the files they put into a folder.
 Only these files are read here, never a note, and nothing is written.
@@ -72,12 +73,20 @@ _JAVA_TO_MOMENT = {
 _DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
 
 
+SHORTEST = "shortest"
+RELATIVE = "relative"
+ABSOLUTE = "absolute"
+# How links name files, as Obsidian's setting `newLinkFormat` calls it.
+_LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
+
+
 @dataclass(slots=True)
 class Conventions:
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
     `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
-    form in which links name notes of days, where it differs from their files' names.
+    form in which links name notes of days, where it differs from their files' names. `link_paths`
+    is how new Markdown links name files; "" where new links are in brackets.
     """
 
     programs: list[str] = field(default_factory=list)
@@ -88,6 +97,7 @@ class Conventions:
     attachments: str = ""
     new_notes: str = ""
     has_markdown_links: bool = False
+    link_paths: str = ""
     warnings: list[str] = field(default_factory=list)
     patterns: list[Pattern] = field(default_factory=list)
 
@@ -98,7 +108,7 @@ class Conventions:
 
     @property
     def rules(self) -> IgnoreRules:
-        """What is left out of the project."""
+        """The rules of what is left out of the project."""
         return IgnoreRules(tuple(self.patterns))
 
     def leave_out(self, folder: str, reason: str) -> None:
@@ -109,7 +119,7 @@ class Conventions:
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """What differs once a file that `conventions_of` reads is another one."""
+    """A key that differs once a file that `conventions_of` reads is another one."""
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
     missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
@@ -135,8 +145,8 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def conventions_of(root: str, *, has_programs: bool) -> Conventions:
-    """What the programs of this folder have set, and our own list of what is left out. What cannot
-    be read is named in `warnings`. Without `has_programs` only our list counts."""
+    """The settings of the programs of this folder, and our own list of what is left out. What
+    cannot be read is named in `warnings`. Without `has_programs` only our list counts."""
     folder = Path(root)
     conventions = Conventions()
     if has_programs:
@@ -174,7 +184,7 @@ def title_of_day(conventions: Conventions, path: str) -> str:
 
 @lru_cache(maxsize=16)
 def _day_regex(pattern: str) -> re.Pattern[str]:
-    """What names of files in a form of days look like; parts that say nothing of the day are any
+    """The pattern of file names in a form of days; parts that say nothing of the day are any
     text."""
     parts: list[str] = []
     for match in _MOMENT_TOKEN.finditer(pattern):
@@ -242,6 +252,9 @@ def _obsidian(folder: Path, conventions: Conventions) -> None:
     app = _json_of(settings / "app.json", conventions)
     conventions.attachments = _folder(app.get("attachmentFolderPath"))
     conventions.has_markdown_links = app.get("useMarkdownLinks") is True
+    if conventions.has_markdown_links:
+        link_format = app.get("newLinkFormat")
+        conventions.link_paths = link_format if link_format in _LINK_PATHS else SHORTEST
     if app.get("newFileLocation") == "folder":
         conventions.new_notes = _folder(app.get("newFileFolderPath"))
     filters = app.get("userIgnoreFilters")
@@ -345,9 +358,11 @@ def _zk(folder: Path, conventions: Conventions) -> None:
     note = _table(settings, "note")
     for key in ("ignore", "exclude"):
         conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
-    conventions.has_markdown_links = _table(_table(settings, "format"), "markdown").get(
-        "link-format"
-    ) in (None, "markdown")
+    markdown = _table(_table(settings, "format"), "markdown")
+    conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
+    # Without the extension, as zk writes them else, a link is not known to lead to a note
+    if conventions.has_markdown_links and markdown.get("link-drop-extension") is False:
+        conventions.link_paths = RELATIVE
     daily = _table(_table(settings, "group"), "daily")
     paths = daily.get("paths")
     if isinstance(paths, list) and paths and isinstance(paths[0], str):

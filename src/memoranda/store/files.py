@@ -44,7 +44,7 @@ _REASONS = {
 UNWRITABLE = frozenset(
     (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOENT)
 )
-"""What the system says of a file that cannot be written or made here, though it may be read."""
+"""The errors of the system for a file that cannot be written or made, though it may be read."""
 NAME_REASONS = frozenset(
     _REASONS[each] for each in (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 )
@@ -354,7 +354,8 @@ def _command(*arguments: str) -> str:
 
 
 def _signature(fd: int) -> bytes:
-    """What the holder of the lock wrote: into the locked file, or into `lock` in the folder."""
+    """The text that the holder of the lock wrote: into the locked file, or into `lock` in the
+    folder."""
     with suppress(OSError):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             return os.pread(fd, SIGNATURE, 0)
@@ -367,7 +368,7 @@ def _signature(fd: int) -> bytes:
 
 
 def signature() -> bytes:
-    """What a process writes of itself when it takes a lock: SIGNATURE bytes."""
+    """The signature of a process that takes a lock: SIGNATURE bytes."""
     text = f"{os.getpid()} {time.time():.3f} {_command(*sys.argv)}"
     return text.encode().ljust(SIGNATURE)[: SIGNATURE - 1] + b"\n"
 

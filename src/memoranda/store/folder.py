@@ -78,20 +78,20 @@ class FolderStore:
             return False
         self._conventions = conventions_of(self.root, has_programs=has_programs)
         before = self._rules.patterns
-        own = gitignore_patterns(self._ignored, "the configuration")
-        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own))
+        own_patterns = gitignore_patterns(self._ignored, "the configuration")
+        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own_patterns))
         return not is_first and self._rules.patterns != before
 
     @property
     def conventions(self) -> Conventions:
-        """What the programs of the folder have set for it, as last looked at."""
+        """The settings of the folder's programs for it, as last looked at."""
         if self._marks is None:
             self.look_at_conventions()
         return self._conventions
 
     @property
     def rules(self) -> IgnoreRules:
-        """What is left out of the project, as last looked at."""
+        """The rules of what is left out of the project, as last looked at."""
         if self._marks is None:
             self.look_at_conventions()
         return self._rules
@@ -189,10 +189,7 @@ class FolderStore:
     ) -> None:
         """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
         done note by note: there are thousands."""
-        if folder:
-            prefix = f"{folder}/"
-        else:
-            prefix = ""
+        prefix = f"{folder}/" if folder else ""
         visible = [entry for entry in entries if entry.name[0] != "."]
         if not "".join(map(_NAME, visible)).isprintable():
             visible = [entry for entry in visible if is_valid_unicode(entry.name)]
@@ -207,28 +204,15 @@ class FolderStore:
             inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
             waiting += self._not_left_out(inner, is_folder=True)
         if self.rules:
-            kept = set(self._not_left_out([prefix + entry.name for entry in notes]))
-            notes = [entry for entry in notes if prefix + entry.name in kept]
-        try:
-            stats = [note.stat(follow_symlinks=False) for note in notes]
-        # One went away meanwhile
-        except FileNotFoundError:
-            notes_there = notes
-            notes = []
-            stats = []
-            for this_entry in notes_there:
-                with suppress(FileNotFoundError):
-                    stats.append(this_entry.stat(follow_symlinks=False))
-                    notes.append(this_entry)
-        listing.stamps.update(
-            zip(map(prefix.__add__, map(_NAME, notes)), map(_VALUES, stats), strict=True)
-        )
+            allowed = set(self._not_left_out([prefix + entry.name for entry in notes]))
+            notes = [entry for entry in notes if prefix + entry.name in allowed]
+        notes, stats = _with_stats(notes)
+        names = map(prefix.__add__, map(_NAME, notes))
+        listing.stamps.update(zip(names, map(_VALUES, stats), strict=True))
         if max(map(_NAMES, stats), default=1) > 1:
-            listing.shared += [
-                prefix + note.name
-                for note, status in zip(notes, stats, strict=True)
-                if status.st_nlink > 1
-            ]
+            for note, status in zip(notes, stats, strict=True):
+                if status.st_nlink > 1:
+                    listing.shared.append(prefix + note.name)
 
     def _not_left_out(
         self, paths: builtins.list[str], *, is_folder: bool = False
@@ -309,7 +293,7 @@ class FolderStore:
             raise refusal(path, error) from None
 
     def _place(self, name: str, folder: Folder) -> PathInfo | None:
-        """What `name` in the open folder is, None for nothing."""
+        """The status of `name` in the open folder, None for nothing."""
         status = stat_in(name, folder.fd)
         if status is None:
             return None
@@ -353,6 +337,24 @@ class FolderStore:
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def _with_stats(
+    entries: list[os.DirEntry[str]],
+) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
+    """The files that are there still, and the status of each."""
+    try:
+        return entries, [entry.stat(follow_symlinks=False) for entry in entries]
+    except FileNotFoundError:
+        # One went away meanwhile.
+        pass
+    present: list[os.DirEntry[str]] = []
+    stats: list[os.stat_result] = []
+    for entry in entries:
+        with suppress(FileNotFoundError):
+            stats.append(entry.stat(follow_symlinks=False))
+            present.append(entry)
+    return present, stats
 
 
 def add_name_of_day(note: Note, store: FolderStore) -> None:

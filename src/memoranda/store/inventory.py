@@ -68,7 +68,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class Inventory:
-    """What a folder holds; all paths are relative to the project."""
+    """The files of a folder; all paths are relative to the project."""
 
     notes: int = 0
     attachments: list[Attachment] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Inventory:
 
 
 def attachment_kind(name: str) -> str:
-    """What a file of this name is, in words."""
+    """The kind of a file of this name, in words."""
     folded = name.lower()
     for suffix, kind in _SUFFIXES.items():
         if folded.endswith(suffix):
@@ -102,7 +102,7 @@ def attachment_kind(name: str) -> str:
 
 
 def inventory_of(store: FolderStore, below: str = "", *, is_deep: bool = True) -> Inventory:
-    """What the folder `below` of a project holds, with all folders in it unless `is_deep` is
+    """List the folder `below` of a project, with all folders in it unless `is_deep` is
     false."""
     inventory = Inventory()
     if below and store.rules.reason(below, is_folder=True):

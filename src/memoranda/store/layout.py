@@ -16,7 +16,8 @@ PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
 DRAWING_SUFFIX = ".excalidraw.md"
-"""What Excalidraw calls its drawings in Obsidian: Markdown around compressed data, no note."""
+"""The end of the names of Excalidraw's drawings in Obsidian: Markdown around compressed data, no
+note."""
 # Packages of Node.js carry thousands of READMEs, which are nobody's notes.
 SKIPPED_FOLDERS = frozenset({"node_modules"})
 

@@ -18,7 +18,7 @@ NAME_BYTES = 255
 # Deeper paths make programs that walk them end in errors.
 SEGMENTS = 64
 PATH_BYTES = 1024
-"""What a path may have: names, and bytes in all."""
+"""The most names, and bytes in all, that a path may have."""
 # Opened folders keep a path from being exchanged while it is used.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)

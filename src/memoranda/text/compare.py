@@ -56,7 +56,7 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def grouped_changes(old: Sequence[str], new: Sequence[str], context: int) -> list[list[Change]]:
-    """What changed, in groups with `context` equal lines around; one block where telling more takes
+    """The changes, in groups with `context` equal lines around; one block where telling more takes
     too long."""
     try:
         return [list(group) for group in _Bounded(old, new).get_grouped_opcodes(context)]

@@ -27,7 +27,7 @@ _SPEAKERS = {"user": "User", "human": "User", "assistant": "Assistant", "model":
 
 
 class Turn(NamedTuple):
-    """What somebody said."""
+    """One turn of a talk."""
 
     speaker: str
     text: str
@@ -63,7 +63,7 @@ def spoken(text: str) -> str:
 
 
 def _turns_of(messages: Sequence[object]) -> Iterator[Turn]:
-    """What people and models said in `messages`, without prompts of the system and tools."""
+    """The turns of people and models in `messages`, without prompts of the system and tools."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
@@ -95,10 +95,10 @@ def turns_of(text: str) -> list[str]:
     turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
     first = len(turns) - 1
-    said = _words_said(turns[first])
-    while first and said < _MIN_SAID:
+    word_total = _words_said(turns[first])
+    while first and word_total < _MIN_SAID:
         first -= 1
-        said += _words_said(turns[first])
+        word_total += _words_said(turns[first])
     return [*turns[:first], "\n".join(turns[first:])]
 
 

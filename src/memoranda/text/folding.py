@@ -53,7 +53,7 @@ def _mark() -> re.Pattern[str]:
 
 @cache
 def _table() -> tuple[dict[str, str], re.Pattern[str]]:
-    """What single characters are folded to, and a pattern of the sequences of several."""
+    """The folded form of single characters, and a pattern of the sequences of several."""
     text = Path(__file__).with_name("letters.txt").read_text(encoding="utf-8")
     pairs = [line.split() for line in text.splitlines() if not line.startswith("#")]
     table = {

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.remembered import remembered
 
 SECRET = "secret"
 SUSPICIOUS = "suspicious"
@@ -87,6 +89,10 @@ class Rules:
             kind: [rule for rule in rules.values() if rule.kind == kind] for kind in _KINDS
         }
         self._near = {kind: _by_sign(self._by_kind[kind]) for kind in _KINDS}
+        self._near_words = {
+            kind: dict(chain.from_iterable(words for sign, words in signs.items() if sign))
+            for kind, signs in self._near.items()
+        }
         self._orders: Orders | None = None
 
     def __iter__(self) -> Iterator[GateRule]:
@@ -107,9 +113,12 @@ class Rules:
                 ) from None
         return Rules(self._rules | own_rules)
 
-    def find(self, text: str, kind: str) -> list[GateMatch]:
+    @remembered
+    def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
         """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
-        What is suspicious is so as a whole: those matches have the place of the text.
+        What is suspicious is so as a whole: those matches have the place of the text. `held`: the
+        words of `near` that the text, in small letters, is known to hold; they are looked for
+        where that is None.
 
         Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
         """
@@ -120,10 +129,10 @@ class Rules:
             shift = len(text) - SPAN
             moved = [
                 GateMatch(match.rule, match.start + shift, match.end + shift)
-                for match in self.find(text[shift:], kind)
+                for match in self.find(text[shift:], kind, held=held)
             ]
-            return self.find(text[:SPAN], kind) + moved
-        matches = self._matches(text, kind, _words_near(text))
+            return self.find(text[:SPAN], kind, held=held) + moved
+        matches = self._matches(text, kind, _words_near(text), held)
         matches.sort(key=lambda match: (match.start, -match.end))
         apart: list[GateMatch] = []
         for match in matches:
@@ -131,6 +140,7 @@ class Rules:
                 apart.append(match)
         return apart
 
+    @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
         """The names of the rules by which `text` tries to instruct who reads it, each once."""
         if len(text) > 2 * SPAN:
@@ -158,16 +168,17 @@ class Rules:
             )
         return tuple(names | self._orders.rules(plain))
 
-    def _matches(self, text: str, kind: str, near: set[str]) -> list[GateMatch]:
+    def _matches(
+        self, text: str, kind: str, near: set[str], rule_numbers: Collection[str] | None = None
+    ) -> list[GateMatch]:
         """Every place where the expression of a rule of `kind` matches."""
-        lower = text.lower()
         by_sign = self._near[kind]
-        held = [numbers for word, numbers in by_sign.get("", ()) if word in near]
-        # Of most texts, few words are looked for: those whose rarest sign the text has
-        for sign in by_sign.keys() & set(lower):
-            held += [numbers for word, numbers in by_sign[sign] if word in lower]
+        to_try = [numbers for word, numbers in by_sign.get("", ()) if word in near]
+        if rule_numbers is None:
+            rule_numbers = self.words_near(kind, text)
+        to_try += [self._near_words[kind][word] for word in rule_numbers]
         matches = []
-        for number in sorted(set[int]().union(*held)):
+        for number in sorted(set[int]().union(*to_try)):
             rule = self._by_kind[kind][number]
             for match in rule.pattern.finditer(text):
                 start, end = _secret_span(match)
@@ -175,9 +186,23 @@ class Rules:
                     matches.append(GateMatch(rule, start, end))
         return matches
 
-    def redacted(self, text: str) -> str:
-        """`text` with `[redacted: id]` for every secret."""
-        return redact(text, self.find(text, SECRET))
+    def redacted(self, text: str, held: Collection[str] | None = None) -> str:
+        """`text` with `[redacted: id]` for every secret. `held` as for `find`."""
+        return redact(text, self.find(text, SECRET, held=held))
+
+    def phrases_near(self, kind: str) -> list[str]:
+        """Those words of `words_near` that are several."""
+        return [word for word in self._near_words[kind] if " " in word]
+
+    def words_near(self, kind: str, text: str) -> set[str]:
+        """The words in `text` without which no rule of `kind` matches it: for `held` of `find`."""
+        lower = text.lower()
+        by_sign = self._near[kind]
+        words: set[str] = set()
+        # Few words are looked for: those whose rarest sign the text has.
+        for sign in by_sign.keys() & set(lower):
+            words.update(word for word, _ in by_sign[sign] if word in lower)
+        return words
 
 
 def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
@@ -188,14 +213,14 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
     for number, rule in enumerate(rules):
         for word in rule.near:
             by_word.setdefault(word, set()).add(number)
-    found: dict[str, list[tuple[str, set[int]]]] = {}
+    words_by_sign: dict[str, list[tuple[str, set[int]]]] = {}
     for word, numbers in by_word.items():
         if word in _KINDS_OF_CHARACTERS:
             sign = ""
         else:
             sign = min(word, key=_COMMON_SIGNS.find)
-        found.setdefault(sign, []).append((word, numbers))
-    return found
+        words_by_sign.setdefault(sign, []).append((word, numbers))
+    return words_by_sign
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:

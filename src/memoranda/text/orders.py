@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from memoranda.text.disguise import (
     BREAK,
@@ -54,7 +55,7 @@ _MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
 _SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 # Files that hold keys and passwords.
 _KEY_FILE = re.compile(
-    r"\.(?:env|ssh|netrc|aws|kube|gnupg|npmrc|pypirc|pgpass|git-credentials)\b"
+    r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
 _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
@@ -123,8 +124,7 @@ def combination(rule: str, line: str) -> Combination:
     return Combination(rule, tuple(terms), without, float(limit or WITHIN))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """One entry of a part: its words, each with whether any ending may follow."""
 
     language: str
@@ -170,13 +170,17 @@ class Vocabulary:
         self._run_lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def _add(self, language: str, part: str, entry: str) -> None:
-        if is_cjk(entry) and language in ("zh", "ja"):
+        if language in ("zh", "ja") and is_cjk(entry):
             run = "".join(folded(entry).split())
             self._runs.setdefault(run, []).append((language, part))
             return
         words = []
         for word in entry.split("_"):
-            pieces = folded(word.rstrip("*")).split()
+            stem = word.rstrip("*")
+            # Most words are of small Latin letters, which folding leaves as they are.
+            pieces = [stem]
+            if not (stem.isascii() and stem.isalpha() and stem.islower()):
+                pieces = folded(stem).split()
             words += [(piece, False) for piece in pieces]
             if word.endswith("*"):
                 words[-1] = (words[-1][0], True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.text.folding import beyond_ascii, fold
+from memoranda.text.remembered import remembered
 from memoranda.text.words import (
     extras,
     indexed,
@@ -53,6 +54,7 @@ class Passage(NamedTuple):
     heading: str
 
 
+@remembered
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
     words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
@@ -132,6 +134,7 @@ def stop_words() -> frozenset[str]:
     return frozenset(word for word in _listed_stop_words() if word < "\u0e01")
 
 
+@remembered
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""

@@ -85,11 +85,11 @@ def unescaped(text: str) -> str:
     if "\\" not in text:
         return text
 
-    def character(found: re.Match[str]) -> str:
-        meant = found[0].encode("ascii").decode("unicode_escape")
-        if flat(meant) == found[0]:
-            return meant
-        return found[0]
+    def character(escape_match: re.Match[str]) -> str:
+        char = escape_match[0].encode("ascii").decode("unicode_escape")
+        if flat(char) == escape_match[0]:
+            return char
+        return escape_match[0]
 
     return re.sub(_ESCAPED, character, text)
 

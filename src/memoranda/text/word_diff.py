@@ -1,4 +1,4 @@
-"""What changed between two texts, line by line, and within a line word by word."""
+"""The differences of two texts, line by line, and within a line word by word."""
 
 from __future__ import annotations
 

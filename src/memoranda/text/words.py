@@ -262,7 +262,7 @@ _WITHOUT_EXTRAS: set[str] = set()
 
 
 def extras(text: str) -> str:
-    """What the words of `text` are found by, other than as they are written, in index form."""
+    """Further forms, in index form, by which the words of `text` are found."""
     pieces = text.split()
     remaining = set(pieces) - _WITHOUT_EXTRAS
     if not remaining:

@@ -53,8 +53,9 @@ def words_of(name: str) -> frozenset[str]:
 
 
 @cache
-def _not_said() -> tuple[str, ...]:
-    return tuple(_table()["not_said"])
+def list_of(name: str) -> tuple[str, ...]:
+    """A list of words.toml whose entries are texts of several words."""
+    return tuple(_table()[name])
 
 
 def text_of(value: Any) -> str:
@@ -96,7 +97,7 @@ def failed_by_code(code: Any) -> bool | None:
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
     """What somebody said, unless a program put it there."""
     stripped = text.strip()
-    if stripped and not (kind is Kind.SAID and stripped.startswith(_not_said())):
+    if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
 
 

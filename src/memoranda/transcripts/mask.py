@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
+from memoranda.text.folding import fold
 from memoranda.text.gate import SECRET, Rules
 from memoranda.text.tokens import fts_text
+from memoranda.transcripts.blocks import list_of
 from memoranda.transcripts.turn import Kind, Turn
 
 MOST_CHARACTERS = 40_000
@@ -19,8 +22,22 @@ _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _DIGITS = "0123456789"
 # The shortest number of a card.
 _CARD_DIGITS = 13
+# Words whose signs are remembered.
+_MOST_KNOWN = 100_000
+# Characters of a text whose clauses are looked at one by one; of a longer one what is shown is.
+_LONGEST_APART = 1_000
+# What parts the clauses of a sentence, and the words of a path.
+_JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
+# A few words of a shell, without quotes or comments.
+_PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
 # A word too long to be one: data, which nobody looks for.
 _LONG_WORD = re.compile(r"\S{200,}")
+
+
+@cache
+def _orders() -> re.Pattern[str]:
+    """Matches what tries to instruct a reader, in folded text."""
+    return re.compile("|".join(f"(?:{order})" for order in list_of("orders")), re.M)
 
 
 class Mask:
@@ -28,34 +45,59 @@ class Mask:
 
     def __init__(self, rules: Rules):
         self._rules = rules
-        # A rule is only tried on a text with one of its words.
-        near = {word for rule in rules if rule.kind == SECRET for word in rule.near}
-        self._asks_digits = "digits" in near
-        self._near = tuple(near - {"digits", "unseen"})
+        self._phrases = rules.phrases_near(SECRET)
+        # Sessions say the same words over and over.
+        self._by_word: dict[str, set[str]] = {}
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
-        # Most texts have no word that any rule needs: asked once, not rule by rule.
-        if not self._may_hold_secret(text):
+        signs = self._signs_in(text)
+        # Most texts have nothing that any rule needs.
+        if not signs and text.isascii() and not _may_hold_card(text):
             return text
-        return self._rules.redacted(text)
+        return self._rules.redacted(text, signs)
 
-    def _may_hold_secret(self, text: str) -> bool:
-        if not text.isascii():
-            return True
+    def _signs_in(self, text: str) -> set[str]:
+        """The words that rules need, and that this text holds."""
         lower = text.lower()
-        for word in self._near:
-            if word in lower:
-                return True
-        return self._asks_digits and sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
+        signs = {phrase for phrase in self._phrases if phrase in lower}
+        for word in set(lower.split()):
+            signs_of_word = self._by_word.get(word)
+            if signs_of_word is None:
+                signs_of_word = self._rules.words_near(SECRET, word)
+                if len(self._by_word) > _MOST_KNOWN:
+                    self._by_word.clear()
+                self._by_word[word] = signs_of_word
+            if signs_of_word:
+                signs |= signs_of_word
+        return signs
 
     def is_suspicious(self, text: str) -> bool:
-        """Whether `text` tries to instruct who reads it."""
-        return bool(self._rules.suspicions(text))
+        """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""
+        if _orders().search(fold(text)) or self._rules.suspicions(text):
+            return True
+        if len(text) > _LONGEST_APART:
+            return False
+        # "Never use X, instead …" and the parts of a file name hide where an order begins.
+        apart = _JOINTS.sub(".\n", text)
+        return apart != text and bool(self._rules.suspicions(apart))
+
+    def is_suspicious_command(self, command: str) -> bool:
+        """As `is_suspicious`. A few plain words of a shell are not looked at as sentences, so that
+        a hook need not load the words of all languages.
+        """
+        if _PLAIN_COMMAND.fullmatch(command):
+            return bool(_orders().search(fold(command)))
+        return self.is_suspicious(command)
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
         """What is indexed of each of these turns."""
         return [indexed_words(self.clean(shortened(turn))) for turn in turns]
+
+
+def _may_hold_card(text: str) -> bool:
+    """Whether a text has digits enough for the number of a card."""
+    return sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
 
 
 def shortened(turn: Turn) -> str:

@@ -45,6 +45,7 @@ _MOST_LINES = 400
 # Characters of what is told of a note, and of a command.
 _LINE = 220
 _COMMAND = 160
+_NAME = 60
 # Shorter errors, in characters, are too common to identify what failed.
 _LEAST_ERROR = 24
 _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code_edit", "text")
@@ -188,23 +189,13 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
-    from memoranda.citations.check import CitationCheck
     from memoranda.engine.overview import contents
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
-    from memoranda.query import Query
     from memoranda.text.unicode import flat
 
     # Notes are looked for by the words of the action, and each line is judged afterwards.
-    words = about.words
-    if not words:
-        return
-    text = " OR ".join('"' + word.replace('"', "") + '"' for word in words)
-    query = Query(text=text, archived=False, valid_at=memory.clock())
-    infos: list[NoteInfo] = [
-        hit.note for hit in memory.search(query, limit=_MOST_NOTES, vetted=True, is_use=False).hits
-    ]
-    check = CitationCheck(memory, filter(None, [about.action.folder]))
+    infos = memory.holding(about.words, _MOST_NOTES)
     for info, body in zip(infos, contents(memory, infos), strict=True):
         how = memory.telling(info)
         line = _telling_line(body, about)
@@ -214,10 +205,22 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
         if how is Telling.CLAIM:
             text = claimed(info.provenance, text)
         origin = f"{day_of(info, memory.settings.zone)}, {flat(info.permalink)}"
-        stale = check.stale(info, body)
+        stale = _stale(memory, about, info, body)
         if stale:
             origin += f", outdated? {flat(stale)}"
         yield Fact(info.id, f"({origin}) {text}", info.id)
+
+
+def _stale(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
+    """What became of the code that a note cites, where that is another by now; else ""."""
+    from memoranda.note.citations import CITES
+
+    # 13 ms, which most notes need not take
+    if "`" not in body and CITES not in info.header:
+        return ""
+    from memoranda.citations.check import CitationCheck
+
+    return CitationCheck(memory, filter(None, [about.action.folder])).stale(info, body)
 
 
 def _telling_line(body: str, about: ActionTerms) -> str:
@@ -275,8 +278,7 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
         if turn is None or not _holds_in(index, row, turn, project, about):
             continue
         text = _text(row, turns, mask, about)
-        # Planted instructions must not reach a model in this way either.
-        if text and text not in seen_texts and not mask.is_suspicious(text):
+        if text and text not in seen_texts:
             seen_texts.add(text)
             yield Fact(f"lesson-{row.mark & (1 << 64) - 1:x}", text)
 
@@ -320,18 +322,30 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
     if when:
         where += f", {when:%Y-%m-%d}"
     if row.kind in (LessonKind.FIX, LessonKind.FAILED):
-        failed = _flat(mask.clean(whole), _COMMAND)
         working_turn = turns.get(row.other or 0)
-        worked = working_turn and raw_text(working_turn)
-        if worked:
-            fix = _flat(mask.clean(worked), _COMMAND)
-            return f"({where}) `{failed}` failed here; then `{fix}` worked."
-        return f"({where}) `{failed}` failed here the last time."
+        return _fix(mask, where, whole, working_turn and raw_text(working_turn))
     # The transcript may have changed since: the sentence is read again by the same rules.
     sentence = mask.clean(whole[row.start : row.stop])
     if kind_of(sentence) is None or not _speaks(sentence, about):
         return ""
-    return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
+    # Planted instructions must not reach a model in this way either.
+    if not mask.is_suspicious(sentence):
+        return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
+    names = [term.partition(":")[2] for term in against(sentence) if term in about.terms]
+    if not names or mask.is_suspicious(names[0]):
+        return ""
+    return f"({where}, unconfirmed) the user spoke against `{_flat(names[0], _NAME)}`."
+
+
+def _fix(mask: Mask, where: str, failed: str, worked: str | None) -> str:
+    """What to say of a command that failed, and one that worked then; "" where it may be planted."""
+    command = _flat(mask.clean(failed), _COMMAND)
+    if mask.is_suspicious_command(command):
+        return ""
+    fix = _flat(mask.clean(worked or ""), _COMMAND)
+    if fix and not mask.is_suspicious_command(fix):
+        return f"({where}) `{command}` failed here; then `{fix}` worked."
+    return f"({where}) `{command}` failed here the last time."
 
 
 def _speaks(sentence: str, about: ActionTerms) -> bool:

@@ -7,24 +7,28 @@ from __future__ import annotations
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
+from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, pairs, words
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
+from memoranda.transcripts.synonyms import synonyms
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 # Words of a question that are looked for, the rarest first.
 _MOST_WORDS = 10
 # Turns that the words looked for may be in together, so that a look-up is quick.
 _MOST_TURNS = 16_000
+# As _MOST_TURNS, for other words that mean the same: common ones say little.
+_MOST_RELATED = 4_000
 # Turns that may be scored because of one word. Scoring costs ten times as much as finding.
 _MOST_SCORED = 6_000
 # Words that are looked for where each of them is in more than _MOST_TURNS turns.
@@ -36,13 +40,21 @@ _BEFORE = 40
 # Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
 # What further turns of an exchange add to its score, against the first.
-_OTHER = 0.6
-# Further turns of a conversation that add to its score.
+_OTHER = 0.3
+# Further turns of an exchange that add to its score.
 _FURTHER = 3
-# The part of a turn's score that its neighbours share.
-_NEAR = 0.25
 # What the exchanges before and after add to a score, and how many turns away they may begin.
+_NEAR = 0.3
 _NEAR_TURNS = 8
+# What another word for the same counts, against the word itself.
+_SYNONYM = 0.7
+# What a score is raised by at most, as a multiple, where all that is asked for is near.
+_COVERAGE = 8.0
+# The best exchanges are judged by how many of the words are in them or near.
+_MOST_COVERED = 100
+# Turns before and after an exchange in which a word counts, each half of the turn before it.
+_AROUND = 4
+_FADING = 0.5
 _KINDS = {
     Kind.SAID: "you",
     Kind.ANSWERED: "agent",
@@ -50,6 +62,13 @@ _KINDS = {
     Kind.EDITED: "file",
     Kind.RESULT: "output",
 }
+
+
+class Concept(NamedTuple):
+    """A word that is looked for, and others that people use for the same."""
+
+    word: str
+    synonyms: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +129,50 @@ def find(
 ) -> list[TraceHit]:
     """The exchanges that fit `text` best."""
     looked_for = words(text)
-    query = _trace_query(index, looked_for)
-    if query is None:
-        return []
-    filters, values = _conditions(where)
+    concepts = [Concept(word, tuple(synonyms(word))) for word in looked_for]
+    scored = _scored_turns(index, concepts, where)
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
-    for turn, score in index.match(query, filters, values):
+    for turn, score in sorted(scored.values(), key=lambda row: -row[1]):
         by_exchange.setdefault(turn.exchange, []).append((turn, score))
 
     # An exchange is what is found: a question and its answer often share the words.
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
+    scores = _with_coverage(index, concepts, by_exchange, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
+    shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
     hits: list[TraceHit] = []
     for exchange in best:
-        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], looked_for)
+        hit = _hit(index, mask, by_exchange[exchange], scores[exchange], shown_words)
         # The same words in several places are one hit.
         if hit is not None and hit.passage not in [earlier.passage for earlier in hits]:
             hits.append(hit)
         if len(hits) == limit:
             break
     return hits
+
+
+def _scored_turns(
+    index: TraceIndex, concepts: Sequence[Concept], where: TraceFilter
+) -> dict[int, tuple[TurnRow, float]]:
+    """The turns with the words that are looked for, or with others that mean the same, by their
+    ids, each with its score.
+    """
+    filters, values = _conditions(where)
+    own_words = [concept.word for concept in concepts]
+    synonymous = [
+        word for concept in concepts for word in concept.synonyms if word not in own_words
+    ]
+    result: dict[int, tuple[TurnRow, float]] = {}
+    searches = ((own_words, 1.0, _MOST_TURNS), (synonymous, _SYNONYM, _MOST_RELATED))
+    for words_used, weight, most in searches:
+        query = _trace_query(index, list(dict.fromkeys(words_used)), most)
+        if query is None:
+            continue
+        for turn, score in index.match(query, filters, values):
+            earlier = result.get(turn.id, (turn, 0.0))[1]
+            result[turn.id] = (turn, earlier + weight * score)
+    return result
 
 
 def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
@@ -156,15 +198,77 @@ def _with_neighbours(
     return raised
 
 
-def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | None:
+def _with_coverage(
+    index: TraceIndex,
+    concepts: Sequence[Concept],
+    turns: dict[int, list[tuple[TurnRow, float]]],
+    scores: dict[int, float],
+) -> dict[int, float]:
+    """The scores of the best exchanges, each several times as high the more of the concepts are in
+    it or in the turns around it. One word ten times is no answer to a question of five words.
+    """
+    places = _places(index, concepts)
+    most = sum(weight for _, _, weight in places)
+    best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MOST_COVERED]
+    covered = {}
+    for exchange in best:
+        ids = [turn.id for turn, _ in turns[exchange]]
+        share = 0.0
+        for exact, related, weight in places:
+            near = max(_nearness(exact, ids), _SYNONYM * _nearness(related, ids))
+            share += weight * near / most
+        covered[exchange] = scores[exchange] * (1 + _COVERAGE * share * share)
+    return covered
+
+
+def _places(
+    index: TraceIndex, concepts: Sequence[Concept]
+) -> list[tuple[frozenset[int], frozenset[int], float]]:
+    """Of each concept the turns with its word, those with another word for it, and how much it says:
+    the more, the fewer turns have it.
+    """
+    count = index.last_turn()
+    result = []
+    for concept in concepts:
+        exact = _turns_with(index, [concept.word], _MOST_TURNS)
+        related = _turns_with(index, concept.synonyms, _MOST_RELATED)
+        if exact or related:
+            result.append((exact, related, log(1 + count / (1 + len(exact | related)))))
+    return result
+
+
+def _turns_with(index: TraceIndex, looked_for: Sequence[str], most: int) -> frozenset[int]:
+    """The turns with one of these words, `most` at most; of very common ones the newest."""
+    query = _trace_query(index, looked_for, most)
+    if query is None:
+        return frozenset()
+    return frozenset().union(*(index.turns_with(word, query.newest) for word in query.words))
+
+
+def _nearness(places: Container[int], ids: Sequence[int]) -> float:
+    """How near to the turns `ids` one of the turns `places` is, from 0 to 1, which is among them."""
+    first = min(ids)
+    last = max(ids)
+    if any(id in places for id in range(first, last + 1)):
+        return 1.0
+    nearness = 1.0
+    for distance in range(1, _AROUND + 1):
+        nearness *= _FADING
+        if first - distance in places or last + distance in places:
+            return nearness
+    return 0.0
+
+
+def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> TraceQuery | None:
     """What to ask the index for these words; None where it has none of them.
 
     The work is bounded, however large the index is: only the rarest words are looked for, which
-    are together in at most _MOST_TURNS turns, and of common words only turns with two are scored.
+    are together in at most `most` turns, and of common words only turns with two are scored. Where
+    all are very common, the newest turns are looked at, but not for less than _MOST_TURNS.
     """
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
-    # A phrase is in no more turns than the rarest of its parts.
+    # A phrase is in at most as many turns as the rarest of its parts.
     sizes: dict[str, int] = {}
     for word, pieces in parts.items():
         size = min((counts.get(piece, 0) for piece in pieces), default=0)
@@ -174,8 +278,10 @@ def _trace_query(index: TraceIndex, looked_for: Sequence[str]) -> TraceQuery | N
     if not rarest:
         return None
 
-    chosen = _within(rarest, sizes, _MOST_TURNS)
+    chosen = _within(rarest, sizes, most)
     newest = 1.0
+    if not chosen and most < _MOST_TURNS:
+        return None
     if not chosen:
         # All words are very common: look at the newest part of the turns.
         chosen = rarest[:_MOST_COMMON_WORDS]
@@ -243,6 +349,8 @@ def _hit(
         if further_text and further_text != text:
             answer = passage(further_text, looked_for)
             break
+    shown_part = passage(text, looked_for)
+    is_suspicious = any(map(mask.is_suspicious, dict.fromkeys((text, shown_part, answer))))
     return TraceHit(
         ref_of(best),
         best.agent,
@@ -250,10 +358,10 @@ def _hit(
         best.folder,
         moment(best.time),
         _KINDS[best.kind],
-        passage(text, looked_for),
+        shown_part,
         answer,
         score,
-        mask.is_suspicious(text) or mask.is_suspicious(answer),
+        is_suspicious,
         best.path,
     )
 

@@ -147,20 +147,32 @@ def deja_vu(path: Path) -> Found:
     # A later line of a session says what holds of it now
     states = {row["session"]: row.get("state") for row in rows if row.get("session")}
     for row in rows:
-        words = row["text"].strip()
-        title = str(row.get("title") or "").strip()
         state = states.get(row.get("session")) or row.get("state")
-        name = title or " ".join(words.split())[:60]
         if state in _STATES:
-            yield f"deja-vu {name}", f"it is {state} there"
-            continue
-        if title and not words.startswith(title):
-            words = f"{title}\n\n{words}"
-        tags = [str(tag) for tag in row.get("tags") or () if isinstance(tag, str)]
-        tags += [str(row["project"])] if row.get("project") else []
-        made = _moment(row.get("src_ts")) or _moment(row.get("ts"))
-        ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {words}")
-        yield Exported(ref, words, made, _moment(row.get("ts")) or made, tuple(tags))
+            yield f"deja-vu {_deja_vu_name(row)}", f"it is {state} there"
+        else:
+            yield _deja_vu_note(row)
+
+
+def _deja_vu_name(row: dict[str, Any]) -> str:
+    """What a note of deja-vu is called: by its title, else by its first words."""
+    title = str(row.get("title") or "").strip()
+    return title or " ".join(row["text"].split())[:60]
+
+
+def _deja_vu_note(row: dict[str, Any]) -> Exported:
+    text = row["text"].strip()
+    title = str(row.get("title") or "").strip()
+    if title and not text.startswith(title):
+        text = f"{title}\n\n{text}"
+    tags = [tag for tag in row.get("tags") or () if isinstance(tag, str)]
+    if row.get("project"):
+        tags.append(str(row["project"]))
+    written = _moment(row.get("ts"))
+    created = _moment(row.get("src_ts")) or written
+    # A line without a session is known by what it says.
+    ref = str(row.get("session") or "") or _mark(f"{row.get('ts')} {text}")
+    return Exported(ref, text, created, written or created, tuple(tags))
 
 
 def agent_files(path: Path) -> Found:

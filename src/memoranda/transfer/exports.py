@@ -1,4 +1,4 @@
-"""What other assistants and memory servers hand out, read as memories and conversations
+"""The exports of other assistants and memory servers, read as memories and conversations
 (docs/moving-in.md).
 
 Each reader takes the export's own words; nothing is summed up. What a program says it remembers
@@ -82,7 +82,7 @@ class Exported:
     kind: str = "conversation"
 
     def label(self, source: str) -> str:
-        """What the person knows it by."""
+        """The name by which the person knows it."""
         title = " ".join(self.text.split())[:60]
         if title:
             label = f"{source} {self.ref} ({title})"
@@ -101,7 +101,7 @@ class Exported:
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
-        """What is larger for the newer of two copies; without times, for the longer one."""
+        """A key that is larger for the newer of two copies; without times, for the longer one."""
         length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
@@ -157,7 +157,8 @@ def plan_export(
 
 
 def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
-    """What can be taken, of several copies of one thing the newest; `plan` names the rest."""
+    """The items that can be taken, of several copies of one thing the newest; `plan` names the
+    rest."""
     newest: dict[str, Exported] = {}
     for item in items:
         if not isinstance(item, Exported):

@@ -88,7 +88,7 @@ class GitHistory:
         self._check_branch()
 
     def _noted(self) -> _Commits:
-        """What the last run noted. Raises StorageError."""
+        """The record of the last run. Raises StorageError."""
         try:
             row: dict[str, Any] = json.loads(self._known.read_bytes())
             return _Commits(row["head"], row["change"], row.get("is_rewriting", False))
@@ -210,7 +210,7 @@ class GitHistory:
         put_derived(self._known, json.dumps(asdict(commits), indent=0).encode() + b"\n")
 
     def _copies_elsewhere(self) -> list[str]:
-        """What may still hold what was erased, once the commits are rewritten."""
+        """The places that may still hold what was erased, once the commits are rewritten."""
         refs = self._ask("for-each-ref", "--format=%(refname)").split()
         notices = [
             f"{ref} in {self._folder} still leads to the old commits: delete it"
@@ -256,7 +256,7 @@ class GitHistory:
     def _git(
         self, *arguments: str, data: bytes = b"", more: Mapping[str, str] | None = None
     ) -> str:
-        """What git answers. Raises StorageError with its last words."""
+        """The output of git. Raises StorageError with its last words."""
         outcome = self._run(arguments, data, more)
         if outcome.returncode:
             words = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]
@@ -264,7 +264,7 @@ class GitHistory:
         return outcome.stdout.decode("utf-8", "replace").strip()
 
     def _ask(self, *arguments: str) -> str:
-        """What git answers, "" when it refuses."""
+        """The output of git, "" when it refuses."""
         outcome = self._run(arguments)
         if outcome.returncode == 0:
             return outcome.stdout.decode("utf-8", "replace").strip()
@@ -306,7 +306,7 @@ def _message(changes: Sequence[Change], last: int) -> str:
 
 
 def _words(change: Change) -> str:
-    """What a change did, in one line."""
+    """A change in one line."""
     place = "/".join(filter(None, (change.project.removeprefix("."), change.path)))
     undone = f" (takes back #{change.undoes})" if change.undoes else ""
     return one_line(f"{change.verb} {place}{undone}")

@@ -137,35 +137,25 @@ def read(
         for key, name in _NAMES.items()
         if values.get(key) is not None or key == "expires_at" in values
     }
-    content = _content(values)
+    has_old_phase = values.get("type") in OLD_PHASES
+    if has_old_phase:
+        fields["phase"] = "type"
     category = values.get("category") or INBOX
     scope = values.get("scope") or GLOBAL
     if isinstance(scope, str):
         scope = scope.lower()
-    if isinstance(values.get("type"), str):
-        old_type = values.get("type")
-    else:
-        old_type = None
-    has_old_phase = old_type in OLD_PHASES
-    phase = values.get("phase") or OLD_PHASES.get(old_type or "")
-    if not phase:
-        if category == INBOX:
-            phase = INBOX
-        else:
-            phase = ORGANIZED
+    phase = _phase(values, category)
     _check_words(category, phase, scope, sees)
     created = _time(values, "created_at") or now
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    if has_old_phase:
-        fields["phase"] = "type"
     further = _further(values, has_old_phase)
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
     record = Record(
         _id(values),
-        content,
+        _content(values),
         category,
         created,
         _time(values, "updated_at") or created,
@@ -184,6 +174,16 @@ def read(
     if b"\\u" in data:
         _check_unicode(record)
     return ParsedRecord(record, frozenset(fields), values)
+
+
+def _phase(values: Mapping[str, Any], category: Any) -> Any:
+    """The phase that a record names, in its present or its former key; else that of its category."""
+    if values.get("phase"):
+        return values["phase"]
+    former = values.get("type")
+    if isinstance(former, str) and former in OLD_PHASES:
+        return OLD_PHASES[former]
+    return INBOX if category == INBOX else ORGANIZED
 
 
 def _content(values: Mapping[str, Any]) -> str:
@@ -624,6 +624,6 @@ class Import:
 
 
 def _state(record: Record) -> tuple[datetime, bytes]:
-    """When the record is of, and a digest of all it says but its access count."""
+    """The record's timestamp, and a digest of everything except its access count."""
     text = replace(record, access_count=0).text()
     return record.updated, hashlib.blake2b(text.encode(), digest_size=16).digest()

@@ -245,45 +245,49 @@ def plan_banks(
     these; a folder of projects; or one plain folder of Markdown files, for which `name_bank` tells kind
     (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
     folder_at(path, "a folder of memory banks")
-    copying = _Copying(memory, BANKS)
-    bank_files = [
-        file_name.name.lower()
-        for file_name in path.iterdir()
-        if file_name.is_file() and _is_note(file_name.name)
-    ]
-    places = list[tuple[str, str, Path]]()
-    if not bank_files or bank_files == ["readme.md"]:
-        places = [
-            (kind, bank_folder.name, bank_folder)
-            for kind in BANK_KINDS
-            for bank_folder in _bank_folders(path / kind)
-        ]
-    if not places and bank_files:
-        places = [(*name_bank(path), path)]
-    elif not places:
-        if path.resolve().name in BANK_KINDS:
-            kind = path.resolve().name
-        else:
-            kind = "projects"
-        places = [(kind, bank_folder.name, bank_folder) for bank_folder in _bank_folders(path)]
+    places = _bank_places(path, name_bank)
     if not places:
         raise WrongStore(
             f"{path} holds no memory banks: neither Markdown files nor folders of them"
         )
+    copying = _Copying(memory, BANKS)
     for kind, name, folder in places:
-        if not is_id(name):
+        if is_id(name):
+            copying.add(folder, _bank_files(folder), f"{kind}/{name}/")
+        else:
             copying.plan.skipped.append((f"{kind}/{name}/", _NO_BANK_ID))
-            continue
-        files = list(
-            files_below(
-                folder, lambda file_name: file_name in _BANK_CACHES or file_name in SKIPPED_FOLDERS
-            )
-        )
-        # It begins with a dot
-        if (record := folder / BANK_RECORD).is_file() and not record.is_symlink():
-            files.append(SourceFile(BANK_RECORD, record.stat().st_size))
-        copying.add(folder, files, f"{kind}/{name}/")
     return copying.plan
+
+
+def _bank_places(
+    path: Path, name_bank: Callable[[Path], tuple[str, str]]
+) -> list[tuple[str, str, Path]]:
+    """The kind, the id and the folder of each bank at `path`; see `plan_banks`."""
+    entries = [entry for entry in path.iterdir() if entry.is_file()]
+    notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
+    # A readme explains a root of banks, and makes it no bank.
+    if not notes or notes == ["readme.md"]:
+        places = []
+        for kind in BANK_KINDS:
+            places += [(kind, folder.name, folder) for folder in _bank_folders(path / kind)]
+        if places:
+            return places
+    if notes:
+        return [(*name_bank(path), path)]
+    kind = path.resolve().name
+    if kind not in BANK_KINDS:
+        kind = "projects"
+    return [(kind, folder.name, folder) for folder in _bank_folders(path)]
+
+
+def _bank_files(folder: Path) -> list[SourceFile]:
+    """The files of a bank, with its record."""
+    files = list(files_below(folder, lambda name: name in _BANK_CACHES or name in SKIPPED_FOLDERS))
+    # The record's name begins with a dot, so that it is not among them.
+    record = folder / BANK_RECORD
+    if record.is_file() and not record.is_symlink():
+        files.append(SourceFile(BANK_RECORD, record.stat().st_size))
+    return files
 
 
 def _bank_folders(path: Path) -> list[Path]:
@@ -348,49 +352,94 @@ class _Copying:
             return str(error)
         data = read_bytes(source)
         if existing is not None:
-            if not self._memory.sees(scope_of(existing.data)):
-                return "something else is there"
-            if existing.data == data:
-                return None
-            return "another text is there"
-        path_before = self._paths.setdefault(path.casefold(), path)
-        if path_before != path or self._exchange.is_taken(self._project, path):
-            if path_before != path:
-                other_path = path_before
-            else:
-                other_path = "something"
-            return f"{other_path} is there under the same name but for its case"
-        if not self._memory.sees(scope := scope_of(data)):
+            return self._difference(existing.data, data)
+        return self._collision(path) or self._refused_note(path, data)
+
+    def _difference(self, existing: bytes, data: bytes) -> str | None:
+        """Why `data` does not go where `existing` is; None where both are the same."""
+        if not self._memory.sees(scope_of(existing)):
+            return "something else is there"
+        if existing == data:
+            return None
+        return "another text is there"
+
+    def _collision(self, path: str) -> str:
+        """What has this path already, but for the case of its letters; "" for nothing."""
+        earlier = self._paths.setdefault(path.casefold(), path)
+        if earlier != path:
+            return f"{earlier} is there under the same name but for its case"
+        if self._exchange.is_taken(self._project, path):
+            return "something is there under the same name but for its case"
+        return ""
+
+    def _refused_note(self, path: str, data: bytes) -> str:
+        """Why a new note stays behind: its scope, or a name that another one has; "" for neither."""
+        scope = scope_of(data)
+        if not self._memory.sees(scope):
             return f'its scope is "{scope}"'
         if not _is_note(path):
             return ""
         note = parse_note(
             data.decode("utf-8", "replace"), project=self._project, path=path, changed=EPOCH
         )
+        claims = []
         if note.own_permalink:
-            claims = [("permalink", "permalink", note.permalink)]
-        else:
-            claims = []
-        claims += [("id", "identity", note.id)] if note.own_id else []
+            claims.append(("permalink", "permalink", note.permalink))
+        if note.own_id:
+            claims.append(("id", "identity", note.id))
         for noun, argument, value in claims:
-            holder = None
-            if (noun, value) in self._claimed:
-                holder = f"{self._project}/{self._claimed[noun, value]}"
-            elif info := self._exchange.holder(self._project, **{argument: value}):
-                if self._memory.sees(info.scope):
-                    holder = f"{info.project}/{info.path}"
-                else:
-                    holder = "another note"
-            if holder is not None:
+            holder = self._holder(noun, argument, value)
+            if holder:
                 return f'its {noun} "{value}" is that of {holder}; change one of the two and import again'
         self._claimed |= {(noun, value): path for noun, _, value in claims}
         return ""
+
+    def _holder(self, noun: str, argument: str, value: str) -> str:
+        """The note that has a name already, as the caller may know it; "" for none."""
+        if (noun, value) in self._claimed:
+            return f"{self._project}/{self._claimed[noun, value]}"
+        info = self._exchange.holder(self._project, **{argument: value})
+        if info is None:
+            return ""
+        if self._memory.sees(info.scope):
+            return f"{info.project}/{info.path}"
+        return "another note"
 
 
 def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
     """The plan for merging what a text holds into `graph`: an item for each new entity, each that
     gains observations or unknown keys, and each new relation. Bad lines are skipped."""
-    # Each with its twins
+    entities = _united_entities(graph_text)
+    relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
+    for relation in graph_text.relations:
+        relations[relation.source].setdefault(relation.triple, relation)
+    # Entities first: no relation needs a placeholder for one
+    names = list(dict.fromkeys([*entities, *relations]))
+    lacking = _Lacking(graph, names, entities)
+    known_relations = {relation.triple for relation in graph.relations(set(relations))}
+
+    def merge(items: Sequence[MoveAction]) -> None:
+        contents = [item.what for item in items]
+        new_relations = [content for content in contents if isinstance(content, GraphRelation)]
+        new_entities = [content for content in contents if not isinstance(content, GraphRelation)]
+        graph.merge(new_entities, new_relations)
+
+    plan = MovePlan(merge)
+    plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
+    for name in names:
+        if name in entities:
+            lacking.add_to(plan, name)
+        for relation in relations.get(name, {}).values():
+            if relation.triple in known_relations:
+                plan.unchanged += 1
+            else:
+                text = f"relation {relation.source} {relation.type} {relation.target}"
+                plan.items.append(MoveAction(IMPORT, text, 0, relation))
+    return plan
+
+
+def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str, Any]]]:
+    """The entities of a text by name, with their unknown keys; those of one name as one."""
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
     for entity, more in graph_text.entities:
         if entity.name in entities:
@@ -399,68 +448,45 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
             entity = Entity(first.name, first.type, tuple(both))
             more = {**more, **keys}
         entities[entity.name] = entity, more
-    relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
-    for relation in graph_text.relations:
-        relations[relation.source].setdefault(relation.triple, relation)
-    # Entities first: no relation needs a placeholder for one
-    names = dict.fromkeys([*entities, *relations])
-    existing = graph.named(names)
-    observed = defaultdict[str, set[str]](set)
-    for key, texts in zip(existing, graph.observations(existing), strict=True):
-        observed[key.name].update(texts)
-    # Whose unknown keys would grow; a graph file keeps those in its own lines
-    gaining = set[str]()
-    if isinstance(graph, NoteGraph):
-        pairs = [
-            (key, entities[key.name][1])
-            for key in existing
-            if key.name in entities and entities[key.name][1]
-        ]
-        gaining = {
-            key.name for (key, _), lacks in zip(pairs, graph.lacking(pairs), strict=True) if lacks
-        }
-    known_relations = {relation.triple for relation in graph.relations(set(relations))}
+    return entities
 
-    def merge(items: Sequence[MoveAction]) -> None:
-        wanted_entities = [item.what for item in items if not isinstance(item.what, GraphRelation)]
-        graph.merge(
-            wanted_entities, [item.what for item in items if isinstance(item.what, GraphRelation)]
-        )
 
-    plan = MovePlan(merge)
-    plan.skipped = [(f"line {number}", why) for number, why in graph_text.bad]
-    for name in names:
-        if name in entities:
-            entity, _ = entities[name]
-            if (
-                name in observed
-                and observed[name].issuperset(entity.observations)
-                and name not in gaining
-            ):
-                plan.unchanged += 1
-            else:
-                if name in observed:
-                    verb = UPDATE
-                else:
-                    verb = IMPORT
-                plan.items.append(
-                    MoveAction(
-                        verb, f"entity {name}", sum(map(len, entity.observations)), entities[name]
-                    )
-                )
-        for this_relation in relations[name].values() if name in relations else ():
-            if this_relation.triple in known_relations:
-                plan.unchanged += 1
-            else:
-                plan.items.append(
-                    MoveAction(
-                        IMPORT,
-                        f"relation {this_relation.source} {this_relation.type} {this_relation.target}",
-                        0,
-                        this_relation,
-                    )
-                )
-    return plan
+class _Lacking:
+    """What a graph lacks of some entities."""
+
+    def __init__(
+        self,
+        graph: NoteGraph | FileGraph,
+        names: Iterable[str],
+        entities: dict[str, tuple[Entity, dict[str, Any]]],
+    ):
+        self._entities = entities
+        existing = graph.named(dict.fromkeys(names))
+        self._observed = defaultdict[str, set[str]](set)
+        for key, texts in zip(existing, graph.observations(existing), strict=True):
+            self._observed[key.name].update(texts)
+        # Whose unknown keys would grow; a graph file keeps those in its own lines
+        self._gaining = set[str]()
+        if isinstance(graph, NoteGraph):
+            with_keys = [key for key in existing if key.name in entities and entities[key.name][1]]
+            pairs = [(key, entities[key.name][1]) for key in with_keys]
+            for key, lacks in zip(with_keys, graph.lacking(pairs), strict=True):
+                if lacks:
+                    self._gaining.add(key.name)
+
+    def add_to(self, plan: MovePlan, name: str) -> None:
+        """Plan an entity, or count it as unchanged."""
+        entity, _ = self._entities[name]
+        is_there = name in self._observed
+        has_all = is_there and self._observed[name].issuperset(entity.observations)
+        if has_all and name not in self._gaining:
+            plan.unchanged += 1
+            return
+        verb = IMPORT
+        if is_there:
+            verb = UPDATE
+        size = sum(map(len, entity.observations))
+        plan.items.append(MoveAction(verb, f"entity {name}", size, self._entities[name]))
 
 
 _OLDER = "a newer one is here; this one is in the history"

@@ -203,40 +203,48 @@ def about(memory: MemorySession, info: NoteInfo) -> About:
     """What a bundle says of a note, as the memory knows it."""
     provenance = info.provenance
     time = provenance.time or info.changed
-    who = provenance.who
-    if who == "owner":
-        by = "human:owner"
-    elif who.startswith("agent:"):
-        by = f"{who.removeprefix('agent:')}/{provenance.client or 'unknown'}"
-    else:
-        by = f"process:{who}"
     is_confirmed = provenance.trust == "owner"
-    if is_confirmed:
-        verified = {"by": "human:owner", "at": time}
-    else:
-        verified = None
-    sources = []
-    if provenance.origin:
-        sources.append({"resource": provenance.origin})
-    ref = info.header.get("source_ref")
-    if isinstance(ref, str):
-        sources.append({"resource": ref})
-    until = info.header.get("valid_until")
-    status = "stable" if is_confirmed else "draft"
-    if info.phase == "archived":
-        status = "deprecated"
-    ends = info.expires or (str(until) if until else "")
     return About(
         info.type.capitalize() if info.type == "note" else info.type or _PLAIN_TYPE,
         info.title,
         info.project,
         info.path,
-        {"by": by, "at": time},
-        verified,
-        status,
-        ends if "T" in ends else "",
-        tuple(sources),
+        {"by": _generator(info), "at": time},
+        {"by": "human:owner", "at": time} if is_confirmed else None,
+        _status(info, is_confirmed),
+        _stale_after(info),
+        _sources(info),
     )
+
+
+def _generator(info: NoteInfo) -> str:
+    """Who made a note, as the format names it: `human:`, `process:`, or the agent with its client."""
+    who = info.provenance.who
+    if who == "owner":
+        return "human:owner"
+    if who.startswith("agent:"):
+        return f"{who.removeprefix('agent:')}/{info.provenance.client or 'unknown'}"
+    return f"process:{who}"
+
+
+def _status(info: NoteInfo, is_confirmed: bool) -> str:
+    if info.phase == "archived":
+        return "deprecated"
+    return "stable" if is_confirmed else "draft"
+
+
+def _stale_after(info: NoteInfo) -> str:
+    """The moment at which a note ends; "" for none, and for a day, which is no moment."""
+    until = info.header.get("valid_until")
+    ends = info.expires or (str(until) if until else "")
+    return ends if "T" in ends else ""
+
+
+def _sources(info: NoteInfo) -> tuple[dict[str, str], ...]:
+    """Where a note is from."""
+    ref = info.header.get("source_ref")
+    places = [info.provenance.origin, ref if isinstance(ref, str) else None]
+    return tuple({"resource": place} for place in places if place)
 
 
 def documents(
@@ -248,9 +256,9 @@ def documents(
     )
     infos, _ = memory.list(Query(projects=names, order="path"), limit=0)
     archived, _ = memory.list(Query(projects=names, archived=True, order="path"), limit=0)
-    taken: set[str] = set()
+    taken_names: set[str] = set()
     for info in {info.row: info for info in (*infos, *archived)}.values():
-        path = bundle_path(info.project, info.path, taken)
+        path = bundle_path(info.project, info.path, taken_names)
         yield path, packed(_bytes(memory, info), about(memory, info)), info
 
 

@@ -73,15 +73,11 @@ _OWN_PATHS = (_CONFIG,)
 
 @dataclass(slots=True)
 class HomeMoved:
-    """What was moved, or would be: `files` with `bytes`, `changes` of the journal and `texts` of
-    the history.
-    `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by
-    name, as read at the
-    source and as it is at the target. `rewritten`: files in which the source's path became the
-    target's. `outside`:
-    projects in folders elsewhere, which stay there. `left`: files that no note can be, which a
-    database does not
-    take."""
+    """The result of a move, or of a dry run: `files` with `bytes`, `changes` of the journal and
+    `texts` of the history. `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of
+    a project, sorted by name, as read at the source and as it is at the target. `rewritten`: files
+    in which the source's path became the target's. `outside`: projects in folders elsewhere, which
+    stay there. `left`: files that no note can be, which a database does not take."""
 
     files: int = 0
     bytes: int = 0
@@ -184,7 +180,7 @@ class FolderMove:
             )
 
     def _noted(self) -> dict[str, Any]:
-        """What is noted of a move from this source to this target, if one began."""
+        """The record of a move from this source to this target, if one began."""
         for note in (self._note, self._gone / _NOTE):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 row: dict[str, Any] = json.loads(note.read_bytes())
@@ -432,9 +428,10 @@ _SYNCED_ALONE = 64
 
 @dataclass(slots=True)
 class Mirrored:
-    """What a run did: files `copied`, `removed`, and `restored` because somebody changed them here;
-    `commits` made, and the number of the latest `change`. `files` there are now; `left` names what
-    could not be listed or read and stays as it was copied last; `notices` are for the owner."""
+    """The result of a run: files `copied`, `removed`, and `restored` because somebody changed them
+    here; `commits` made, and the number of the latest `change`. `files` there are now; `left` names
+    what could not be listed or read and stays as it was copied last; `notices` are for the owner.
+    """
 
     files: int = 0
     copied: int = 0

@@ -1,4 +1,4 @@
-"""Questions ranked by words and by meaning (docs/recall.md, feature `meaning`)."""
+"""Questions ranked by words and by meaning (docs/ranking.md, feature `meaning`)."""
 
 from __future__ import annotations
 

@@ -312,7 +312,7 @@ def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
     infos, _ = memory.list(_query(memory, arguments), limit=min(arguments["limit"], _MOST))
-    return _success(documents.notes(memory, infos), count=len(infos))
+    return _success(documents.notes(memory, infos).rows, count=len(infos))
 
 
 def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -323,7 +323,7 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
         created_until=day(arguments.get("to"), "to", zone, 1, now),
     )
     infos, _ = memory.list(query.replace(contains=arguments["query"] or None), limit=0)
-    return _success(documents.notes(memory, infos), count=len(infos))
+    return _success(documents.notes(memory, infos).rows, count=len(infos))
 
 
 def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:

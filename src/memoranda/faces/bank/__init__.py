@@ -360,51 +360,66 @@ def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repo
         raise _missing("bank_type", "activate")
     _check_kind("activate", kind)
     id = arguments.get("bank_id", "auto" if by_alias else None)
-    path = arguments.get("current_path")
     if id is None:
         raise _missing("bank_id", "activate")
-    may_be_code = kind == "code" or (by_alias and kind == "project")
-    if path and may_be_code:
+    path = arguments.get("current_path")
+    repository = None
+    if path and (kind == "code" or (by_alias and kind == "project")):
         repository = find_repository(path)
-    else:
-        repository = None
     if repository is not None:
         kind = "code"
-    if id in banks.AUTO and kind == "global":
-        id = "default"
-    elif id in banks.AUTO and kind == "project":
-        name = (arguments.get("project_name") or "").strip()
-        if not name:
-            if by_alias:
-                needed = "is required for project conversations."
-            else:
-                needed = "is required to detect a project bank"
-            raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
-        id = banks.project_id(name)
-    elif id in banks.AUTO:
-        if repository is None:
-            path_told = path or "no current_path was given"
-            raise _failed(
-                "activate",
-                f"No Git repository found at: {path_told}",
-                _REPOSITORY_NEEDED,
-                "bank_not_found",
-            )
-        plain = banks.repository_id(repository.name)
-        stem = plain
-        suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
-        while not is_bank_id(hashed := f"{stem}-{suffix}"):
-            stem = stem[:-1]
-        owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
-        # Never the bank of another repository of that name
-        if owned[plain] is None:
-            unowned = plain
-        else:
-            unowned = hashed
-        id = next((id for id, is_own in owned.items() if is_own), unowned)
+    if id in banks.AUTO:
+        id = _found_id(memory, arguments, kind, repository, by_alias=by_alias)
     if not is_bank_id(id):
         raise _failed("activate", f"Invalid bank id: {id}", f"{_ID_RULE} Give another in bank_id.")
     return kind, id, repository
+
+
+def _found_id(
+    memory: MemorySession,
+    arguments: Arguments,
+    kind: str,
+    repository: Repository | None,
+    *,
+    by_alias: bool,
+) -> str:
+    """The id of a bank that the caller leaves to us. Raises BankError."""
+    if kind == "global":
+        return "default"
+    if kind == "project":
+        name = (arguments.get("project_name") or "").strip()
+        if name:
+            return banks.project_id(name)
+        needed = "is required to detect a project bank"
+        if by_alias:
+            needed = "is required for project conversations."
+        raise _failed("activate", f"Project name {needed}", _NAME_NEEDED, "bank_not_found")
+    if repository is not None:
+        return _repository_bank_id(memory, repository)
+    place = arguments.get("current_path") or "no current_path was given"
+    message = f"No Git repository found at: {place}"
+    raise _failed("activate", message, _REPOSITORY_NEEDED, "bank_not_found")
+
+
+def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
+    """The id of a repository's bank, never that of another repository of the same name."""
+    plain = banks.repository_id(repository.name)
+    hashed = _hashed_id(plain, repository)
+    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+    for id, is_own in owned.items():
+        if is_own:
+            return id
+    # None: there is no bank of this id yet.
+    return plain if owned[plain] is None else hashed
+
+
+def _hashed_id(id: str, repository: Repository) -> str:
+    """An id with a digest of where the repository is, cut so that it is still an id."""
+    suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
+    stem = id
+    while not is_bank_id(f"{stem}-{suffix}"):
+        stem = stem[:-1]
+    return f"{stem}-{suffix}"
 
 
 def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
@@ -504,6 +519,25 @@ def _placement(
     content = arguments["content"]
     operation = arguments.get("operation") or "append"
     position = arguments.get("position") or ""
+    _check_update(bank, target, content, operation, position)
+    if target:
+        return Placement(target, content, operation, position)
+
+    placed = _place(state, memory, bank, content)
+    if arguments.get("operation"):
+        placed.operation = operation
+        placed.position = position
+    if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
+        when = memory.clock().astimezone(memory.settings.zone)
+        heading = f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}"
+        placed.content = f"{heading}\n\n{placed.content}"
+    return placed
+
+
+def _check_update(
+    bank: Bank, target: str | None, content: str, operation: str, position: str
+) -> None:
+    """Raise BankError for an update that cannot be carried out."""
     if operation not in placement.OPERATIONS:
         details = (
             f"Invalid operation: {operation}. Must be one of: {', '.join(placement.OPERATIONS)}."
@@ -518,9 +552,11 @@ def _placement(
     if operation == "insert" and not placement.parse_position(position)[1]:
         file = target or placement.place_by_rules(bank.kind, content).target
         raise _failed("update", f"Failed to update file: {file}", "position is required for insert")
-    if target:
-        return Placement(target, content, operation, position)
 
+
+def _place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
+    """Where content belongs that names no file: by the language model if there is one, else by
+    rules."""
     texts = state.load(bank)[0].texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
@@ -533,19 +569,8 @@ def _placement(
             state.add_failure(bank.key, _LLM_FAILED, "warning", memory.clock())
     state.methods[bank.key, placed.method] += 1
     if _log.isEnabledFor(logging.DEBUG):
-        _log.debug(
-            "%s: %s",
-            bank.key,
-            json.dumps(placement.explain(placed, texts, memory.clock()), ensure_ascii=False),
-        )
-    if arguments.get("operation"):
-        placed.operation = operation
-        placed.position = position
-    if placed.operation == "append" and not placed.content.lstrip().startswith("#"):
-        when = memory.clock().astimezone(memory.settings.zone)
-        placed.content = (
-            f"## {title_case(placed.category or '')} - {when:%Y-%m-%d %H:%M}\n\n{placed.content}"
-        )
+        explanation = placement.explain(placed, texts, memory.clock())
+        _log.debug("%s: %s", bank.key, json.dumps(explanation, ensure_ascii=False))
     return placed
 
 

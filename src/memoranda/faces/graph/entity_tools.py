@@ -21,6 +21,7 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
 
+from memoranda import documents
 from memoranda.engine.graph import Graph, NoEntity
 from memoranda.errors import InvalidInput, near
 from memoranda.faces.arguments import Arguments
@@ -84,10 +85,7 @@ class Form:
 
 def relations_data(relations: Iterable[GraphRelation]) -> list[Data]:
     """Relations as replies hold them."""
-    return [
-        {"from": source, "to": target, "relationType": type}
-        for source, target, type, _ in relations
-    ]
+    return [documents.entity_relation(relation) for relation in relations]
 
 
 class _Item(NamedTuple):
@@ -204,7 +202,7 @@ class GraphReply:
                 part, self._graph.observations(part), strict=True
             ):
                 window = texts[first:end]
-                data: Data = {"name": name, "entityType": kind, "observations": window}
+                data: Data = documents.entity(name, kind, window)
                 if len(window) < len(texts):
                     data["observationCount"] = len(texts)
                 if project is not None:
@@ -363,12 +361,8 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
         for entity in arguments["entities"]
     ]
     created = [
-        {
-            "name": create_entity.name,
-            "entityType": create_entity.type,
-            "observations": list(create_entity.observations),
-        }
-        for create_entity in graph.create_entities(entities)
+        documents.entity(entity.name, entity.type, entity.observations)
+        for entity in graph.create_entities(entities)
     ]
     new = {entity["name"] for entity in created}
     existing_names = [entity.name for entity in entities if entity.name not in new]

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from memoranda import documents
 from memoranda.documents.cutting import longest
+from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
 from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
@@ -33,6 +35,9 @@ _MARK = "... [TRUNCATED at {} chars]"
 _MARK_ROOM = 30
 # More results than any reply has room for
 _MOST_RESULTS = 400
+
+# What contract 004 shows of an entry that a search finds.
+_RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
 
 Fields = Mapping[str, Any]
 
@@ -100,12 +105,8 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
             f"offset {offset} is past the end of the value ({len(entry.value)} characters)"
         )
     entry = entries.count(entry)
-    fields: dict[str, Any] = {"key": key, "namespace": namespace, "value": entry.value}
-    fields |= {"created_at": seconds(entry.created), "accessed_at": seconds(entry.accessed)}
-    fields |= {
-        "expires_at": entry.expires and milliseconds(entry.expires),
-        "access_count": entry.access_count,
-    }
+    # The key comes before the namespace in this reply
+    fields = {"key": key, **documents.entry(entry)}
     size = len(entry.value)
     rest = size - offset
 
@@ -155,20 +156,15 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
     entries_found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
     results = []
     for entry in entries_found:
-        document = {
-            "namespace": entry.namespace,
-            "key": entry.key,
-            "value": _cut(entry.value, _SHOWN),
-        }
-        results.append(
-            {**document, "created_at": seconds(entry.created), "access_count": entry.access_count}
-        )
+        document = documents.entry(entry)
+        result = {name: document[name] for name in _RESULT_KEYS}
+        results.append(result | {"value": _cut(entry.value, _SHOWN)})
     fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
     if namespace is None:
         damaged = _damaged(entries)
     else:
         damaged = {}
-    return _list_reply({**fields, **damaged}, "results", results, offset, form)
+    return _list_reply({**fields, **damaged}, "results", Listed(results, total), offset, form)
 
 
 def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -180,9 +176,9 @@ def memory_list_namespaces(entries: Entries, arguments: Arguments, form: str) ->
         items.append(
             {"namespace": tally.namespace, "total_entries": sum(counts.values()), **counts}
         )
-    return _list_reply(
-        {"namespace_count": len(tallies), **_damaged(entries)}, "namespaces", items, offset, form
-    )
+    listed = Listed(items, len(tallies))
+    fields = {"namespace_count": len(tallies), **_damaged(entries)}
+    return _list_reply(fields, "namespaces", listed, offset, form)
 
 
 def _damaged(entries: Entries) -> Fields:
@@ -287,29 +283,24 @@ def _cut(value: Any, most: int) -> Any:
     return value[: most - _MARK_ROOM] + _MARK.format(most)
 
 
-def _list_reply(fields: Fields, name: str, items: Sequence[Fields], offset: int, form: str) -> str:
+def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: str) -> str:
     """The reply with a list: as many whole items as fit, and how to go on. `returned`, if a field,
     counts them.
     """
 
-    def text(size: int) -> str:
-        if "returned" in fields:
-            counted = {"returned": size}
-        else:
-            counted = {}
-        if size < len(items):
-            more = {"truncated": True, "next_offset": offset + size}
-        else:
-            more = {}
-        return _worded({**fields, **counted, name: list(items[:size]), **more}, form)
+    def text(part: Listed) -> str:
+        counted = {"returned": len(part)} if "returned" in fields else {}
+        more = {"truncated": True, "next_offset": part.next} if part.next is not None else {}
+        return _worded({**fields, **counted, name: part.rows, **more}, form)
 
     # An item too long on its own would never be passed
-    if items and len(text(1)) > LIMIT:
-        items = [{key: _cut(value, _SHOWN_TIGHT) for key, value in items[0].items()}, *items[1:]]
-    whole = text(len(items))
+    if listed.rows and len(text(listed.first(1, offset))) > LIMIT:
+        shortened = {key: _cut(value, _SHOWN_TIGHT) for key, value in listed.rows[0].items()}
+        listed = Listed([shortened, *listed.rows[1:]], listed.total)
+    whole = text(listed)
     if len(whole) <= LIMIT:
         return whole
-    return _longest(len(items) - 1, text)
+    return _longest(len(listed) - 1, lambda size: text(listed.first(size, offset)))
 
 
 def _longest(most: int, text: Callable[[int], str]) -> str:

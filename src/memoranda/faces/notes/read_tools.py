@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -13,6 +14,22 @@ from urllib.parse import unquote
 from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.documents.cutting import compact, fitting
+from memoranda.documents.listed import Listed
+from memoranda.documents.wording import (
+    LINE,
+    changed_note,
+    counted,
+    day,
+    hit_head,
+    lines,
+    minute,
+    note_head,
+    observation_line,
+    plural,
+    related_line,
+    relation_line,
+    short,
+)
 from memoranda.errors import (
     Ambiguous,
     FolderNotFound,
@@ -23,22 +40,12 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import replies
-from memoranda.faces.notes.replies import (
-    Page,
-    address,
-    day,
-    lines,
-    mark,
-    plural,
-    short,
-    whole,
-)
+from memoranda.faces.notes.replies import Page, whole
 from memoranda.faces.reply import Reply
-from memoranda.index.rows import Edge, Hit, Hits, NoteInfo, Reached, day_of
+from memoranda.index.rows import Hit, Hits, NoteInfo, Reached
 from memoranda.note.frontmatter import split
 from memoranda.note.links import SCHEME
 from memoranda.note.model import (
-    ARCHIVED,
     NOT_UTF8_CODE,
     UTF16_CODE,
     Note,
@@ -55,8 +62,9 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
-# Characters of a header in a reply. Of a longer one, values are left out.
+# Characters of the frontmatter in a reply, and of one of its values where that is too long.
 _HEADER_ROOM = 6000
+_HEADER_VALUE = 200
 # Characters kept free for the lines around a text that is cut.
 _REST = 160
 # Characters that a warning may take of a reply.
@@ -69,10 +77,6 @@ _SNIPPETS = (200, 100, 50)
 _TRACES = 5
 _TRACE = 300
 _FILTERS = ("note_types", "tags", "categories", "status", "metadata_filters", "after_date")
-_MINUTE = "%Y-%m-%d %H:%M"
-# Characters of one row of a reply.
-_LINE = 240
-_LINE_SHORT = 120
 # Paths named before "and N more".
 _LISTED = 10
 # Attachments shown with one page of a listing.
@@ -86,11 +90,6 @@ _SECTIONS = {
     "observations": ("Observations", "read_note shows them"),
     "relations": ("Relations", 'find them with search_notes "{title}"'),
     "related_results": ("Related notes", "lower max_related"),
-}
-_STATES = {
-    "unwritten": " (not written yet)",
-    "ambiguous": " (ambiguous)",
-    "attachment": " (an attachment)",
 }
 
 
@@ -143,12 +142,7 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     """The file's text, or some of its lines, cut at a line end when it is too long."""
     first = args.get("start_line", 1)
     last = args.get("end_line", -1)
-    if first < 1:
-        raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
-    if last != -1 and last < first:
-        raise InvalidInput(
-            f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
-        )
+    _check_lines(first, last)
     try:
         info = memory.find(args["identifier"], args.get("project"))
     except NotFound:
@@ -161,33 +155,16 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if args.get("as_of") is not None:
         info = memory.version_at(info, memory.as_of(args["as_of"]))
     if args.get("include_content") is False:
-        text = "".join(memory.text_of(info))
-        mark = memory.read(info, count=False).checksum
-        data = documents.reference(info) | {
-            "checksum": mark,
-            "total_lines": text.count("\n") + (not text.endswith("\n")),
-        }
-        return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
+        return _without_content(memory, info)
     note = memory.read(info)
-    header = note.header
-    # Frontmatter of unusual size is shown with its long values cut
-    if len(compact(header)) > _HEADER_ROOM:
-        header = {}
-        for key, value in note.header.items():
-            text = compact(value)
-            if len(text) > 200:
-                value = short(value if isinstance(value, str) else text, 200)
-            if len(compact(header)) + len(key) + 200 > _HEADER_ROOM:
-                break
-            header[key] = value
-    data = documents.reference(note) | _validity(memory.validity_marks([info]), info)
-    data |= {"checksum": note.checksum, "frontmatter": header, "provenance": note.provenance.row()}
+    data = documents.reference(note) | documents.validity(memory.validity_marks([info]), info)
+    data |= {"checksum": note.checksum, "frontmatter": _header_shown(note.header)}
+    data["provenance"] = note.provenance.row()
     complaint = _byte_complaint(note)
-    room = (
-        replies.TEXT_LIMIT
-        - len(replies.warning_lines(replies.shown_warnings(memory.warnings)))
-        - (_WARNING if complaint else 0)
-    )
+    warnings = replies.warning_lines(replies.shown_warnings(memory.warnings))
+    room = replies.TEXT_LIMIT - len(warnings)
+    if complaint:
+        room -= _WARNING
     if args["as_json"]:
         room = max(room - len(compact(data)) - _REST, _LEAST)
     excerpt, rest = _excerpt(note.text, first, last, room, args["as_json"])
@@ -195,6 +172,41 @@ def read_note(memory: MemorySession, args: Arguments) -> Reply:
     if complaint:
         data["warnings"] = [f"{note.path} {complaint}"]
     return Reply(excerpt["content"] + rest, data, hint=f"checksum: {note.checksum}")
+
+
+def _check_lines(first: int, last: int) -> None:
+    """Raise InvalidInput for lines that no text has."""
+    if first < 1:
+        raise InvalidInput(f"Parameter `start_line` must be 1 or more; got {first}.")
+    if last != -1 and last < first:
+        raise InvalidInput(
+            f"Parameter `end_line` must be -1 (the last line) or at least {first}; got {last}."
+        )
+
+
+def _without_content(memory: MemorySession, info: NoteInfo) -> Reply:
+    """What is known of a note without its text, which counts as no access."""
+    text = "".join(memory.text_of(info))
+    data = documents.reference(info) | {
+        "checksum": memory.read(info, count=False).checksum,
+        "total_lines": text.count("\n") + (not text.endswith("\n")),
+    }
+    return Reply(lines(*(f"{key}: {value}" for key, value in data.items())), data)
+
+
+def _header_shown(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The frontmatter for a reply; one of unusual size has its long values cut."""
+    if len(compact(header)) <= _HEADER_ROOM:
+        return dict(header)
+    shown: dict[str, Any] = {}
+    for key, value in header.items():
+        text = compact(value)
+        if len(text) > _HEADER_VALUE:
+            value = short(value if isinstance(value, str) else text, _HEADER_VALUE)
+        if len(compact(shown)) + len(key) + _HEADER_VALUE > _HEADER_ROOM:
+            break
+        shown[key] = value
+    return shown
 
 
 def _byte_complaint(note: Note) -> str:
@@ -234,7 +246,7 @@ def _attached(memory: MemorySession, attached: AttachedFile) -> Reply:
     }
     rows = [
         f"# {short(attached.path)} is an attachment, not a note",
-        f"type: {attached.kind}, {attached.size:,} bytes, changed {day(memory, attached.changed)}",
+        f"type: {attached.kind}, {attached.size:,} bytes, changed {day(attached.changed, memory.settings.zone)}",
         f"project: {attached.project}",
     ]
     if attached.notes or attached.texts:
@@ -321,24 +333,21 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
     listing = memory.directory(
         project, folder, depth=depth, glob=glob, limit=page.size, offset=page.offset
     )
-    entries: list[dict[str, Any]] = []
-    rows = []
-    for entry in listing.entries:
-        data, row = _entry(memory, entry)
-        entries.append(data)
-        rows.append(row)
-    page, entries, rows = page.fit(entries, rows, args["as_json"])
+    zone = memory.settings.zone
+    listed = page.part([documents.place(entry) for entry in listing.entries], listing.total)
+    rows = [_place_line(entry, zone) for entry in listing.entries]
+    page, listed, rows = page.fit(listed, rows, args["as_json"])
     name = f"{project}: /{folder}" + (f" ({glob})" if glob else "")
     head = f"# {short(name)}, {listing.total:,} {'entry' if listing.total == 1 else 'entries'}"
     data = {
         "project": project,
         "directory": folder,
-        "entries": entries,
-        **page.data(listing.total, len(entries)),
+        "entries": listed.rows,
+        **page.data(listed),
     }
     attachments = memory.attachments(project, folder, depth=depth, glob=glob)
     beside = _beside(attachments, page.number)
-    text = lines(head, *rows, page.foot(listing.total, len(entries)), *beside[1])
+    text = lines(head, *rows, page.foot(listed), *beside[1])
     return Reply(text, data | beside[0])
 
 
@@ -350,18 +359,10 @@ def _beside(
         return {}, []
     first = (page_number - 1) * _ATTACHMENTS
     attachments_shown = attachments[first : first + _ATTACHMENTS]
-    entries = [
-        {
-            "path": attachment.path,
-            "type": attachment.kind,
-            "bytes": attachment.size,
-            "changed": stamp(attachment.changed),
-        }
-        for attachment in attachments_shown
-    ]
+    entries = [documents.attachment(attachment) for attachment in attachments_shown]
     rows = [f"Attachments, not notes: {len(attachments):,}"]
     rows += [
-        short(f"{attachment.path}  ({attachment.kind}, {attachment.size:,} bytes)", _LINE_SHORT)
+        short(f"{attachment.path}  ({attachment.kind}, {attachment.size:,} bytes)")
         for attachment in attachments_shown
     ]
     if first + len(attachments_shown) < len(attachments):
@@ -369,22 +370,11 @@ def _beside(
     return {"attachments": entries, "attachments_total": len(attachments)}, rows
 
 
-def _entry(memory: MemorySession, entry: DirectoryEntry) -> tuple[dict[str, Any], str]:
-    """A folder or note of a listing, as data and as a line."""
+def _place_line(entry: DirectoryEntry, zone: tzinfo | None) -> str:
+    """A folder or note of a listing as a line."""
     if entry.kind == "folder":
-        notes = entry.notes or 0
-        data: dict[str, Any] = {"kind": "folder", "path": entry.path, "notes": notes}
-        return data, f"{flat(entry.path)}/  ({plural(notes, 'note')})"
-    title = entry.title or ""
-    changed = entry.changed or ""
-    data = {
-        "kind": "note",
-        "path": entry.path,
-        "title": title[: documents.TITLE],
-        "permalink": entry.permalink,
-        "changed": changed,
-    }
-    return data, f"{flat(entry.path)}  {short(title)}  {day(memory, changed)}"
+        return f"{flat(entry.path)}/  ({plural(entry.notes or 0, 'note')})"
+    return f"{flat(entry.path)}  {short(entry.title or '')}  {day(entry.changed or '', zone)}"
 
 
 def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
@@ -404,40 +394,29 @@ def recent_activity(memory: MemorySession, args: Arguments) -> Reply:
     since = memory.since(frame)
     query = Query(projects=projects, after=since)
     infos, total = memory.list(query, limit=page.size, offset=page.offset)
-    marks = memory.validity_marks(infos)
-    entries = [documents.reference(info) | _validity(marks, info) for info in infos]
+    zone = memory.settings.zone
+    listed = documents.references(memory, infos, total, page.offset)
     rows = [
-        ", ".join(
-            [
-                f"{day(memory, info.changed, _MINUTE)}  {short(info.title)}  ({address(info)})",
-                *_validity(marks, info).values(),
-            ]
-        )
-        for info in infos
+        changed_note(info, zone, [row["validity"]] if "validity" in row else [])
+        for info, row in zip(infos, listed, strict=True)
     ]
-    page, entries, rows = page.fit(entries, rows, args["as_json"])
+    page, listed, rows = page.fit(listed, rows, args["as_json"])
     if projects:
         where = f" in {projects[0]}"
     else:
         where = ""
-    head = f"# Changed since {day(memory, since, _MINUTE)}{where}: {plural(total, 'note')}"
+    head = f"# Changed since {minute(since, zone)}{where}: {plural(total, 'note')}"
     if total:
         hint = ""
     else:
         hint = "Try a longer timeframe, e.g. 30d, or search_notes."
     data = {
-        "results": entries,
+        "results": listed.rows,
         "timeframe": frame,
         "since": stamp(since),
-        **page.data(total, len(entries)),
+        **page.data(listed),
     }
-    return Reply(lines(head, *rows, page.foot(total, len(entries)), hint), data)
-
-
-def _validity(marks: Mapping[int, str], info: NoteInfo) -> dict[str, str]:
-    if info.row in marks:
-        return {"validity": marks[info.row]}
-    return {}
+    return Reply(lines(head, *rows, page.foot(listed), hint), data)
 
 
 def as_text_search(args: Arguments) -> Arguments:
@@ -468,15 +447,16 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
     hits = memory.search(
         query, limit=page.size, offset=page.offset, max_tokens=args.get("max_tokens")
     )
-    entries = [_hit_data(hit) for hit in hits]
+    listed = documents.hits(hits, page.offset)
     # max_tokens took some away
-    if 0 < len(entries) < min(page.size, hits.total - page.offset):
-        page = page.shorter(len(entries))
-        entries = entries[: page.size]
-    blocks = _hit_blocks(memory, hits[: page.size], page)
-    page, entries, blocks = page.fit(entries, blocks, args["as_json"])
-    place = page.data(hits.total, len(entries), is_lower_bound=hits.is_lower_bound)
-    data = {"query": words, "results": entries, **place, "relaxed": hits.relaxed, **hits.bound}
+    if 0 < len(listed) < min(page.size, hits.total - page.offset):
+        page = page.shorter(len(listed))
+        listed = listed.first(page.size, page.offset)
+    blocks = _hit_blocks(hits[: page.size], page, memory.settings.zone)
+    listed = replace(listed, rows=[_as_result(row) for row in listed])
+    page, listed, blocks = page.fit(listed, blocks, args["as_json"])
+    data = {"query": words, "results": listed.rows, **page.data(listed)}
+    data |= {"relaxed": hits.relaxed, **hits.bound}
     passages: list[str] = []
     if args.get("traces") and words:
         from memoranda.transcripts.tier import find_traces
@@ -484,29 +464,25 @@ def search_notes(memory: MemorySession, args: Arguments) -> Reply:
         traces = find_traces(memory, words, limit=_TRACES)
         passages = trace_blocks(traces)
         data["transcripts"] = [trace.row() for trace in traces]
-    return Reply(_search_text(hits, words, page, blocks, passages), data)
+    return Reply(_search_text(hits, words, page, listed, [*blocks, *passages]), data)
 
 
-def _hit_data(hit: Hit) -> dict[str, Any]:
+def _as_result(document: dict[str, Any]) -> dict[str, Any]:
     """The reference and the hit, by the keys of contract 000b, 6: the passage is a snippet there."""
-    document = documents.hit(hit)
-    document["snippet"] = document.pop("passage")
-    del document["line"]
-    return documents.reference(hit.note) | document
+    renamed = {**document, "snippet": document["passage"]}
+    return {name: value for name, value in renamed.items() if name not in ("passage", "line")}
 
 
 def search_text(memory: MemorySession, hits: Hits, words: str, page: Page) -> str:
     """The text that shows a page of hits for `words`; as many of them as fit."""
-    blocks = _hit_blocks(memory, hits.hits, page)
-    page, _, blocks = page.fit([{}] * len(blocks), blocks, False)
-    return _search_text(hits, words, page, blocks)
+    blocks = _hit_blocks(hits.hits, page, memory.settings.zone)
+    page, listed, blocks = page.fit(documents.hits(hits, page.offset), blocks, False)
+    return _search_text(hits, words, page, listed, blocks)
 
 
-def _search_text(
-    hits: Hits, words: str, page: Page, blocks: list[str], passages: Sequence[str] = ()
-) -> str:
-    """The text of a page of hits; `passages` of transcripts come below them."""
-    head = f"# {replies.counted(hits)}"
+def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: list[str]) -> str:
+    """The text of a page of hits, which `blocks` show."""
+    head = f"# {counted(hits)}"
     if words:
         head += f' for "{short(words, 200)}"'
     if hits.relaxed:
@@ -515,13 +491,12 @@ def _search_text(
     hint = ""
     if not hits.total:
         hint = "Try fewer or other words, search_type=title, or list_directory."
-    foot = page.foot(hits.total, len(blocks), is_lower_bound=hits.is_lower_bound)
-    return lines(head, *blocks, *passages, foot, hint)
+    return lines(head, *blocks, page.foot(listed), hint)
 
 
-def _hit_blocks(memory: MemorySession, hits: Sequence[Hit], page: Page) -> list[str]:
+def _hit_blocks(hits: Sequence[Hit], page: Page, zone: tzinfo | None) -> list[str]:
     """What the text shows of each hit. A long page shows shorter snippets before fewer hits."""
-    heads = [_hit_head(memory, number, hit) for number, hit in enumerate(hits, page.offset + 1)]
+    heads = [hit_head(number, hit, zone) for number, hit in enumerate(hits, page.offset + 1)]
     blocks = heads
     for width in _SNIPPETS:
         snippets = [short(hit.passage, width) for hit in hits]
@@ -532,19 +507,6 @@ def _hit_blocks(memory: MemorySession, hits: Sequence[Hit], page: Page) -> list[
         if sum(map(len, blocks)) <= replies.ROOM:
             break
     return blocks
-
-
-def _hit_head(memory: MemorySession, number: int, hit: Hit) -> str:
-    note = hit.note
-    kind = short(note.type)
-    if note.phase == ARCHIVED:
-        kind += ", archived"
-    day_shown = day_of(note, memory.settings.zone)
-    head = f"{number}. {short(note.title)} ({address(note)}), {kind}, {day_shown}{mark(note)}"
-    who = note.provenance.who
-    if who in ("owner", "file"):
-        return head
-    return f"{head}, by {who}"
 
 
 def trace_blocks(traces: Sequence[TraceHit]) -> list[str]:
@@ -650,11 +612,12 @@ def build_context(memory: MemorySession, args: Arguments) -> Reply:
         entry, block = memory.at_once(render)
         entries.append(entry)
         blocks.append(block)
-    page, entries, blocks = page.fit(entries, blocks, args["as_json"], len(infos))
-    foot = page.foot(total, len(entries))
+    listed = page.part(entries, total)
+    page, listed, blocks = page.fit(listed, blocks, args["as_json"], len(infos))
+    foot = page.foot(listed)
     if not total:
         foot = f'No note matches "{short(url)}". Find one with search_notes or list_directory.'
-    data = {"results": entries, **page.data(total, len(entries))}
+    data = {"results": listed.rows, **page.data(listed)}
     return Reply("\n\n".join([*blocks, foot] if foot else blocks), data)
 
 
@@ -702,10 +665,12 @@ def _with_context(
     context_found = memory.context(info, depth=depth, since=since, limit=most)
     parts = {
         "observations": [_observation(observation) for observation in context_found.observations],
-        "relations": [_relation(edge) for edge in context_found.edges],
+        "relations": [
+            (documents.relation(edge), relation_line(edge)) for edge in context_found.edges
+        ],
         "related_results": [_related(memory, step) for step in context_found.reached],
     }
-    valid = _validity(memory.validity_marks([info]), info)
+    valid = documents.validity(memory.validity_marks([info]), info)
     most = min(room, replies.ROOM // 2)
     if len(body) <= most:
         content = body
@@ -726,9 +691,8 @@ def _with_context(
         "primary_result": documents.reference(context_found.note) | valid | {"checksum": checksum}
     }
     entry["content"], entry["truncated"] = content, len(body) > most
-    changed = f"changed {day(memory, info.changed)}{mark(info)}"
-    head = f"# {short(info.title)} ({address(info)}), {short(info.type)}, {changed}"
-    block = [", ".join([head, *valid.values(), f"checksum {checksum}"])]
+    head = note_head(info, memory.settings.zone, *valid.values(), f"checksum {checksum}")
+    block = [head]
     # No line of it can pass for one of the reply
     block += [f"  {line}" for line in content.splitlines()]
     block += ["[the text is longer: read_note shows it]"] if len(body) > most else []
@@ -758,42 +722,11 @@ def _shares(lists: list[list[int]], characters_taken: int) -> list[int]:
 
 
 def _observation(observation: Observation) -> tuple[dict[str, Any], str]:
-    data = documents.observation(observation)
-    data["content"] = observation.content[:_CONTENT]
-    if observation.context:
-        context = f" ({observation.context})"
-    else:
-        context = ""
-    if observation.category:
-        category = f"[{observation.category}] "
-    else:
-        category = ""
-    return data, "- " + short(f"{category}{observation.content}{context}", _LINE)
-
-
-def _relation(edge: Edge) -> tuple[dict[str, Any], str]:
-    if edge.context:
-        context = f" ({edge.context})"
-    else:
-        context = ""
-    if edge.note:
-        place = f" ({address(edge.note)})"
-    else:
-        place = ""
-    if edge.direction == "in":
-        row = f"from {edge.target}{place}: {edge.type}{context}"
-    else:
-        # As the line in the note would have it
-        if " " in edge.type:
-            kind = f'"{edge.type}"'
-        else:
-            kind = edge.type
-        row = f"{kind} [[{edge.target}]]{context}{place or _STATES.get(edge.state, '')}"
-    return documents.relation(edge), "- " + short(row, _LINE)
+    data = documents.observation(observation) | {"content": observation.content[:_CONTENT]}
+    return data, observation_line(observation)
 
 
 def _related(memory: MemorySession, step: Reached) -> tuple[dict[str, Any], str]:
-    row = f"- {short(step.note.title)} ({address(step.note)}), depth {step.depth}, via {short(step.via)}"
     # Not from its file: the folder of its project may be missing
     text = memory.text_of(step.note)
     preview_lines = [
@@ -807,6 +740,6 @@ def _related(memory: MemorySession, step: Reached) -> tuple[dict[str, Any], str]
         **documents.reference(step.note),
         "depth": step.depth,
         "via": step.via,
-        "passage": short(passage, _LINE),
+        "passage": short(passage, LINE),
     }
-    return data, f"{row}: {short(passage, _LINE)}" if passage else row
+    return data, related_line(step, passage)

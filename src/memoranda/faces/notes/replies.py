@@ -5,23 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from string import Template as TextTemplate
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import parse_stamp
 from memoranda.documents.cutting import compact, cut, fitting
+from memoranda.documents.listed import Document, Listed
+from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
-from memoranda.errors import CannotRead, InvalidInput, MemorandaError, OutsideError, ProjectNotFound
+from memoranda.errors import (
+    CannotRead,
+    InvalidInput,
+    MemorandaError,
+    OutsideError,
+    ProjectNotFound,
+    ProjectWarning,
+)
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, error_reply
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Run, Template
-from memoranda.index.rows import Hits, NoteInfo, day_of
+from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.frontmatter import split
-from memoranda.note.model import Note
 from memoranda.query import Query, parse
-from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -30,8 +35,6 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 20_000
 ROOM = 17_000
 """Characters the entries of one reply may take; the rest is for its head, its foot and warnings."""
-TITLE = 120
-"""Characters of a title in a line."""
 # Warnings of one reply, and the characters of each.
 _WARNINGS = 5
 _WARNING = 300
@@ -75,21 +78,25 @@ class Page:
         """How many entries come before this page."""
         return min((self.number - 1) * self.size, _LAST_ROW)
 
+    def part(self, rows: Sequence[Document], total: int, *, is_lower_bound: bool = False) -> Listed:
+        """The rows of this page as a part of the list."""
+        return Listed.part(rows, total, self.offset, is_lower_bound=is_lower_bound)
+
     def fit(
         self,
-        entries: list[dict[str, Any]],
-        rows: list[str],
+        listed: Listed,
+        lines: list[str],
         as_json: bool,
         asked_size: int | None = None,
-    ) -> tuple[Page, list[dict[str, Any]], list[str]]:
-        """This page with `entries` and their `rows`, or a shorter one when they exceed ROOM.
-        `asked_size` is how many entries the page should have, when not all of them are given."""
-        count = max(fitting(lengths(entries, rows, as_json), ROOM), 1)
-        if count >= (asked_size or len(rows)):
+    ) -> tuple[Page, Listed, list[str]]:
+        """This page with the rows of `listed` and their `lines`, or a shorter one when they exceed
+        ROOM. `asked_size` is how many rows the page should have, when not all of them are given."""
+        fitted = listed.fit(lengths(listed.rows, lines, as_json), ROOM, self.offset)
+        if len(fitted) >= (asked_size or len(lines)):
             page = self
         else:
-            page = self.shorter(count)
-        return page, entries[: page.size], rows[: page.size]
+            page = self.shorter(len(fitted))
+        return page, listed.first(page.size, self.offset), lines[: page.size]
 
     def shorter(self, count: int) -> Page:
         """A page of at most `count` entries with the same first one. Its size divides the offset,
@@ -97,29 +104,27 @@ class Page:
         size = next(n for n in range(count, 0, -1) if self.offset % n == 0)
         return Page(self.offset // size + 1, size)
 
-    def data(self, total: int, shown_count: int, *, is_lower_bound: bool = False) -> dict[str, Any]:
-        """The keys every list carries; `shown_count` entries of `total` are on this page."""
-        more = is_lower_bound or self.offset + shown_count < total
-        return {"total": total, "page": self.number, "page_size": self.size, "more": more}
+    def data(self, listed: Listed) -> dict[str, Any]:
+        """The keys every list of this face carries beside its rows (contract 000b, 7)."""
+        more = listed.is_lower_bound or self.offset + len(listed) < listed.total
+        return {"total": listed.total, "page": self.number, "page_size": self.size, "more": more}
 
-    def foot(self, total: int, shown_count: int, *, is_lower_bound: bool = False) -> str:
+    def foot(self, listed: Listed) -> str:
         """The line that says what is shown and how to get the next page; "" when everything is."""
-        if not shown_count:
+        total = listed.total
+        if not listed.rows:
             if total:
                 return f"Nothing on page {self.number}. Last page: {-(-total // self.size)}."
             return ""
-        last = self.offset + shown_count
-        if is_lower_bound or last < total:
-            more = f" Next: page={self.number + 1}, page_size={self.size}."
-        else:
-            more = ""
-        if is_lower_bound:
-            or_more = " or more"
-        else:
-            or_more = ""
-        if shown_count == total:
+        if len(listed) == total:
             return ""
-        return f"Shown: {self.offset + 1}-{last} of {total}{or_more}.{more}"
+        last = self.offset + len(listed)
+        shown = f"Shown: {self.offset + 1}-{last} of {total}"
+        if listed.is_lower_bound:
+            shown += " or more"
+        if listed.is_lower_bound or last < total:
+            return f"{shown}. Next: page={self.number + 1}, page_size={self.size}."
+        return f"{shown}."
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
@@ -127,22 +132,6 @@ def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: boo
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
     return [len(row) + 1 for row in rows]
-
-
-def short(text: str, most: int = TITLE) -> str:
-    """`text` on one line, at most `most` characters, nothing in it invisible."""
-    head = text[: 4 * most]
-    line = " ".join(head.split())
-    if len(line) > most or len(head) < len(text):
-        line = line[: most - 1].rstrip() + "…"
-    return flat(line)
-
-
-def mark(note: Note | NoteInfo) -> str:
-    """What follows the head of a note whose text seems to hold injected instructions."""
-    if note.suspicious:
-        return f", suspicious: {', '.join(note.suspicious)}"
-    return ""
 
 
 def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) -> tuple[str, str]:
@@ -158,35 +147,6 @@ def body_of(memory: MemorySession, info: NoteInfo, *, is_listed: bool = True) ->
     return note.text[note.body_at :].strip("\r\n"), note.checksum
 
 
-def address(note: Note | NoteInfo) -> str:
-    """`project: permalink`, by which any tool finds the note again."""
-    return flat(f"{note.project}: {note.permalink}")
-
-
-def day(memory: MemorySession, moment: str | datetime, form: str = "%Y-%m-%d") -> str:
-    """A stored time in the memory's time zone."""
-    if isinstance(moment, str):
-        moment = parse_stamp(moment)
-    return moment.astimezone(memory.settings.zone).strftime(form)
-
-
-def plural(count: int, word: str) -> str:
-    """`1 note`, `1,204 notes`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
-def counted(hits: Hits, word: str = "note") -> str:
-    """`1 note`, `10,000 or more notes`."""
-    if hits.is_lower_bound:
-        return f"{hits.total:,} or more {word}s"
-    return plural(hits.total, word)
-
-
-def lines(*parts: str) -> str:
-    """The parts that are not empty, one below the other."""
-    return "\n".join(part for part in parts if part)
-
-
 def answering(run: Run, shows_warnings: bool = True) -> Run:
     """`run` with what all note tools share: warnings, `output_format: "json"`, bounded text.
     Without `shows_warnings` they are in the data only: the text is about one note. `run` sees
@@ -194,32 +154,10 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
 
     def answer(memory: MemorySession, args: Arguments) -> Reply:
         args["as_json"] = args.pop("output_format", "text") == "json"
-        try:
-            identity = args.pop("project_id", "")
-            if identity:
-                names = {
-                    project_id(this_project.name): this_project.name
-                    for this_project in memory.projects
-                }
-                if identity.strip().lower() not in names:
-                    raise ProjectNotFound(identity, list(names.values()))
-                args["project"] = names[identity.strip().lower()]
-            reply = run(memory, args)
-        # An address alone does not know whose it is
-        except OutsideError as error:
-            project = error.project or short(args.get("project") or memory.default_project)
-            reply = error_reply(OutsideError(error.path, project))
-        except MemorandaError as error:
-            reply = error_reply(error)
-        warnings = memory.warnings
-        # The trouble of other projects is not this call's
-        project_name = args.get("project")
-        if project_name:
-            warnings = [warning for warning in warnings if warning.is_about(project_name)]
-
+        reply = _asked(run, memory, args)
         data = dict(reply.data or {})
         own_warnings = data.get("warnings", [])
-        listed = [*own_warnings, *shown_warnings(warnings)]
+        listed = [*own_warnings, *shown_warnings(_warnings_about(memory, args.get("project")))]
         if listed:
             data["warnings"] = listed
         if args["as_json"] and not reply.is_error:
@@ -236,6 +174,37 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
         return Reply(text + end, data, reply.is_error, hint=reply.hint)
 
     return answer
+
+
+def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
+    """The reply of a tool, an error of ours as one. `project_id` stands for the project's name."""
+    try:
+        identity = args.pop("project_id", "")
+        if identity:
+            args["project"] = _project_of_id(memory, identity)
+        return run(memory, args)
+    # An address alone does not know whose it is
+    except OutsideError as error:
+        project = error.project or short(args.get("project") or memory.default_project)
+        return error_reply(OutsideError(error.path, project))
+    except MemorandaError as error:
+        return error_reply(error)
+
+
+def _project_of_id(memory: MemorySession, identity: str) -> str:
+    """The name of the project with an id. Raises ProjectNotFound."""
+    names = [project.name for project in memory.projects]
+    for name in names:
+        if project_id(name) == identity.strip().lower():
+            return name
+    raise ProjectNotFound(identity, names)
+
+
+def _warnings_about(memory: MemorySession, project: str | None) -> Sequence[ProjectWarning]:
+    """The warnings for a call about a project, None for all: the trouble of others is not its own."""
+    if not project:
+        return memory.warnings
+    return [warning for warning in memory.warnings if warning.is_about(project)]
 
 
 def project_id(name: str) -> str:
@@ -334,21 +303,11 @@ def _message(memory: MemorySession, name: str, hits: Hits, opening: str, **words
         return TextTemplate(text_file("notes-nothing.md")).substitute(words).strip()
     frame = TextTemplate(text_file(name))
     room = _PROMPT_LIMIT - len(frame.substitute(words, found=opening, notes=""))
-    blocks = []
-    for hit in hits:
-        note = hit.note
-        observations = [
-            "- "
-            + short(
-                f"[{observation.category}] {observation.content}"
-                if observation.category
-                else observation.content,
-                200,
-            )
-            for observation in memory.observations(note)[:_PROMPT_OBSERVATIONS]
-        ]
-        head = f"## {short(note.title)}\n{day_of(note, memory.settings.zone)}, {short(address(note), 300)}"
-        blocks.append("\n".join([head, *(observations or [short(hit.passage, 200)])]).rstrip())
+    zone = memory.settings.zone
+    blocks = [
+        note_section(hit, memory.observations(hit.note)[:_PROMPT_OBSERVATIONS], zone)
+        for hit in hits
+    ]
     count = fitting([len(block) + 2 for block in blocks], room)
     return frame.substitute(words, found=opening, notes="\n\n".join(blocks[:count])).strip()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda import documents
 from memoranda.clock import parse_stamp
+from memoranda.documents.wording import lines, plural, short
 from memoranda.engine.contested import otherwise, written_over
 from memoranda.errors import (
     Exists,
@@ -20,7 +21,7 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes.read_tools import folder_named, relative
-from memoranda.faces.notes.replies import lines, plural, short, whole
+from memoranda.faces.notes.replies import whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
@@ -450,8 +451,15 @@ def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
         "you_write_in": access.write_folder,
         "new_notes_go_to": conventions.new_notes,
         "notes_of_days": daily,
+        "links": _link_words(conventions.link_paths),
     }
     return {name: value for name, value in habit_words.items() if value}
+
+
+def _link_words(link_paths: str) -> str:
+    if not link_paths:
+        return ""
+    return f"[name](path.md), {link_paths} paths; a [[name]] you write becomes one"
 
 
 def create_memory_project(memory: MemorySession, args: Arguments, *, allowed: bool = True) -> Reply:

@@ -20,7 +20,6 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from memoranda.errors import InvalidInput
-from memoranda.index.filters import validity_marks
 from memoranda.index.header_filters import conditions
 from memoranda.index.listing import at_address, listing
 from memoranda.index.rows import (
@@ -47,6 +46,7 @@ from memoranda.index.search.queries import (
 from memoranda.index.search.ranking import Nearness, Ranking
 from memoranda.index.search.weights import WEIGHTS
 from memoranda.index.search.words import shortened
+from memoranda.index.superseding import validity_marks
 from memoranda.note.links import slug
 from memoranda.note.model import ARCHIVED
 from memoranda.query import Query

@@ -25,7 +25,6 @@ from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is
 from memoranda.index.search.words import (
     SNIPPET,
     Place,
-    Word,
     WordFinder,
     nearness,
     shortened,
@@ -255,48 +254,45 @@ class ChunkReading:
 
     def why(self, text: NoteText) -> list[str]:
         """Why a note was found."""
+        marks = []
+        if text.row in self._archived or text.project == ARCHIVE_PROJECT:
+            marks.append(ARCHIVED)
+        bits = self._held_bits(text)
+        if bits:
+            return self._reasons(bits) + marks
+        if self._ranking.cosines.get(text.row, 0.0) > 0:
+            return ["meaning", *marks]
+        return marks
+
+    def _held_bits(self, text: NoteText) -> int:
+        """Which words of the query a note holds, as in `Ranking`."""
         row = text.row
-        words = self._ranking.words
-        ranking = self._ranking
         if not self.is_strict:
-            bits = ranking.bits_of(row)
-        # As its text says
-        else:
-            if row not in self._bits:
-                self._bits[row] = self._named(text)
-                for start, stop in text.spans:
-                    for _, _, position in self._finder.places(text.text[start:stop]):
-                        self._bits[row] |= position
-            bits = reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
-        if row in self._archived or text.project == ARCHIVE_PROJECT:
-            marks = [ARCHIVED]
-        else:
-            marks = []
-        if not bits:
-            if ranking.cosines.get(row, 0.0) > 0:
-                return ["meaning", *marks]
-            return marks
+            return self._ranking.bits_of(row)
+        # Of a search for all words only the text itself tells
+        if row not in self._bits:
+            self._bits[row] = self._named(text)
+            for start, stop in text.spans:
+                for _, _, position in self._finder.places(text.text[start:stop]):
+                    self._bits[row] |= position
+        return reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
 
-        def held(part_kind: int) -> list[Word]:
-            return [
-                word
-                for at, word in enumerate(words)
-                if bits >> 3 * at & part_kind and not word.is_weak
-            ]
-
-        titled = held(4)
-        held_words = held(3)
+    def _reasons(self, bits: int) -> list[str]:
+        """What is said of a note that holds these words of the query."""
+        words = [(word, bits >> 3 * at) for at, word in enumerate(self._ranking.words)]
+        titled = [word.text for word, part in words if part & 4 and not word.is_weak]
+        held_words = [word for word, part in words if part & 3 and not word.is_weak]
+        reasons = []
         if titled:
-            why = [f"title: {', '.join(word.text for word in titled)}"]
-        else:
-            why = []
-        why += [f"words: {', '.join(word.text for word in held_words)}"] if held_words else []
+            reasons.append(f"title: {', '.join(titled)}")
+        if held_words:
+            reasons.append(f"words: {', '.join(word.text for word in held_words)}")
         spelled = [piece for word in held_words for piece in word.spelled]
         if spelled:
-            why.append(f"spelled: {', '.join(spelled)}")
-        if any(bits >> 3 * at & 3 == 2 for at in range(len(words))):
-            why.append("prefix")
-        return why + marks
+            reasons.append(f"spelled: {', '.join(spelled)}")
+        if any(part & 3 == 2 for _, part in words):
+            reasons.append("prefix")
+        return reasons
 
     def _named(self, text: NoteText) -> int:
         """Which words title, headings and tags contain, and which only the address, which says

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from memoranda.index import filters
+from memoranda.index import filters, superseding
 from memoranda.index.database import held, snapshot, version
 from memoranda.index.filters import (
     PROJECT,
@@ -210,7 +210,7 @@ class SearchContext:
     def spans(self) -> list[filters.Span]:
         """The notes that are not valid all the time."""
         if "spans" not in self._cache:
-            spans = filters.valid_spans(self.db)
+            spans = superseding.valid_spans(self.db)
             self._cache.keep({"spans": spans}, 100 * len(spans))
         return self._cache["spans"]
 

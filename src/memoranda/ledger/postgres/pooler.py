@@ -30,18 +30,18 @@ def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
     """Whether what answers at the other end of `db` gives its server process to others between two
     transactions. `connect` opens another connection in the same way. Raises psycopg.Error.
     """
-    own = _process(db)
-    if own == db.info.backend_pid:
+    own_process = _process(db)
+    if own_process == db.info.backend_pid:
         # The server itself
         return False
     with ExitStack() as opened:
         for _ in range(_PROBES):
-            other = opened.enter_context(connect())
+            other_db = opened.enter_context(connect())
             # Inside a transaction, so that it keeps its process
-            opened.enter_context(other.transaction())
-            if _process(other) == own:
+            opened.enter_context(other_db.transaction())
+            if _process(other_db) == own_process:
                 return True
-        return _process(db) != own
+        return _process(db) != own_process
 
 
 def _process(db: Server) -> int:

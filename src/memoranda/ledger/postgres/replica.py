@@ -465,19 +465,19 @@ class ReplicaReads(Reads):
     def fold(self, folded: Mapping[str, ReadRow]) -> None:
         """A change was committed in the database whose headers tell of these reads."""
         for key, row in folded.items():
-            left = self._totals.get(key, ReadRow())
-            times = max(0, left.times - row.times)
-            if left.used_at > row.used_at:
-                used = left.used_at
+            remaining = self._totals.get(key, ReadRow())
+            times = max(0, remaining.times - row.times)
+            if remaining.used_at > row.used_at:
+                used = remaining.used_at
             else:
                 used = 0
             self._totals[key] = ReadRow(times, 0, used)
 
     def forget(self, keys: Iterable[str]) -> None:
-        gone = [*keys]
-        self._server.forget_reads(gone)
-        super().forget(gone)
-        for key in gone:
+        forgotten = [*keys]
+        self._server.forget_reads(forgotten)
+        super().forget(forgotten)
+        for key in forgotten:
             self._totals.pop(key, None)
 
     def stamp(self) -> tuple[int, int]:

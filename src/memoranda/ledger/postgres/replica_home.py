@@ -255,8 +255,8 @@ class PostgresHome(Home):
             sync_folder(record.parent)
 
     def purge_deleted(self) -> tuple[str, ...]:
-        left = self._database.rewrite_tables()
-        return (*left, *self._database.keeps_elsewhere())
+        left_places = self._database.rewrite_tables()
+        return (*left_places, *self._database.keeps_elsewhere())
 
     def lag(self) -> int | None:
         try:

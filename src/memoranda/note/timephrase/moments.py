@@ -213,7 +213,7 @@ def _moments(
 
 
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
-    """The usual hour of a day; when it has passed today, the late one."""
+    """The moment of a day without a clock: the usual hour, or the late one if that has passed."""
     usual = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)
     if is_only and usual <= clock.now < late:

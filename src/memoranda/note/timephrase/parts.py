@@ -191,7 +191,8 @@ def settled(parts: Sequence[Part], plain: str) -> list[Part]:
 
 
 class _Surroundings:
-    """What is around a weak part: its cluster, the other parts of the text, the words before it."""
+    """The surroundings of a weak part: its cluster, the other parts of the text, the words before
+    it."""
 
     def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
         self._parts = parts

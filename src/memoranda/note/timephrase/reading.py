@@ -1,4 +1,5 @@
-"""What a text says: a reading, the clock it is read against, and the parts it is read from."""
+"""The time that a text names: a reading, the clock it is read against, and the parts it is read
+from."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ GAP = " … "
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says: `due` is aware and in the zone asked for, `phrase` the words it was read
-    from (" … " where other words are between them), `repeat` a rule (see `following`). `others` is
-    empty: words that are not used refuse. `is_dated`: its words name a day, not just a weekday or
-    an hour; `is_explicit`: a date with its month, or a day counted from now."""
+    """One time that a text names: `due` is aware and in the zone asked for, `phrase` the words it
+    was read from (" … " where other words are between them), `repeat` a rule (see `following`).
+    `others` is empty: words that are not used refuse. `is_dated`: its words name a day, not just a
+    weekday or an hour; `is_explicit`: a date with its month, or a day counted from now."""
 
     phrase: str
     due: datetime

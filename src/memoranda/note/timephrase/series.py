@@ -169,7 +169,7 @@ def _without_clock_ends(sentence: Sentence) -> list[Part]:
 
 
 class _Series:
-    """A rule with its bounds, without its hour."""
+    """A repetition with its first and last day, without the hour."""
 
     def __init__(self, sentence: Sentence, rule: Recurrence, bounds: Bounds, clock: Clock):
         self._sentence = sentence

@@ -3,52 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from starlette.responses import Response
 
-from memoranda.clock import stamp
+from memoranda.clock import parse_stamp, stamp
+from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
 from memoranda.engine.pausing import paused_agents, set_paused
 from memoranda.errors import InvalidInput
+from memoranda.ledger.change import Change
+from memoranda.serve.page.change_rows import Row, RowWriter, is_machinery, is_upkeep, word_of
 from memoranda.serve.page.shell import PRESENT
 from memoranda.serve.page.visit import HOME, Visit
 
-LATELY = timedelta(days=30)
+_DAYS = 30
+LATELY = timedelta(days=_DAYS)
+# How far back everything an agent did can be taken back at once.
 _SPANS = {
     "1 hour": timedelta(hours=1),
     "1 day": timedelta(days=1),
     "1 week": timedelta(weeks=1),
 }
-"""How far back everything an agent did can be taken back at once."""
-_WEEKS = 12
+# Changes of an agent that its card tells.
+_LATEST = 2
+# Changes of a session that its page shows.
+_MOST_ROWS = 200
+# Changes that are listed before they are taken back.
+_MOST_UNDONE = 60
+# Height of the largest bar of a card, in units of its picture.
+_HIGHEST = 24
 
 
 @dataclass
 class AgentCard:
-    """An agent with all its clients. `name` None: the owner."""
+    """An agent with all its clients. `name` None: the owner.
+
+    `words`: how often it learned, changed, forgot something; `days`: its changes on each of the last
+    days, the oldest first; `latest`: what it did last.
+    """
 
     name: str | None
     clients: list[str] = field(default_factory=list)
-    verbs: Counter[str] = field(default_factory=Counter)
-    sessions: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set)
+    days: list[int] = field(default_factory=lambda: [0] * _DAYS)
+    latest: list[Row] = field(default_factory=list)
     last: str = ""
     is_present: bool = False
     is_paused: bool = False
     today: int = 0
 
     @property
-    def changes(self) -> int:
-        """All its changes in the time looked at."""
-        return self.verbs.total()
+    def bars(self) -> list[int]:
+        """The heights of the bars of its days; a day with any change has one that can be seen."""
+        highest = max(self.days) or 1
+        return [-(-_HIGHEST * number // highest) for number in self.days]
 
 
 def show(visit: Visit) -> Response:
     """All agents that wrote lately, or are connected, and the tokens."""
-    memory = visit.memory
     state = visit.request.app.state
     now = visit.now
     return visit.html(
@@ -57,7 +76,6 @@ def show(visit: Visit) -> Response:
         tokens=[(token, token.is_valid(now)) for token in state.server.access.tokens()],
         seen=state.server.seen,
         spans=list(_SPANS),
-        has_writers=bool(memory.log(limit=1)),
     )
 
 
@@ -65,15 +83,12 @@ def _cards(visit: Visit) -> list[AgentCard]:
     memory = visit.memory
     now = visit.now
     cards: dict[str | None, AgentCard] = {}
-    for writer in writers(memory, now - LATELY):
-        _add_writer(cards, writer)
-    sessions = visit.request.app.state.sessions
-    for session in sessions.connected() if sessions else ():
+    _add_changes(memory, cards, now)
+    for session in visit.connected():
         card = cards.setdefault(session.agent, AgentCard(session.agent))
         card.last = max(card.last, stamp(session.last))
         card.is_present |= now - session.last < PRESENT
-        if session.client not in card.clients:
-            card.clients.append(session.client)
+        _add_client(card, session.client)
     today = written_today(memory)
     paused = paused_agents(memory)
     for name in paused:
@@ -84,13 +99,47 @@ def _cards(visit: Visit) -> list[AgentCard]:
     return sorted(cards.values(), key=lambda card: card.last, reverse=True)
 
 
-def _add_writer(cards: dict[str | None, AgentCard], writer: Writer) -> None:
-    card = cards.setdefault(writer.agent, AgentCard(writer.agent))
-    card.verbs.update(writer.verbs)
-    card.sessions += len(writer.sessions)
-    card.last = max(card.last, writer.last)
-    if writer.client and writer.client not in card.clients:
-        card.clients.append(writer.client)
+def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
+    """What each did lately; what upkeep does is nobody's."""
+    latest: dict[str | None, list[Change]] = {}
+    for change in memory.log(limit=0, since=now - LATELY):
+        if is_machinery([change]) or is_upkeep([change]):
+            continue
+        card = cards.setdefault(change.agent, AgentCard(change.agent))
+        _add_change(card, change, now)
+        own_changes = latest.setdefault(change.agent, [])
+        if len(own_changes) < _LATEST:
+            own_changes.append(change)
+    _tell_latest(memory, cards, latest)
+
+
+def _add_change(card: AgentCard, change: Change, now: datetime) -> None:
+    by = change.by or {}
+    card.last = max(card.last, change.time)
+    card.words[word_of(change)] += 1
+    if by.get("session"):
+        card.sessions.add(by["session"])
+    _add_client(card, by.get("client") or change.face or "")
+    # Days of 24 hours, so that the last bar is what happened until now
+    age = (now - parse_stamp(change.time)).days
+    if 0 <= age < _DAYS:
+        card.days[_DAYS - 1 - age] += 1
+
+
+def _add_client(card: AgentCard, client: str) -> None:
+    if client and client not in card.clients:
+        card.clients.append(client)
+
+
+def _tell_latest(
+    memory: MemorySession,
+    cards: dict[str | None, AgentCard],
+    latest: dict[str | None, list[Change]],
+) -> None:
+    all_changes = list(chain.from_iterable(latest.values()))
+    writer = RowWriter(memory, all_changes)
+    for name, changes in latest.items():
+        cards[name].latest = [writer.row(change) for change in changes]
 
 
 def pause(visit: Visit) -> Response:
@@ -111,18 +160,60 @@ def undo_since(visit: Visit) -> Response:
         raise InvalidInput(f"`span` must be one of {', '.join(_SPANS)}")
     since = visit.now - _SPANS[span]
     if visit.text("sure") != "yes":
+        changes = [
+            change
+            for change in memory.log(limit=0, agent=name, since=since)
+            if change.undoes is None
+        ]
+        writer = RowWriter(memory, changes[:_MOST_UNDONE])
         return visit.html(
             "undo_since.html",
             agent=name,
             span=span,
-            changes=[
-                change
-                for change in memory.log(limit=0, agent=name, since=since)
-                if change.undoes is None
-            ],
+            rows=[writer.row(change) for change in changes[:_MOST_UNDONE]],
+            total=len(changes),
         )
     memory.undo_changes_of(name, since)
     return visit.back(f"{HOME}/agents")
+
+
+def session(visit: Visit) -> Response:
+    """What an agent did in one session of its client; after a POST, all of it is taken back as one
+    change.
+    """
+    memory = visit.memory
+    name = visit.text("agent")
+    key = visit.text("session")
+    if not name or not key:
+        raise InvalidInput("Say which agent, and which session of it.")
+    if visit.is_post:
+        # All or nothing: half of a session taken back would be a state nobody wrote
+        memory.undo_changes_of(name, session=key)
+        return visit.back()
+    changes = [
+        change
+        for change in memory.log(limit=0, agent=name)
+        if (change.by or {}).get("session") == key
+    ]
+    writer = RowWriter(memory, changes, _undos_since(memory, changes))
+    rows = [writer.row(change) for change in changes[:_MOST_ROWS]]
+    return visit.html(
+        "session.html",
+        agent=name,
+        session=key,
+        changes=changes,
+        rows=rows,
+        may_undo=any(not row.refusal and row.undone_by is None for row in rows),
+        address=visit.here,
+    )
+
+
+def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Change]:
+    """What was taken back since the first of these changes."""
+    if not changes:
+        return []
+    later = memory.log(limit=0, since=parse_stamp(changes[-1].time))
+    return [change for change in later if change.undoes is not None]
 
 
 def revoke(visit: Visit) -> Response:
@@ -138,7 +229,6 @@ def health_json(visit: Visit) -> dict[str, Any]:
         raise InvalidInput("only the owner may ask how the memory is")
     size = figures(memory)
     rounds = visit.request.app.state.rounds
-    sessions = visit.request.app.state.sessions
     return {
         "projects": size.counts.projects,
         "bytes": size.bytes,
@@ -153,7 +243,7 @@ def health_json(visit: Visit) -> dict[str, Any]:
                 "since": stamp(session.began),
                 "last": stamp(session.last),
             }
-            for session in (sessions.connected() if sessions else ())
+            for session in visit.connected()
         ],
         "findings": [
             {

@@ -22,7 +22,7 @@ def changes(visit: Visit) -> dict[str, Any]:
         agent=visit.fields.get("agent") or None,
         before=visit.number("before", 0),
     )
-    return {"runs": [[documents.change(change) for change in run] for run in runs]}
+    return {"runs": [list(map(documents.change, run)) for run in runs]}
 
 
 def change(visit: Visit) -> dict[str, Any]:

@@ -24,8 +24,8 @@ SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
 SOON = timedelta(days=14)
 # Reminders of one view.
 LISTED = 200
+# The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
-"""The parts of the agenda, in their order."""
 _FIRST = date(1970, 1, 1)
 _LAST = date(2999, 12, 1)
 
@@ -54,6 +54,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
         is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
         due = reminder.shown_due if is_open else reminder.due
         when = due and due.astimezone(zone)
+        # What comes later today is due today, though its time has not come
         state = _state(reminder, due, is_open, now)
         if state == "later" and when and when.date() == today:
             state = "due"
@@ -104,6 +105,7 @@ def show(visit: Visit) -> Response:
         reminders=_by_day(rows),
         today=today,
         chosen=shown_day.isoformat(),
+        shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=of_day,
         count=count,
@@ -115,11 +117,11 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _notes_of(memory: MemorySession, shown: date) -> tuple[list[NoteInfo], int]:
+def _notes_of(memory: MemorySession, shown_day: date) -> tuple[list[NoteInfo], int]:
     """The notes of a day, the latest first, and how many there are."""
     zone = memory.settings.zone
-    begin = day(shown.isoformat(), "day", zone)
-    end = day(shown.isoformat(), "day", zone, 1)
+    begin = day(shown_day.isoformat(), "day", zone)
+    end = day(shown_day.isoformat(), "day", zone, 1)
     query = Query(day_from=begin, day_until=end, archived=False, order="created")
     return memory.list(query, limit=LISTED)
 

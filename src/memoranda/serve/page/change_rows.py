@@ -18,18 +18,19 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
 
+# Lines of a row.
 _LINES = 3
-"""Lines of a row."""
+# Characters of a line of a row.
 _LINE = 220
-"""Characters of a line of a row."""
+# Characters that stay of the text around a changed word.
 _AROUND = 40
-"""Characters that stay of the text around a changed word."""
 PRIVATE = ".memoranda"
 """What the log calls the folder of the home's own files."""
 LEARNED = "learned"
 CHANGED = "changed"
 FORGOT = "forgot"
 TIDIED = "tidied"
+# The word for a change by its verb; all others changed something.
 _WORD_OF = {
     "write": LEARNED,
     "create": LEARNED,
@@ -41,7 +42,12 @@ _WORD_OF = {
     "archive": FORGOT,
     "expire": FORGOT,
 }
-"""The word for a change by its verb; all others changed something."""
+
+
+# Verbs of what nobody has to know about, unless they ask.
+_MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
+# Verbs of upkeep when the daemon, or a run of a job, did them.
+_JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
 
 
 @dataclass
@@ -70,18 +76,23 @@ def undone_in(changes: Iterable[Change]) -> Mapping[int, int]:
     """By number, the change that took a change, or the run that begins with it, back and stands
     itself.
     """
-    undos = {number: change.number for change in changes for number in undone_by_change(change)}
+    undos: dict[int, int] = {}
+    for change in changes:
+        undos.update(dict.fromkeys(undone_by_change(change), change.number))
     return {number: undo for number, undo in undos.items() if undo not in undos}
 
 
 class RowWriter:
     """Makes rows of changes; what all of them need is looked up once."""
 
-    def __init__(self, memory: MemorySession, changes: Sequence[Change]):
+    def __init__(
+        self, memory: MemorySession, changes: Sequence[Change], undos: Iterable[Change] = ()
+    ):
+        """`undos`: changes that may have taken some of these back and are not among them."""
         self._memory = memory
         numbers = [change.number for change in changes]
         self._refusals = refused_undos(memory, numbers)
-        self._undone = undone_in(changes)
+        self._undone = undone_in([*undos, *changes])
         self._revisions = memory.revisions_of(changes, limit=1)
         self._places: dict[tuple[str, str], NoteInfo | None] = {}
 
@@ -126,7 +137,7 @@ class RowWriter:
         return change.path.rpartition("/")[2].removesuffix(".md")
 
     def _address(self, change: Change, info: NoteInfo | None) -> str:
-        """The note, or where there is none any more, what the change did."""
+        """The note, or the change itself where the note is gone."""
         if info is None:
             return f"{HOME}/change/{change.number}"
         return note_url(info.project, info.path)
@@ -134,9 +145,26 @@ class RowWriter:
 
 def word_of(change: Change) -> str:
     """What a change is called for people: LEARNED, CHANGED, FORGOT."""
+    # To take a writing back is no forgetting: the page says "took back"
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)
+
+
+def is_machinery(run: Sequence[Change]) -> bool:
+    """Whether nobody has to know about this, unless they ask."""
+    return all(
+        change.verb in _MACHINERY or (change.project == PRIVATE and change.undoes is None)
+        for change in run
+    )
+
+
+def is_upkeep(run: Sequence[Change]) -> bool:
+    """Whether a job did this, and nobody asked for it."""
+    first = run[0]
+    if first.undoes is not None:
+        return False
+    return first.run is not None or (first.face == "daemon" and first.verb in _JOBS)
 
 
 def _describe(row: Row, revision: Revision) -> None:
@@ -147,6 +175,7 @@ def _describe(row: Row, revision: Revision) -> None:
     if revision.after is None and revision.before is not None:
         row.lines = _beginning(revision.before, row.title)
         return
+    # A row shows three lines; a few more are looked at to find those that say something
     difference = differences.of_revision(revision, 40)
     row.properties = difference.properties
     row.lines = snippet(difference)
@@ -162,9 +191,13 @@ def _beginning(text: str, title: str) -> list[Line]:
 
 def snippet(difference: Difference, most: int = _LINES) -> list[Line]:
     """The changed lines of a difference, with little of what stayed around the words."""
-    changed = [line for line in difference.lines if any(part.kind != SAME for part in line)]
+    changed = [line for line in difference.lines if _has_changed(line)]
     telling = [line for line in changed if line[0].kind != GAP and _says_something(line)]
     return [_trimmed(line) for line in telling[:most]]
+
+
+def _has_changed(line: Line) -> bool:
+    return any(part.kind != SAME for part in line)
 
 
 def _says_something(line: Line) -> bool:

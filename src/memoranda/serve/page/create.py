@@ -19,8 +19,8 @@ from memoranda.serve.page.visit import HOME, Visit
 
 # Notes of one download; `memory export` has no limit.
 _MOST_EXPORTED = 5_000
+# Projects whose notes are entries and entities: they are made by their own tools.
 _READ_ONLY = frozenset(("kv", "graph"))
-"""Projects whose notes are entries and entities: they are made by their own tools."""
 
 
 def show(visit: Visit) -> Response:

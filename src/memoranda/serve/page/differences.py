@@ -13,13 +13,13 @@ from memoranda.note import frontmatter
 from memoranda.text.compare import grouped_changes
 from memoranda.text.word_diff import NEW, OLD, SAME, Part, changed_words
 
+# Lines shown around a change.
 _CONTEXT = 1
-"""Lines shown around a change."""
 # Lines of one difference, and the characters of a value.
 _LINES = 200
 _WIDTH = 2000
+# Lines less alike are shown as an old and a new one.
 _ALIKE = 0.3
-"""Lines less alike are shown as an old and a new one."""
 _TIMES = (
     "created",
     "created_at",
@@ -49,8 +49,8 @@ _BOOKKEEPING = (
     "due_text",
     "all_day",
 )
+# Header keys that memoranda keeps for itself: nobody reads a change of theirs.
 _MACHINERY = frozenset((*_TIMES, *_BOOKKEEPING))
-"""Header keys that memoranda keeps for itself: nobody reads a change of theirs."""
 GAP = "…"
 
 Line = list[Part]
@@ -118,6 +118,8 @@ def _value(value: Any) -> str | None:
     """A value of the header as text."""
     if value is None:
         return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     if isinstance(value, dict | list | tuple):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from itertools import chain
 from typing import Any
 
 from starlette.responses import Response
@@ -17,7 +18,7 @@ from memoranda.clock import parse_stamp
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import can_undo_run, refused_undos
-from memoranda.engine.upkeep import Upkeep
+from memoranda.engine.served import log_of
 from memoranda.engine.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
@@ -29,28 +30,24 @@ from memoranda.serve.page.change_rows import (
     CHANGED,
     FORGOT,
     LEARNED,
-    PRIVATE,
     Row,
     RowWriter,
+    is_machinery,
+    is_upkeep,
     word_of,
 )
 from memoranda.serve.page.visit import Visit
 
 CHANGES = 60
 """Changes, or runs of a job, that one page shows."""
+# Days offered as chips.
 _DAYS = 7
-"""Days offered as chips."""
+# Rows of a session that are shown before `more`.
 _FOLDED = 5
-"""Rows of a session that are shown before `more`."""
+# Changes of today that are counted.
 _MOST_TODAY = 2_000
-"""Changes of today that are counted."""
 # Changes shown of a session before "more".
 _LISTED = 5
-
-_MACHINERY = frozenset(("fire", "review", "ask", "snooze", "done", "expire"))
-"""Verbs of what nobody has to know about, unless they ask."""
-_JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "merge", "link"))
-"""Verbs of upkeep when the daemon, or a run of a job, did them."""
 
 
 @dataclass
@@ -113,6 +110,7 @@ class Summary:
     learned: int = 0
     changed: int = 0
     forgot: int = 0
+    learned_by_agents: int = 0
     agents: list[str] = field(default_factory=list)
 
 
@@ -151,6 +149,7 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
     """The changes to be shown, those of a run of a job together, and whether these are all."""
     memory = visit.memory
     before = visit.number("before", 0)
+    # A day is a range of numbers: changes of one day follow each other in the log
     since = None
     day = visit.text("day")
     if day:
@@ -165,10 +164,10 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
         since=since,
         before=before,
     )
-    shown = [run for run in runs if visit.text("all") or not _is_machinery(run)]
+    runs_shown = [run for run in runs if visit.text("all") or not is_machinery(run)]
     if visit.text("agent") == "" and visit.text("who") == "owner":
-        shown = [run for run in shown if run[0].agent is None and not _is_upkeep(run)]
-    return shown, len(runs) < CHANGES
+        runs_shown = [run for run in runs_shown if run[0].agent is None and not is_upkeep(run)]
+    return runs_shown, len(runs) < CHANGES
 
 
 def start_of_day(memory: MemorySession, day: str) -> datetime:
@@ -178,21 +177,6 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
     except ValueError:
         raise InvalidInput(f'invalid day "{day[:50]}"; a day is YYYY-MM-DD') from None
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
-
-
-def _is_machinery(run: Sequence[Change]) -> bool:
-    return all(
-        change.verb in _MACHINERY or (change.project == PRIVATE and change.undoes is None)
-        for change in run
-    )
-
-
-def _is_upkeep(run: Sequence[Change]) -> bool:
-    """Whether a job did this, and nobody asked for it."""
-    first = run[0]
-    if first.undoes is not None:
-        return False
-    return first.run is not None or (first.face == "daemon" and first.verb in _JOBS)
 
 
 def _next_page(runs: Sequence[Sequence[Change]]) -> int:
@@ -209,7 +193,7 @@ def _next_page(runs: Sequence[Sequence[Change]]) -> int:
 def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
     """The runs by the day of the reader, each day by who was at work in which session."""
     memory = visit.memory
-    changes = [change for run in runs for change in run]
+    changes = list(chain.from_iterable(runs))
     zone = memory.settings.reading_zone
     writer = RowWriter(memory, changes)
     days: dict[str, Day] = {}
@@ -217,7 +201,7 @@ def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
         latest = run[0]
         key = f"{parse_stamp(latest.time).astimezone(zone):%Y-%m-%d}"
         day = days.setdefault(key, Day(latest.time))
-        if _is_upkeep(run):
+        if is_upkeep(run):
             _add_tidying(memory, day, run, writer)
         else:
             _add_rows(day, run, writer)
@@ -261,11 +245,14 @@ def _summary_since(memory: MemorySession, since: datetime) -> Summary:
     agents: dict[str, None] = {}
     words = Counter[str]()
     for change in memory.log(limit=_MOST_TODAY, since=since):
-        if _is_machinery([change]) or _is_upkeep([change]) or change.undoes is not None:
+        if is_machinery([change]) or is_upkeep([change]) or change.undoes is not None:
             continue
-        words[word_of(change)] += max(1, sum(1 for _ in change.texts()))
+        word = word_of(change)
+        many = max(1, sum(1 for _ in change.texts()))
+        words[word] += many
         if change.agent:
             agents[change.agent] = None
+            summary.learned_by_agents += many if word == LEARNED else 0
     summary.learned = words[LEARNED]
     summary.changed = words[CHANGED]
     summary.forgot = words[FORGOT]
@@ -292,33 +279,32 @@ def _agents(visit: Visit) -> list[str]:
     return sorted({change.agent for change in recent if change.agent})[:8]
 
 
-def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, datetime]]:
-    """The notes agents used last today."""
+def _used_today(memory: MemorySession) -> list[tuple[NoteInfo, str]]:
+    """The notes agents got last today, each with when."""
     midnight = start_of_day(memory, _today(memory).isoformat())
-    uses = Upkeep(memory).uses()
-    today = {identity: moment for identity, moment in uses.items() if moment >= midnight}
-    latest = sorted(today, key=lambda identity: today[identity], reverse=True)[: 4 * _LISTED]
-    infos, _ = memory.list(Query(ids=tuple(latest)), limit=0)
-    return sorted(
-        ((info, today[info.id]) for info in infos), key=lambda pair: pair[1], reverse=True
-    )[:_LISTED]
+    latest = dict(log_of(memory).latest_notes(midnight, 4 * _LISTED))
+    listed, _ = memory.list(Query(ids=tuple(latest)), limit=0)
+    infos = {info.id: info for info in listed}
+    used = [(infos[identity], at) for identity, at in latest.items() if identity in infos]
+    return used[:_LISTED]
 
 
 def change(visit: Visit) -> Response:
     """One change with all it did."""
     number = visit.number("change", 0)
     revisions = visit.memory.revisions(number, limit=_DIFFS + 1)
-    shown = [
+    revisions_shown = [
         (revision, differences.of_revision(revision), _where(visit.memory, revision))
         for revision in revisions[:_DIFFS]
     ]
-    done = visit.memory.change_numbered(number)
+    change_found = visit.memory.change_numbered(number)
     refusal = refused_undos(visit.memory, [number]).get(number, "")
-    return visit.html(
-        "change_part.html" if visit.is_part else "change.html",
-        change=done,
-        word=word_of(done) if done else "",
-        revisions=shown,
+    return visit.part_or_page(
+        "change_part.html",
+        "change.html",
+        change=change_found,
+        word=word_of(change_found) if change_found else "",
+        revisions=revisions_shown,
         has_more=len(revisions) > _DIFFS,
         number=number,
         refusal=refusal,
@@ -345,11 +331,11 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     if memory.agent is not None and number not in _own_numbers(memory):
         raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
     if run and memory.agent is None:
-        done = memory.undo_run(run)[0]
+        undo_change = memory.undo_run(run)[0]
     else:
-        done = memory.undo(number or None)
+        undo_change = memory.undo(number or None)
     if visit.is_api:
-        return {"change": done.number, "undone": done.undoes}
+        return {"change": undo_change.number, "undone": undo_change.undoes}
     return visit.back()
 
 

@@ -17,8 +17,8 @@ from memoranda.serve.page.visit import Visit
 
 EDITABLE = 1 << 20
 """The largest note, in characters, that is edited in the page."""
+# What a browser's form would not give back as it was.
 _LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-"""What a browser's form would not give back as it was."""
 
 
 def form(
@@ -28,14 +28,15 @@ def form(
     change.
     """
     plain = note.text.replace("\r\n", "\n")
+    # Browsers send CR LF for every line end, so a note with both kinds would change
     is_mixed = plain.replace("\n", "\r\n") != note.text != plain
     if len(note.text) > EDITABLE or _LOST.search(plain) or is_mixed:
         raise InvalidInput(
             "A form would change more of this note than you do: it is too long, has control characters, "
             "or line ends of two kinds. Edit its file."
         )
-    shown = {"merged": None, "author": "", "difference": None} | values
-    return visit.html("edit.html", status, note=note, text=text, base=base, **shown)
+    conflict_values = {"merged": None, "author": "", "difference": None} | values
+    return visit.html("edit.html", status, note=note, text=text, base=base, **conflict_values)
 
 
 def conflict(visit: Visit, info: NoteInfo) -> Response:

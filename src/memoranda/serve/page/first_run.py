@@ -8,10 +8,10 @@ from memoranda.serve.page.visit import Visit
 
 
 def show(visit: Visit, since: str) -> Response:
-    """The three steps; the page follows by itself when the first note comes."""
+    """The three steps; the page changes when the first note comes."""
     state = visit.request.app.state
     programs = getattr(state, "programs", None)
-    connected = [session.client for session in state.sessions.connected()] if state.sessions else []
+    connected = [session.client for session in visit.connected()]
     return visit.html(
         "first_run.html",
         clients=programs() if programs is not None else [],

@@ -1,7 +1,7 @@
 """Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
 
 The page comes at once; graph.js asks `/api/graph` what to draw. Without a script the same notes
-stand in a list.
+are a list.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ from starlette.responses import Response
 
 from memoranda.engine import MemorySession
 from memoranda.index.rows import NoteInfo, day_of
+from memoranda.query import Query
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
 from memoranda.serve.page.visit import HOME, Visit
 
-# Notes drawn when nothing is asked for, and at most: beyond it nobody can read a graph.
+FIRST_SHOWN = 150
+"""Notes shown at first of a graph by links."""
 SHOWN = 300
+"""Notes shown unless told otherwise."""
 MOST = 3000
+"""Notes shown at most."""
 HITS = 60
+"""Hits of a search whose neighbourhood is shown."""
 WHOLE = 400
-"""Notes shown unless told otherwise, and at most; hits of a search; the whole graph is shown by
-notes up to so many.
-"""
+"""The largest graph that is shown whole, in notes."""
+BY_LINKS = "links"
+"""How the page shows very many notes at first: those with most links, not the folders."""
 # Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
@@ -38,21 +43,30 @@ Pairs = set[tuple[int, int, str]]
 
 
 def show(visit: Visit) -> Response:
-    """The page, or (`part` list) what is to be drawn as a list."""
+    """The page, or (`part` list) the same notes as a list."""
     memory = visit.memory
     fields = visit.fields
-    asked = {
+    query_fields = {
         name: fields[name]
-        for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type")
+        for name in (*_FIELDS, "note", "cluster", "depth", "limit", "type", "by")
         if fields.get(name)
     }
+    is_whole = not any(fields.get(name) for name in ("note", "cluster", "q", *_SEARCHING))
+    if is_whole:
+        query_fields.setdefault("by", BY_LINKS)
     title = fields.get("cluster", "")
     if fields.get("note"):
         title = memory.find(fields["note"]).title
     return visit.html(
         "graph.html",
         fields=fields,
-        asked=asked,
+        asked=query_fields,
+        by=query_fields["by"] if is_whole else "",
+        kept={
+            name: query_fields[name]
+            for name in ("project", "category", "archive")
+            if name in query_fields
+        },
         title=title,
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],
@@ -61,7 +75,7 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """What is to be drawn: `nodes`, `links` between them by `id`, `total` notes there are, and
+    """What the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
     whether these are `clusters`.
     """
     memory = visit.memory
@@ -80,17 +94,23 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     memory = visit.memory
     fields = visit.fields
     cluster = fields.get("cluster", "")
-    listed, _ = memory.list(query_of(memory, fields), limit=0)
-    places = {info.row: _place(info) for info in listed}
+    found = memory.places(query_of(memory, fields))
+    places = {
+        place.row: _place(place.project, place.path, place.category, place.phase) for place in found
+    }
     if cluster:
         places = {row: place for row, place in places.items() if _is_in(place, cluster)}
-    if len(places) > WHOLE and not cluster.endswith("/"):
+    if len(places) > WHOLE and not cluster.endswith("/") and fields.get("by") != BY_LINKS:
         clusters = _clusters(memory, places, fields)
         if clusters is not None:
             return clusters
     pairs = memory.relations(set(places))
-    by_row = {info.row: info for info in listed}
-    infos = [by_row[row] for row in _most_linked(places, pairs, limit)]
+    if fields.get("by") == BY_LINKS and not fields.get("limit"):
+        limit = FIRST_SHOWN
+    chosen = set(_most_linked(places, pairs, limit))
+    ids = tuple(place.id for place in found if place.row in chosen)
+    listed, _ = memory.list(Query(ids=ids), limit=0)
+    infos = [info for info in listed if info.row in chosen]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
 
 
@@ -102,8 +122,17 @@ def _is_in(place: Sequence[str], cluster: str) -> bool:
 
 def _most_linked(rows: Iterable[int], pairs: Pairs, limit: int) -> list[int]:
     """The rows with the most links."""
-    degree = Counter(row for pair in pairs for row in pair[:2])
+    degree = _degrees(pairs)
     return sorted(rows, key=lambda row: -degree[row])[:limit]
+
+
+def _degrees(pairs: Pairs) -> Counter[int]:
+    """How many links each row has, in both directions."""
+    degree = Counter[int]()
+    for source, target, _ in pairs:
+        degree[source] += 1
+        degree[target] += 1
+    return degree
 
 
 def _depth(visit: Visit) -> int:
@@ -113,10 +142,10 @@ def _depth(visit: Visit) -> int:
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
     notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
     project = visit.fields.get("project")
-    shown = [note for note in notes if not project or note.project == project]
+    notes_shown = [note for note in notes if not project or note.project == project]
     start = {info.row for info in infos}
     zone = visit.memory.settings.zone
-    return _notes(shown, pairs, start, limit, max(total, len(notes)), visit.fields, zone)
+    return _notes(notes_shown, pairs, start, limit, max(total, len(notes)), visit.fields, zone)
 
 
 def _notes(
@@ -130,25 +159,25 @@ def _notes(
 ) -> dict[str, Any]:
     """These notes, of too many those that begin it and those with most links; days are of `zone`."""
     pairs = _pairs_among(pairs, {info.row for info in infos}, fields.get("type", ""))
-    degree = Counter(row for pair in pairs for row in pair[:2])
+    degree = _degrees(pairs)
 
     def importance(info: NoteInfo) -> tuple[bool, int, str]:
         return info.row not in start, -degree[info.row], info.title
 
-    shown = sorted(infos, key=importance)[:limit]
-    shown_rows = {info.row for info in shown}
+    notes_shown = sorted(infos, key=importance)[:limit]
+    shown_rows = {info.row for info in notes_shown}
     nodes = [
         {
             "id": info.row,
             "title": info.title[:_TITLE],
             "url": note_url(info.project, info.path),
             "size": degree[info.row],
-            "cluster": "/".join(_place(info)[:2]),
+            "cluster": "/".join(_place(info.project, info.path, info.category, info.phase)[:2]),
             "start": info.row in start,
             "date": day_of(info, zone),
             "project": info.project,
         }
-        for info in shown
+        for info in notes_shown
     ]
     links = [
         {"from": source, "to": target, "type": name}
@@ -174,14 +203,16 @@ def _clusters(
         return None
     sizes = Counter(cluster_of.values())
     between = _links_between(memory, cluster_of, fields.get("type", ""))
-    kept = {name: fields[name] for name in ("project", "category", "archive") if fields.get(name)}
+    filters = {
+        name: fields[name] for name in ("project", "category", "archive") if fields.get(name)
+    }
     inside = fields.get("cluster", "")
     projects = {name.partition("/")[0] for name in sizes}
     nodes = [
         {
             "id": name,
-            "title": name.removeprefix(inside).strip("/") or name.strip("/").rpartition("/")[2],
-            "url": f"{HOME}/graph?{urlencode(kept | {'cluster': name})}",
+            "title": _cluster_title(name, inside),
+            "url": f"{HOME}/graph?{urlencode(filters | {'cluster': name})}",
             "size": size,
             "cluster": name.partition("/")[0] if len(projects) > 1 else name,
             "start": False,
@@ -196,6 +227,12 @@ def _clusters(
     return {"nodes": nodes, "links": links, "total": len(cluster_of), "clusters": True}
 
 
+def _cluster_title(name: str, inside: str) -> str:
+    """What a cluster is called below the one it is shown in: its folder."""
+    folder = name.removeprefix(inside).strip("/").removeprefix(".")
+    return folder or name.strip("/").rpartition("/")[2]
+
+
 def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
     """By row, the cluster a note is in: at the first depth at which there are several."""
     for depth in range(1, max(map(len, places.values()))):
@@ -203,7 +240,7 @@ def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
         cluster_of = {}
         for row, place in places.items():
             head = tuple(place[: depth + 1])
-            # What is in the folder itself, besides its folders
+            # The notes of a folder itself, apart from those of its folders
             key = head if len(place) > depth else (*head, "")
             name = names.get(key)
             if name is None:
@@ -221,16 +258,21 @@ def _links_between(
     """How many links lead from a note of one cluster to one of another."""
     between = Counter[tuple[str, str]]()
     for source, target, name in memory.relations():
-        one = cluster_of.get(source)
-        other = cluster_of.get(target)
-        if one is None or other is None or one == other or kind not in ("", name):
+        source_cluster = cluster_of.get(source, "")
+        target_cluster = cluster_of.get(target, "")
+        if not source_cluster or not target_cluster or source_cluster == target_cluster:
             continue
-        between[(one, other) if one < other else (other, one)] += 1
+        if kind not in ("", name):
+            continue
+        # A link has no direction between clusters
+        first = min(source_cluster, target_cluster)
+        second = max(source_cluster, target_cluster)
+        between[(first, second)] += 1
     return between
 
 
-def _place(info: NoteInfo) -> list[str]:
+def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:
     """The project and the category, else the folders, a note is in."""
-    if info.category and info.phase:
-        return [info.project, info.category]
-    return [info.project, *info.path.split("/")[:-1]]
+    if category and phase:
+        return [project, category]
+    return [project, *path.split("/")[:-1]]

@@ -11,6 +11,17 @@ from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.visit import Visit
 
+# What the steps of upkeep did, for people; the others only look.
+_STEPS_TOLD = {
+    "expire": "Removed what had ended",
+    "decay": "Let unused notes fade",
+    "upgrade": "Sorted from the inbox",
+    "consolidate": "Merged what says the same",
+    "notify": "Reminders sent",
+    "purge": "Forgot old texts",
+    "embed": "Passages embedded",
+}
+
 
 def show(visit: Visit) -> Response:
     """How the memory is; the doctor's findings follow by themselves."""
@@ -34,6 +45,7 @@ def show(visit: Visit) -> Response:
         rounds=visit.request.app.state.rounds,
         dream=last_dream(memory.home),
         dreams=dreams,
+        steps_told=_STEPS_TOLD,
     )
 
 
@@ -42,4 +54,4 @@ def doctor(visit: Visit) -> Response:
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)
-    return visit.html("findings.html" if visit.is_part else "doctor.html", findings=findings)
+    return visit.part_or_page("findings.html", "doctor.html", findings=findings)

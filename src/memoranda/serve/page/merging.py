@@ -76,10 +76,10 @@ def _blocks(base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> 
     yield mine[mine_at:], theirs[their_at:], base[base_at:]
 
 
-def _kept_lines(base: Sequence[str], other: Sequence[str]) -> dict[int, int]:
+def _kept_lines(base: Sequence[str], their_lines: Sequence[str]) -> dict[int, int]:
     """By the number of each line of `base` that stayed, its number in the other text."""
     stayed: dict[int, int] = {}
-    for tag, base_start, base_end, other_start, _ in changes(base, other):
+    for tag, base_start, base_end, other_start, _ in changes(base, their_lines):
         if tag == "equal":
             for offset in range(base_end - base_start):
                 stayed[base_start + offset] = other_start + offset

@@ -131,20 +131,20 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
-    """When a note was last shown to an agent, as far as it is known."""
+    """When a note was last shown to an agent, where that is known."""
     return Upkeep(memory).uses().get(info.id)
 
 
 def _targets(memory: MemorySession, outgoing: Sequence[Edge]) -> LinkTargets:
     """Where the wikilinks of a note lead, and which of them are names of several notes."""
-    known = {}
+    targets = {}
     ambiguous = {}
     for edge in outgoing:
         if edge.note is not None:
-            known[edge.target] = note_url(edge.note.project, edge.note.path)
+            targets[edge.target] = note_url(edge.note.project, edge.note.path)
         elif edge.state == _AMBIGUOUS:
             ambiguous[edge.target] = _namesakes(memory, edge.target)
-    return LinkTargets(known, ambiguous)
+    return LinkTargets(targets, ambiguous)
 
 
 def _namesakes(memory: MemorySession, name: str) -> int:
@@ -185,26 +185,32 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
     if is_gone and not changes:
         raise NotFound(path, project)
     place = (project, path)
-    shown = {
-        number: [
-            differences.of_revision(revision)
-            for revision in revisions
-            if _is_about(revision, place)
-        ]
+    changes_shown = {
+        number: _differences(revisions, place)
         for number, revisions in memory.revisions_of(changes).items()
     }
-    return visit.html(
-        "history.html" if visit.is_part else "gone.html",
+    return visit.part_or_page(
+        "history.html",
+        "gone.html",
         404 if is_gone else 200,
         changes=changes,
         undone=undone_in(changes),
         refusals=refused_undos(memory, [change.number for change in changes]),
-        differences=shown,
+        differences=changes_shown,
         restorable={change.number for change in changes if _has_text_before(change, place)},
         project=project,
         path=path,
         is_gone=is_gone,
     )
+
+
+def _differences(
+    revisions: Sequence[Revision], place: tuple[str, str]
+) -> list[differences.Difference]:
+    """What a change did to the note at this place."""
+    return [
+        differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
+    ]
 
 
 def _is_about(revision: Revision, place: tuple[str, str]) -> bool:
@@ -235,12 +241,14 @@ def _changed(visit: Visit) -> Response:
     if action == "erase":
         return _erase(visit, info)
     try:
-        there = note_actions.act(visit, info)
+        new_place = note_actions.act(visit, info)
     except Conflict:
         if action != "edit":
             raise
         return editing.conflict(visit, info)
-    target = visit.fields.get("back") or (note_url(there.project, there.path) if there else HOME)
+    target = visit.fields.get("back") or (
+        note_url(new_place.project, new_place.path) if new_place else HOME
+    )
     return visit.back(target)
 
 

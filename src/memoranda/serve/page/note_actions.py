@@ -31,7 +31,7 @@ Action = Callable[[Visit, NoteInfo], Any]
 def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
     """Do to a note what the form field `do` says (see ACTIONS).
 
-    Returns the note as it is then, None where there is none. Raises InvalidInput.
+    Returns the note as it is then, None for a deleted one. Raises InvalidInput.
     """
     action = ACTIONS.get(visit.fields.get("do", ""))
     if action is None:
@@ -77,16 +77,16 @@ def _set_until(visit: Visit, info: NoteInfo) -> None:
 def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     """Merge the note `other` names into this one, which stays."""
     memory = visit.memory
-    other = memory.find(visit.fields["other"], looseness=Looseness.CASE)
-    if other.row == info.row:
+    other_note = memory.find(visit.fields["other"], looseness=Looseness.CASE)
+    if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
-    both_memories = info.project == other.project == CATEGORY_PROJECT
-    text = memory.read(other, count=False).content.strip()
-    own = memory.read(info, count=False).content
-    if both_memories and text in own:
-        Upkeep(memory).merge(info, other)
+    both_memories = info.project == other_note.project == CATEGORY_PROJECT
+    text = memory.read(other_note, count=False).content.strip()
+    own_text = memory.read(info, count=False).content
+    if both_memories and text in own_text:
+        Upkeep(memory).merge(info, other_note)
         return info
-    return _joined(memory, info, other, text)
+    return _joined(memory, info, other_note, text)
 
 
 def _joined(memory: MemorySession, info: NoteInfo, other: NoteInfo, text: str) -> NoteInfo:

@@ -1,4 +1,4 @@
-"""A note's text as safe HTML: none of its own HTML, no foreign images, links to notes and the web."""
+"""A note's text as safe HTML: its HTML is escaped, images are named, links to notes and the web."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ _RELATION = re.compile(r"([\w][\w -]{0,60})\s+\Z")
 _BLOCKS = re.compile(r"\n\s*(?:\n|[-*+#>|]|\d+[.)])")
 # Signs that may open inline markup: many of them in one block make the parser slow.
 _MARKS = re.compile(r"[\[\]!*_~`<(|]")
+# The time a paragraph takes grows with the square of its marks: longer ones are shown as they
+# are.
 _MOST_MARKS = 2000
-"""The time a paragraph takes grows with the square of its marks: one of so many is shown as it is."""
+# What a box of a task list may hold: not the category of a fact.
 _TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
-"""What a box of a task list may hold: not the category of a fact."""
 
 
 @dataclass
 class LinkTargets:
     """Where the wikilinks of one note lead.
 
-    `known`: the address by the text of the link. `ambiguous`: how many notes have that name.
+    `addresses`: the address by the text of the link. `ambiguous`: how many notes have that name.
     """
 
-    known: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     ambiguous: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -98,7 +99,7 @@ def _push_wikilink(state: StateInline, inner: str) -> None:
     target, _, alias = inner.partition("|")
     name = target.strip()
     targets: LinkTargets = state.env["targets"]
-    address = targets.known.get(name)
+    address = targets.addresses.get(name)
     namesakes = targets.ambiguous.get(name, 0)
     token = state.push("link_open", "a", 1)
     if address is None and namesakes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 
 from starlette.responses import Response
 
@@ -62,28 +63,26 @@ def projects(memory: MemorySession) -> list[NoteInfo]:
 
 def _named(memory: MemorySession, types: tuple[str, ...], folders: Iterable[str]) -> list[NoteInfo]:
     infos, _ = memory.list(Query(types=types, archived=False), limit=_MOST)
-    by_row = {info.row: info for info in infos}
     for project in memory.projects:
         for folder in folders:
             in_folder = Query(projects=(project.name,), folder=folder)
-            for info in memory.list(in_folder, limit=0)[0]:
-                # A memory of that category is a sentence, not a name
-                if info.phase is None:
-                    by_row.setdefault(info.row, info)
+            infos += memory.list(in_folder, limit=0)[0]
+    # A memory of such a category is a sentence, not a name
+    by_row = {info.row: info for info in infos if info.phase is None}
     return sorted(by_row.values(), key=lambda info: info.title.casefold())[:_MOST]
 
 
 def show(visit: Visit) -> Response:
     """People and projects, each with how many notes link to it."""
     memory = visit.memory
-    named = {"people": people(memory), "projects": projects(memory)}
-    said, total = memory.list(Query(category="people", archived=False), limit=20)
-    links = {
-        info.row: len(memory.incoming(info, _EDGES))
-        for infos in named.values()
-        for info in infos[:_EDGES]
-    }
-    return visit.html("people.html", named=named, links=links, said=said, said_total=total)
+    notes_by_kind = {"people": people(memory), "projects": projects(memory)}
+    memories, total = memory.list(Query(category="people", archived=False), limit=20)
+    # To count the links of thousands of names takes longer than to show a page
+    counted = chain.from_iterable(infos[:_EDGES] for infos in notes_by_kind.values())
+    links = {info.row: len(memory.incoming(info, _EDGES)) for info in counted}
+    return visit.html(
+        "people.html", named=notes_by_kind, links=links, said=memories, said_total=total
+    )
 
 
 def about(visit: Visit) -> Response:
@@ -103,6 +102,7 @@ def _about(memory: MemorySession, name: str) -> About:
         page.facts = [observation.content for observation in observations]
         page.incoming = memory.incoming(page.info, _EDGES)
         page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_EDGES]
+    # A name is searched as a phrase, so that of two words both stand together
     phrase = name.replace('"', " ")
     hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_HITS)
     page.total = hits.total

@@ -15,8 +15,8 @@ from memoranda.engine.review import ReviewItem
 from memoranda.serve.page.visit import Visit
 
 MOST = 200
+# How long questions count that depend on the time, such as those about reminders.
 _LASTS = timedelta(minutes=5)
-"""How long questions count that depend on the time, such as those about reminders."""
 _LOOKING = Lock()
 
 
@@ -33,9 +33,13 @@ def open_questions(visit: Visit) -> Sequence[ReviewItem]:
     """All open questions, up to MOST; two who ask at once look once."""
     with _LOOKING:
         stamp = visit.memory.journal_stamp()
-        known = _known(visit)
-        if known is not None and known.stamp == stamp and visit.now - known.moment < _LASTS:
-            return known.items
+        found_before = _known(visit)
+        if (
+            found_before is not None
+            and found_before.stamp == stamp
+            and visit.now - found_before.moment < _LASTS
+        ):
+            return found_before.items
         items = tuple(visit.memory.review(limit=MOST))
         _keep(visit, FoundQuestions(items, stamp, visit.now))
         return items
@@ -47,23 +51,24 @@ def take_out(visit: Visit, key: str, before: str) -> None:
     What else the answer leads to is looked for when the rail counts again.
     """
     with _LOOKING:
-        known = _known(visit)
-        if known is None or known.stamp != before:
+        found_before = _known(visit)
+        if found_before is None or found_before.stamp != before:
             return
-        items = tuple(item for item in known.items if item.key != key)
-        _keep(visit, FoundQuestions(items, visit.memory.journal_stamp(), known.moment))
+        items = tuple(item for item in found_before.items if item.key != key)
+        _keep(visit, FoundQuestions(items, visit.memory.journal_stamp(), found_before.moment))
 
 
 def look_again(visit: Visit) -> Sequence[ReviewItem]:
     """The questions of now, after an answer was given."""
+    # The lock keeps an older look, which is still under way, from coming back afterwards
     with _LOOKING:
         visit.request.app.state.questions = None
     return open_questions(visit)
 
 
 def _known(visit: Visit) -> FoundQuestions | None:
-    known = getattr(visit.request.app.state, "questions", None)
-    return known if isinstance(known, FoundQuestions) else None
+    kept_questions = getattr(visit.request.app.state, "questions", None)
+    return kept_questions if isinstance(kept_questions, FoundQuestions) else None
 
 
 def _keep(visit: Visit, questions: FoundQuestions) -> None:

@@ -16,23 +16,29 @@ from zlib import crc32
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memoranda.index.rows import NoteInfo
+from memoranda.note.model import Note
 from memoranda.serve.page import note_text
 from memoranda.serve.page.wording import (
     LANGUAGES,
     counted,
+    date_words,
     heading_of_day,
     lateness,
     local_time,
     long_day,
+    month_words,
     relative_time,
+    short_day,
     translated,
 )
 from memoranda.text.unicode import flat, visible
 
 _AGENT = "agent:"
+_OWNER = "owner"
 _AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
+# Colours of the avatars of agents, in the style sheet.
 _COLOURS = 6
-"""Colours of the avatars of agents, in the style sheet."""
 
 
 def note_url(project: str, path: str) -> str:
@@ -53,6 +59,7 @@ def colour_of(agent: str | None) -> str:
     """The class of an agent's avatar: always the same for one name."""
     if agent is None:
         return "me"
+    # Of the name alone, so that an agent has its colour on every page and machine
     return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
 
 
@@ -64,9 +71,28 @@ def initial_of(agent: str | None) -> str:
     return name[:1]
 
 
-def author_name(who: str) -> str:
-    """Who wrote a note, for people: an agent's name, or a word to be translated."""
-    return _AUTHORS.get(who, who.removeprefix(_AGENT))
+def writer_of(info: NoteInfo | Note) -> str:
+    """Who wrote a note, for people: an agent's name, or a word to be translated.
+
+    What upkeep merged of texts of agents is not the owner's: it has less trust.
+    """
+    provenance = info.provenance
+    if provenance.who == _OWNER and provenance.trust != _OWNER:
+        return info.source or "an agent"
+    return _AUTHORS.get(provenance.who, provenance.who.removeprefix(_AGENT))
+
+
+def writing_agent(info: NoteInfo | Note) -> str | None:
+    """The agent whose avatar a note has; None: the owner."""
+    writer = writer_of(info)
+    return None if writer == _AUTHORS[_OWNER] else writer
+
+
+def shown_size(size: int) -> str:
+    """A number of bytes as `588 kB` or `13.5 MB`."""
+    if size >= 1 << 20:
+        return f"{size / (1 << 20):.1f} MB"
+    return f"{size / (1 << 10):.0f} kB"
 
 
 def _shown(value: Any) -> Any:
@@ -95,11 +121,12 @@ def _environment() -> Environment:
     environment.filters |= {
         "flat": lambda text: flat(str(text)),
         "raw": lambda text: Markup(escape(text)),
-        "agent_name": lambda who: str(who or "").removeprefix(_AGENT),
         "first_line": first_line,
         "line": lambda text: flat(" ".join(str(text).split())),
         "sentence": lambda text: text[:1].upper() + text[1:],
-        "author": author_name,
+        "writer": writer_of,
+        "writing_agent": writing_agent,
+        "bytes": shown_size,
     }
     return environment
 
@@ -126,6 +153,9 @@ def render(template: str, language: str, **values: Any) -> str:
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
         "long_day": lambda at: long_day(language, at, zone),
+        "short_day": lambda date: short_day(language, date, now.year),
+        "date_words": lambda date: date_words(language, date),
+        "month_words": lambda date: month_words(language, date),
         "heading_of_day": lambda at: heading_of_day(language, at, now, zone),
     }
     return _environment().get_template(template).render(**(values | dict(tools)))

@@ -89,14 +89,14 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     items = _in_order(open_questions(visit))
     if visit.text("kind"):
         items = [item for item in items if item.kind == visit.text("kind")]
-    template = "review_part.html" if visit.is_part else "review.html"
-    if not items:
-        return visit.html(template, items=[], kinds=TITLES)
-    return visit.html(template, **_triage(visit, items))
+    values = _triage(visit, items)
+    return visit.part_or_page("review_part.html", "review.html", **values)
 
 
 def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
     """The list of questions, and all that is needed to answer the one chosen."""
+    if not items:
+        return {"items": [], "kinds": TITLES}
     position = _position(items, visit.text("at"))
     return {
         "items": items,
@@ -139,11 +139,13 @@ def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
     """Where to go once the question at `position` is answered: to the one after it."""
     if len(items) < 2:
         return REVIEW
+    # The last question is followed by the one before it: the list gets shorter at its end
     following = position + 1 if position + 1 < len(items) else position - 1
     return _address(visit, items[following])
 
 
 def _question(visit: Visit, item: ReviewItem) -> Question:
+    # A question that lists its lines says all; others show the notes they are about
     notes: list[Note] = []
     if len(item.lines) < 2:
         for ref in item.refs[:2]:
@@ -172,7 +174,11 @@ def _by_lines(parts: Line) -> list[Line]:
         pieces = part.text.split("\n")
         lines[-1].append(Part(part.kind, pieces[0]))
         lines += [[Part(part.kind, piece)] for piece in pieces[1:]]
-    return [[part for part in line if part.text] for line in lines]
+    return [_without_empty(line) for line in lines]
+
+
+def _without_empty(line: Line) -> Line:
+    return [part for part in line if part.text]
 
 
 def _choices(item: ReviewItem) -> list[Choice]:

@@ -84,6 +84,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/agents": (GET, agents.show),
     f"{HOME}/agents/pause": (POST, agents.pause),
     f"{HOME}/agents/undo": (POST, agents.undo_since),
+    f"{HOME}/session": (BOTH, agents.session),
     f"{HOME}/agents/revoke": (POST, agents.revoke),
     f"{HOME}/used": (GET, used.show),
     f"{HOME}/ask": (GET, used.ask),
@@ -171,8 +172,8 @@ async def _enter(visitors: PageVisitors, request: Request) -> Response:
 async def _language(request: Request) -> Response:
     """Remember the language chosen; back to where it was chosen."""
     referer = request.headers.get("referer", "")
-    own = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
-    answer = RedirectResponse(referer if referer.startswith(own) else HOME, 303)
+    own_pages = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
+    answer = RedirectResponse(referer if referer.startswith(own_pages) else HOME, 303)
     language = request.query_params.get("to", "")
     answer.set_cookie(
         LANGUAGE_COOKIE,
@@ -205,13 +206,14 @@ async def _events(
     # Today asks for this once it is painted: time to get the other pages ready
     asyncio.get_running_loop().run_in_executor(None, prepare)
     memory = server.homes.memory(None)
-    seen = memory.journal_stamp() if since is None else since
+    stamp = memory.journal_stamp() if since is None else since
+    # Seconds since anything was sent: proxies close a stream that is silent
     quiet = 0.0
     yield "retry: 2000\n\n"
     while not server.stopping.is_set() and visitors.knows(secret):
         now = await asyncio.to_thread(memory.journal_stamp)
-        if now != seen:
-            seen = now
+        if now != stamp:
+            stamp = now
             quiet = 0.0
             yield f"event: change\ndata: {now}\n\n"
         elif quiet >= _ALIVE_EVERY:

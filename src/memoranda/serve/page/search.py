@@ -163,7 +163,7 @@ def _pieces(hit: Hit) -> list[tuple[bool, str]]:
     longest_first = sorted(matched, key=len, reverse=True)
     pattern = "|".join(re.escape(word) for word in longest_first)
     parts = re.split(f"(?i)({pattern})", hit.passage)
-    # What stands in brackets is every second part
+    # Every second part was in brackets
     return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
 
 

@@ -82,6 +82,7 @@ def needs(visit: Visit) -> Response:
 def _counted(visit: Visit) -> RailCounts:
     """The counts of now; two who ask at once look once."""
     with _COUNTING:
+        # The stamp is read first: what is written while we count makes the counts old
         stamp = visit.memory.journal_stamp()
         counts = known_counts(visit.request)
         if counts is None or counts.stamp != stamp:
@@ -115,14 +116,14 @@ def count(visit: Visit, stamp: str) -> RailCounts:
 def presence(visit: Visit) -> list[Presence]:
     """The agents that were here lately, those at work first."""
     now = visit.now
-    seen: dict[str, datetime] = {}
+    last_seen: dict[str, datetime] = {}
+    # The latest changes name whoever is at work, however long the log is
     for change in visit.memory.log(limit=500, since=now - LATELY):
         if change.agent:
-            seen.setdefault(change.agent, datetime.fromisoformat(change.time))
-    sessions = visit.request.app.state.sessions
-    for session in sessions.connected() if sessions else ():
+            last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))
+    for session in visit.connected():
         if session.agent:
-            earlier = seen.get(session.agent, session.last)
-            seen[session.agent] = max(earlier, session.last)
-    agents = [Presence(agent, last, now - last < PRESENT) for agent, last in seen.items()]
+            earlier = last_seen.get(session.agent, session.last)
+            last_seen[session.agent] = max(earlier, session.last)
+    agents = [Presence(agent, last, now - last < PRESENT) for agent, last in last_seen.items()]
     return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_AGENTS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from starlette.responses import Response
 
@@ -47,15 +48,17 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 
 def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
     """The rows with the notes that are still there."""
-    ids = {identity for row in rows for identity in row.notes}
+    ids = set(chain.from_iterable(row.notes for row in rows))
     listed, _ = memory.list(Query(ids=tuple(ids)), limit=0)
     infos = {info.id: info for info in listed}
-    shown = []
+    rows_shown = []
     for row in rows:
         notes = [infos[identity] for identity in row.notes if identity in infos]
         more = len(notes) - _NOTES
-        shown.append(UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more)))
-    return shown
+        rows_shown.append(
+            UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more))
+        )
+    return rows_shown
 
 
 def ask(visit: Visit) -> Response:
@@ -63,6 +66,7 @@ def ask(visit: Visit) -> Response:
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")
+    # Tests and embedders serve the page without the clients that know how a prompt is answered
     preview = getattr(visit.request.app.state, "preview", None)
     at_start = for_prompt = ""
     if preview is not None:

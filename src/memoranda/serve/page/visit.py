@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
@@ -29,9 +29,12 @@ from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
 from memoranda.serve.page.wording import language_of
 
+if TYPE_CHECKING:
+    from memoranda.serve.sessions import McpSession
+
 HOME = "/page"
 BODY = 8 << 20
-"""The largest form: a note of 1 MiB as it was and as it is to be, of which each byte may be sent as
+"""The largest form: a note of 1 MiB before and after the edit, of which each byte may be sent as
 three.
 """
 PART_HEADER = "x-part"
@@ -78,7 +81,7 @@ class Visit:
 
     @property
     def is_post(self) -> bool:
-        """Whether something is to be changed."""
+        """Whether the request changes something."""
         return self.request.method == "POST"
 
     @property
@@ -111,11 +114,25 @@ class Visit:
         return self.fields.get(name, "").strip()
 
     def number(self, name: str, default: int) -> int:
-        """A whole number that was sent, or stands in the address. Raises InvalidInput."""
+        """A whole number of the form or of the address. Raises InvalidInput."""
         text = self.request.path_params.get(name) or self.fields.get(name) or str(default)
         if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
             raise InvalidInput(f'invalid {name} "{text[:50]}": not a number')
         return int(text)
+
+    def part_or_page(self, part: str, page: str, status: int = 200, **values: Any) -> Response:
+        """The template of a part for a script that asks for it, that of the page for a person."""
+        if self.is_part:
+            return self.html(part, status, **values)
+        return self.html(page, status, **values)
+
+    def connected(self) -> Sequence[McpSession]:
+        """The sessions of clients that are connected to this server now, if it serves any."""
+        sessions = self.request.app.state.sessions
+        if sessions is None:
+            return ()
+        connected: Sequence[McpSession] = sessions.connected()
+        return connected
 
     def html(self, template: str, status: int = 200, **values: Any) -> Response:
         """A page, or a part of one, of this template."""
@@ -139,6 +156,7 @@ class Visit:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
+        # What cannot be taken back is not offered
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
@@ -150,12 +168,12 @@ class Visit:
 
     def _toast(self) -> Change | None:
         """The change the address says was just made; None unless this page said so."""
-        said = self.fields.get(DONE, "")
-        number, _, _ = said.partition(".")
+        signed = self.fields.get(DONE, "")
+        number, _, _ = signed.partition(".")
         if self.is_post or not self.csrf or not number.isdecimal():
             return None
         if len(number) > _LONGEST_NUMBER or not hmac.compare_digest(
-            said.encode("utf-8", "replace"), self._signed(int(number)).encode()
+            signed.encode("utf-8", "replace"), self._signed(int(number)).encode()
         ):
             return None
         change = self.memory.change_numbered(int(number))
@@ -223,6 +241,7 @@ async def viewed(
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
         call = AdmittedRequest(None, None, server)
+    # Programs come with a token, and only to the addresses made for them
     elif _is_api(request):
         call = server.admitted(request)
     else:
@@ -243,12 +262,23 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        answer = view(Visit(request, memory, fields, csrf))
-        if isinstance(answer, Response):
-            return answer
-        return JSONResponse(answer)
+        return _answered(view, Visit(request, memory, fields, csrf))
 
     return await server.run(call, work)
+
+
+def _answered(view: View, visit: Visit) -> Response:
+    """What a view answers; for a person an error is a page like the others."""
+    try:
+        answer = view(visit)
+    except MemorandaError as error:
+        if visit.is_api or visit.is_part:
+            raise
+        status, message = _status_and_message(error)
+        return visit.html("error.html", status, message=message, status_shown=status)
+    if isinstance(answer, Response):
+        return answer
+    return JSONResponse(answer)
 
 
 async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[str, str]:
@@ -256,6 +286,7 @@ async def _posted(request: Request, call: AdmittedRequest, csrf: str) -> dict[st
     if call.scope == "read":
         raise RequestRefused(403, "This token may only read.")
     fields = await _form(request)
+    # A script sends it as a header, so that a body of JSON needs no field of ours
     sent = fields.pop("csrf", "") or request.headers.get("x-csrf-token", "")
     if csrf and not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf.encode()):
         raise RequestRefused(
@@ -336,14 +367,18 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
+    status, message = _status_and_message(error)
+    return _failed(request, status, error.code, message)
+
+
+def _status_and_message(error: MemorandaError) -> tuple[int, str]:
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
     sentence = str(error)
     if isinstance(error, NotFound):
         sentence = f"There is nothing here: {error.identifier}"
-    message = " ".join(filter(None, (sentence, error.hint)))
-    return _failed(request, status, error.code, message)
+    return status, " ".join(filter(None, (sentence, error.hint)))
 
 
 def _failed(
@@ -355,8 +390,7 @@ def _failed(
         "error.html",
         language_of(request),
         message=message,
-        status=status,
-        code=code,
+        status_shown=status,
         csrf="",
         visit=None,
         zone=None,

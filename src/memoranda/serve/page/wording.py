@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -33,7 +33,7 @@ def language_of(request: Request) -> str:
 
 @cache
 def words(language: str) -> Mapping[str, str]:
-    """The words of a language by the English ones, which stand in the templates.
+    """The words of a language by the English ones, as the templates have them.
 
     In English itself: what is called by another name than the ledger's.
     """
@@ -43,7 +43,7 @@ def words(language: str) -> Mapping[str, str]:
 
 
 def translated(language: str, english: str, /, **values: Any) -> str:
-    """An English sentence in a language; `{name}` in it stands for a value."""
+    """An English sentence in a language; values replace `{name}` in it."""
     sentence = words(language).get(english, english)
     if values:
         return sentence.format(**values)
@@ -90,6 +90,7 @@ def relative_time(
     except (ValueError, OverflowError):
         return str(at)
     age = now - moment
+    # A stamp of the future, from another machine's clock, is told as a time
     if timedelta(0) <= age < timedelta(minutes=1):
         return translated(language, "just now")
     if timedelta(0) <= age < timedelta(hours=1):
@@ -107,7 +108,7 @@ def relative_time(
     return short_day(language, local, today.year)
 
 
-def short_day(language: str, local: datetime, this_year: int) -> str:
+def short_day(language: str, local: date, this_year: int) -> str:
     """`25 Nov`, with the year where it is another than this one."""
     if language == "zh":
         day = f"{local.month}月{local.day}日"
@@ -122,10 +123,21 @@ def short_day(language: str, local: datetime, this_year: int) -> str:
 
 def long_day(language: str, moment: datetime, zone: tzinfo | None) -> str:
     """`Saturday, 28 November`."""
-    local = moment.astimezone(zone)
+    return date_words(language, moment.astimezone(zone).date())
+
+
+def date_words(language: str, day: date) -> str:
+    """`Saturday, 28 November` of a day."""
     if language == "zh":
-        return f"{local.month}月{local.day}日，{translated(language, f'{local:%A}')}"
-    return f"{local:%A}, {local.day} {local:%B}"
+        return f"{day.month}月{day.day}日，{translated(language, f'{day:%A}')}"
+    return f"{day:%A}, {day.day} {day:%B}"
+
+
+def month_words(language: str, day: date) -> str:
+    """`November 2026` of a day in it."""
+    if language == "zh":
+        return f"{day.year}年{day.month}月"
+    return f"{day:%B} {day.year}"
 
 
 def heading_of_day(

@@ -328,9 +328,8 @@ def namespace_in(row: Row, stem: str) -> str:
 
 
 class Content(NamedTuple):
-    """What a file holds, in its order, not to be changed; bytes, and seconds since 1970 of its last
-    change.
-    """
+    """The rows of a file, in their order, not to be changed; bytes, and seconds since 1970 of its
+    last change."""
 
     rows: tuple[Row, ...] = ()
     size: int = 0
@@ -340,7 +339,7 @@ class Content(NamedTuple):
 
 @dataclass(slots=True)
 class RowEdit:
-    """What a change does to the rows of a file, by their numbers from 0.
+    """The changes to the rows of a file, by their numbers from 0.
 
     `gone`: the rows that go. `inserted`: rows that come before the row of a number. `added`: rows
     that come at the end.
@@ -406,7 +405,7 @@ class JsonFiles:
         return sorted(stem for stem in stems if stem and stem_of(stem) == stem)
 
     def read(self, stem: str) -> Content:
-        """What a file holds now; a missing one holds nothing."""
+        """The rows of a file now; a missing file has none."""
         file = LockedFile(self.root / f"{stem}{_EXTENSION}")
         known_content = self._known.get(stem)
         if known_content and known_content[0] == file.stamp():

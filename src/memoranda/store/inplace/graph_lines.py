@@ -279,7 +279,7 @@ def _raw_line(value: Any) -> bytes:
 
 
 def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
-    """What the file is when it is not lines of JSON objects; empty when it is."""
+    """The kind of file this is, if not one of lines of JSON objects; "" if it is one."""
     stripped = (text for line in lines if (text := line.removeprefix(_BOM).strip()))
     full = list(islice(stripped, 2))
     if not full:
@@ -313,9 +313,8 @@ def json_value(text: str | bytes) -> Any:
 
 @dataclass(slots=True)
 class GraphText:
-    """What a text holds: entities with the keys we do not know, relations, and (line, why) of bad
-    ones.
-    """
+    """Read the lines of a text: entities with the keys we do not know, relations, and (line, why)
+    of bad ones."""
 
     entities: list[tuple[Entity, dict[str, Any]]] = field(default_factory=list)
     relations: list[GraphRelation] = field(default_factory=list)

@@ -58,7 +58,7 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """What a call that is about `names` changes in the lines of `store`; `verb` names the change in
+    """The edits to the lines of `store` by a call that is about `names`; `verb` names the change in
     the history.
 
     `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
@@ -80,7 +80,7 @@ class LineEdit:
         return bool(self.lines or self.added or self.inserted)
 
     def observations(self, name: str) -> list[str]:
-        """What an entity says by now."""
+        """The observations of an entity, with the edits made so far."""
         if name in self._said:
             return self._said[name]
         return list(self._store.entities[self._store.named[name][0]].observations)
@@ -311,7 +311,7 @@ class GraphStore:
             self._touched.add(graph_object.name)
 
     def warnings(self) -> list[str]:
-        """What the file holds that is kept and ignored, in few words."""
+        """Warnings about lines that stay in the file and are ignored."""
         numbers = {}
         count = 0
         for number, line in enumerate(self.lines if self.bad else ()):
@@ -477,7 +477,7 @@ class GraphStore:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path` as the lines now held say, or None."""
+        """The note at `path`, made from the lines in memory; None without lines for it."""
         entity = self.entity(path)
         if entity is None:
             return None

@@ -13,6 +13,14 @@
   const PALETTE = ["#4c86b0", "#d08a3a", "#6b9e5b", "#a86a9d", "#c4635b", "#8f8b52", "#5aa0a0", "#8a8f98"];
   let ranks = new Map();
   const rankOf = (cluster) => Math.min(ranks.get(cluster) ?? PALETTE.length, PALETTE.length - 1);
+  // The notes with by far the most links are named in bold, and always.
+  const HUBS = 24;
+  function findHubs() {
+    const sizes = nodes.map((node) => node.size).sort((a, b) => b - a);
+    const least = Math.max(sizes[HUBS] ?? 0, 2 * (sizes[Math.floor(sizes.length / 2)] ?? 0), 3);
+    for (const node of nodes) node.isHub = isClusters || node.start || node.size > least;
+  }
+
   function rankClusters() {
     const counts = new Map();
     for (const node of nodes) counts.set(node.cluster, (counts.get(node.cluster) || 0) + 1);
@@ -25,7 +33,7 @@
 
   function theme() {
     const style = getComputedStyle(canvas);
-    colours = { text: style.color, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
+    colours = { text: style.color, soft: getComputedStyle(canvas.parentElement.querySelector("figcaption")).color, ground: style.backgroundColor, line: style.borderTopColor, mark: style.outlineColor };
     for (const node of nodes) node.colour = PALETTE[rankOf(node.cluster)];
   }
 
@@ -51,7 +59,7 @@
   function middle(axis) {
     const linked = nodes.filter((node) => near.get(node).size || node.start);
     const counted = (linked.length >= 8 ? linked : nodes).map((node) => node[axis]).sort((a, b) => a - b);
-    const spare = counted.length > 100 ? Math.floor(counted.length * 0.03) : 0;
+    const spare = counted.length > 100 ? Math.floor(counted.length * 0.01) : 0;
     return [counted[spare], counted[counted.length - 1 - spare]];
   }
 
@@ -87,25 +95,25 @@
   // Labels where there is room: those of what is pointed at first, then of what has most links.
   function labels(lit, names) {
     const taken = new Map(), cell = 24;
-    const free = (x, y, w, h, take) => {
+    const free = (x, y, w, h, take, overCircles) => {
       for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++)
         for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) {
           const boxes = taken.get(i * 5000 + j) || [];
-          if (!take && boxes.some(([a, b, c, d]) => x < a + c && a < x + w && y < b + d && b < y + h)) return false;
-          if (take) taken.set(i * 5000 + j, [...boxes, [x, y, w, h]]);
+          if (!take && boxes.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
+          if (take) taken.set(i * 5000 + j, [...boxes, [x, y, w, h, take === "circle"]]);
         }
       return true;
     };
     for (const node of nodes) {
       if (!isThere(node)) continue;
       const [x, y] = at(node), r = shown(node) * 0.8;
-      if (x > 0 && y > 0 && x < wide && y < high) free(x - r, y - r, 2 * r, 2 * r, true);
+      if (x > 0 && y > 0 && x < wide && y < high) free(x - r, y - r, 2 * r, 2 * r, "circle");
     }
     const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
     pen.textAlign = "center";
-    let left = 160;
+    let left = lit ? 160 : 60;
     for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
-      const [x, y] = at(node), strong = node === here || node.start || isClusters;
+      const [x, y] = at(node), strong = node === here || node.isHub;
       if (x < 0 || y < 0 || x > wide || y > high || !isThere(node)) continue;
       if (here && node !== here && !lit.has(node) && !node.start) continue;
       pen.font = `${strong ? "600 13px" : "12px"} system-ui, "Noto Sans CJK SC", sans-serif`;
@@ -114,10 +122,10 @@
       const w = pen.measureText(text).width + 4, r = shown(node) + 2;
       const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
         .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
-      const place = places.find(([a, b]) => free(a, b, w, 15));
+      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && places.find(([a, b]) => free(a, b, w, 15, false, true)));
       if (!place) continue;
       free(...place, w, 15, true);
-      write(text, place[0] + w / 2, place[1] + 11);
+      write(text, place[0] + w / 2, place[1] + 11, strong || lit ? colours.text : colours.soft);
       if (--left <= 0) break;
     }
     pen.font = "11px system-ui, sans-serif";
@@ -125,12 +133,12 @@
       const w = pen.measureText(text).width + 4;
       if (!free(x - w / 2, y - 11, w, 14)) continue;
       free(x - w / 2, y - 11, w, 14, true);
-      write(text, x, y);
+      write(text, x, y, colours.text);
     }
   }
 
-  function write(text, x, y) {
-    pen.lineJoin = "round"; pen.lineWidth = 3.5; pen.strokeStyle = colours.ground; pen.fillStyle = colours.text;
+  function write(text, x, y, colour) {
+    pen.lineJoin = "round"; pen.lineWidth = 3.5; pen.strokeStyle = colours.ground; pen.fillStyle = colour;
     pen.strokeText(text, x, y); pen.fillText(text, x, y);
   }
 
@@ -243,6 +251,7 @@
   // The caption, the list, and the relations one can choose.
   function describe(found) {
     const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
+    canvas.hidden = !many;
     const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
     const total = found.total + (found.total_is_lower_bound ? "+" : "");
     figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
@@ -305,6 +314,7 @@
     moving.on("tick", () => touched ? draw() : fit());
     moving.on("end", () => { canvas.dataset.drawn = nodes.length; });
     rankClusters();
+    findHubs();
     theme();
     if (!isClusters) tellTime();
     settle(moving, (many ? 40 : 120) + (calm.matches ? 150 : 0), () => {

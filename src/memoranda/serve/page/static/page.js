@@ -38,3 +38,5 @@ openPalette();
 tidyAddress();
 startAgain();
 begin();
+// Keys work from now on
+document.body.dataset.ready = "";

@@ -1,0 +1,64 @@
+"""The one form of every list: a part of its rows, how many there are, and where to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memoranda.documents.cutting import fitting
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A part of a list.
+
+    rows: the documents of this part.
+    total: how many rows the whole list has.
+    next: how many rows come before the first one after this part; None at the end of the list.
+    is_lower_bound: whether there are at least `total` rows, and nobody counted further.
+
+    Each face writes it under the keys of its contract.
+    """
+
+    rows: list[Document]
+    total: int
+    next: int | None = None
+    is_lower_bound: bool = False
+
+    @classmethod
+    def part(
+        cls,
+        rows: Sequence[Document],
+        total: int | None = None,
+        offset: int = 0,
+        *,
+        is_lower_bound: bool = False,
+    ) -> Listed:
+        """The part that begins after `offset` rows; `total` None: there are no others."""
+        end = offset + len(rows)
+        if total is None:
+            total = end
+        has_more = bool(rows) and (is_lower_bound or end < total)
+        return cls(list(rows), total, end if has_more else None, is_lower_bound)
+
+    def first(self, count: int, offset: int = 0) -> Listed:
+        """The first rows of this part, which begins after `offset` rows of the list."""
+        if count >= len(self.rows):
+            return self
+        return Listed(self.rows[:count], self.total, offset + count, self.is_lower_bound)
+
+    def fit(self, lengths: Sequence[int], room: int, offset: int = 0) -> Listed:
+        """As many whole rows as fit into `room` characters, at least one.
+
+        lengths: what each row takes.
+        """
+        return self.first(max(fitting(lengths, room), 1), offset)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)

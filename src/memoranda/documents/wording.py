@@ -1,0 +1,346 @@
+"""The one place that words each kind of thing for people and models: a note, a hit, a change …
+
+A line of a reply is one line whatever a note holds: `short` and `flat` see to that. Times are those
+of the reader's zone; None is the system's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from memoranda.clock import parse_stamp
+from memoranda.index.rows import day_of
+from memoranda.note.model import ARCHIVED, MEMORY_PROJECTS
+from memoranda.text.fence import cut
+from memoranda.text.unicode import flat, one_line
+
+if TYPE_CHECKING:
+    from memoranda.engine.review import ReviewItem
+    from memoranda.index.rows import Edge, Hit, Hits, NoteInfo, Reached
+    from memoranda.ledger.change import Change
+    from memoranda.note.model import Note, Observation
+
+TITLE = 120
+"""Characters of a title in a line."""
+LINE = 240
+"""Characters of an observation, a relation or a passage in a line."""
+# Characters of a note's title in a line of the log.
+_LONGEST_TITLE = 60
+MINUTE = "%Y-%m-%d %H:%M"
+_SECOND = "%Y-%m-%d %H:%M:%S"
+_DAY = "%Y-%m-%d"
+_STATES = {
+    "unwritten": " (not written yet)",
+    "ambiguous": " (ambiguous)",
+    "attachment": " (an attachment)",
+}
+# Of a memory (contract 001, 3)
+_MEMORY = """\
+ID:     {id}
+Phase:   {phase}
+Category: {category}
+Scope:  {scope}
+Source: {source}
+Tags:   [{tags}]
+Links:  [{links}]
+Access: {access_count}
+Created: {created_at}
+Updated: {updated_at}"""
+_NOTE = """\
+ID:      {id}
+Title:   {title}
+Type:    {type}
+Path:    {place}
+Link:    {permalink}
+Tags:    [{tags}]
+Created: {created_at}
+Updated: {updated_at}"""
+_CHANGE = "#{} {:<16} {:<10} {:<8} {}{}"
+
+
+def local(moment: datetime | str, zone: tzinfo | None, form: str = _SECOND) -> str:
+    """A time, or its stamp, as the clocks of a zone show it."""
+    if isinstance(moment, str):
+        moment = parse_stamp(moment)
+    return moment.astimezone(zone).strftime(form)
+
+
+def minute(moment: datetime | str, zone: tzinfo | None) -> str:
+    """`2026-11-28 14:05`."""
+    return local(moment, zone, MINUTE)
+
+
+def day(moment: datetime | str, zone: tzinfo | None) -> str:
+    """`2026-11-28`."""
+    return local(moment, zone, _DAY)
+
+
+def short(text: str, most: int = TITLE) -> str:
+    """`text` on one line, at most `most` characters, nothing in it invisible."""
+    head = text[: 4 * most]
+    line = " ".join(head.split())
+    is_whole = len(line) <= most and len(head) == len(text)
+    if not is_whole:
+        line = line[: most - 1].rstrip() + "…"
+    return flat(line)
+
+
+def lines(*parts: str) -> str:
+    """The parts that are not empty, one below the other."""
+    return "\n".join(part for part in parts if part)
+
+
+def plural(count: int, word: str) -> str:
+    """`1 note`, `1,204 notes`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def counted(hits: Hits, word: str = "note") -> str:
+    """`1 note`, `10,000 or more notes`."""
+    if hits.is_lower_bound:
+        return f"{hits.total:,} or more {word}s"
+    return plural(hits.total, word)
+
+
+def address(note: Note | NoteInfo) -> str:
+    """`project: permalink`, by which any tool finds the note again."""
+    return flat(f"{note.project}: {note.permalink}")
+
+
+def place(note: Note | NoteInfo) -> str:
+    """`project/path`, as the log shows it."""
+    return f"{note.project}/{note.path}"
+
+
+def named(note: Note | NoteInfo) -> str:
+    """The title of a note and its address."""
+    return f"{short(note.title)} ({address(note)})"
+
+
+def mark(note: Note | NoteInfo) -> str:
+    """What follows the head of a note whose text seems to hold injected instructions."""
+    if note.suspicious:
+        return f", suspicious: {', '.join(note.suspicious)}"
+    return ""
+
+
+def kind(info: NoteInfo) -> str:
+    """The category of a memory, the project of another note."""
+    if info.project in MEMORY_PROJECTS:
+        return info.category or ""
+    return info.project.removeprefix(".")
+
+
+def origin(info: NoteInfo) -> str:
+    """The source a note names, else who wrote it."""
+    if info.source or info.project in MEMORY_PROJECTS:
+        return info.source or ""
+    return info.provenance.who.removeprefix("agent:")
+
+
+def row_text(info: NoteInfo, content: str) -> str:
+    """The text of a note for a row: with its title in front where that does not begin it."""
+    if info.project in MEMORY_PROJECTS:
+        if info.is_broken:
+            return f"[header not read] {content}"
+        return content
+    text = content.strip().lstrip("# ")
+    if text.startswith(info.title):
+        return text
+    return f"{info.title}: {text}".removesuffix(": ")
+
+
+def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
+    """The document of a whole note, as a person reads it; a memory where it names no project."""
+    fields = {
+        **document,
+        "source": document["source"] or "",
+        "tags": " ".join(document["tags"]),
+        "links": " ".join(document["links"]),
+        "created_at": local(document["created_at"], zone),
+        "updated_at": local(document["updated_at"], zone),
+    }
+    if "project" in document:
+        # The archive has a dot in front, which its path in the home has not
+        inner = document["path"].partition("/")[2]
+        head = [_NOTE.format_map(fields | {"place": f"{document['project']}/{inner}"})]
+    else:
+        head = [_MEMORY.format_map(fields), *_remarks(document, zone)]
+    return "\n".join([*head, "", document["content"]])
+
+
+def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
+    """What some memories have, each in a line below the others."""
+    rows = []
+    if document.get("suspicious"):
+        rows.append(f"Suspicious: {' '.join(document['suspicious'])}")
+    if document.get("header_error"):
+        rows.append(f"Header: {document['header_error']}. Correct it: memory edit")
+    if document["expires_at"]:
+        rows.append(f"Expires: {local(document['expires_at'], zone)}")
+    due = document.get("due_at")
+    if due:
+        # Else it is shown as the note has it
+        with suppress(ValueError, OverflowError):
+            due = minute(due, zone)
+        repeat = f" repeat {document['repeat']}" if document.get("repeat") else ""
+        rows.append(f"Due:     {due}{repeat}")
+    if document.get("validity"):
+        rows.append(f"Valid:   {document['validity']}")
+    return rows
+
+
+def changed_note(info: NoteInfo, zone: tzinfo | None, remarks: Sequence[str]) -> str:
+    """A note in a list of what changed, with remarks on its validity."""
+    line = f"{minute(info.changed, zone)}  {short(info.title)}  ({address(info)})"
+    return ", ".join([line, *remarks])
+
+
+def note_head(info: NoteInfo, zone: tzinfo | None, *remarks: str) -> str:
+    """The heading of a note that is shown with what it says."""
+    changed = f"changed {day(info.changed, zone)}{mark(info)}"
+    return ", ".join([f"# {named(info)}", short(info.type), changed, *remarks])
+
+
+def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
+    """The first line of a hit: its note, what kind of note it is, from when, by whom."""
+    note = hit.note
+    note_type = short(note.type)
+    if note.phase == ARCHIVED:
+        note_type += ", archived"
+    head = f"{number}. {named(note)}, {note_type}, {day_of(note, zone)}{mark(note)}"
+    who = note.provenance.who
+    if who in ("owner", "file"):
+        return head
+    return f"{head}, by {who}"
+
+
+def score_line(hit: Hit) -> str:
+    """What each feature added to the score of a hit, the largest first."""
+    shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
+    added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
+    return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
+
+
+def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | None) -> str:
+    """A hit as a section of a prompt: what its note observes, else its passage."""
+    note = hit.note
+    head = f"## {short(note.title)}\n{day_of(note, zone)}, {short(address(note), 300)}"
+    facts = [f"- {short(fact_text(observation), 200)}" for observation in observations]
+    return "\n".join([head, *(facts or [short(hit.passage, 200)])]).rstrip()
+
+
+def fact_text(observation: Observation) -> str:
+    """`[category] content`."""
+    if observation.category:
+        return f"[{observation.category}] {observation.content}"
+    return observation.content
+
+
+def observation_line(observation: Observation) -> str:
+    """An observation as a line of a list."""
+    context = f" ({observation.context})" if observation.context else ""
+    return "- " + short(f"{fact_text(observation)}{context}", LINE)
+
+
+def relation_line(edge: Edge) -> str:
+    """A relation as a line of a list: as the note's own line has it, or where it comes from."""
+    context = f" ({edge.context})" if edge.context else ""
+    end = f" ({address(edge.note)})" if edge.note else ""
+    if edge.direction == "in":
+        return "- " + short(f"from {edge.target}{end}: {edge.type}{context}", LINE)
+
+    relation_type = edge.type
+    if " " in relation_type:
+        relation_type = f'"{relation_type}"'
+    end = end or _STATES.get(edge.state, "")
+    return "- " + short(f"{relation_type} [[{edge.target}]]{context}{end}", LINE)
+
+
+def related_line(step: Reached, passage: str) -> str:
+    """A note that links lead to, and a passage of it."""
+    row = f"- {named(step.note)}, depth {step.depth}, via {short(step.via)}"
+    if passage:
+        return f"{row}: {short(passage, LINE)}"
+    return row
+
+
+def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
+    """The line of a change, or of the changes of one run of a job, newest first.
+
+    title: what its note is called, where the path does not say that.
+    """
+    last = changes[0]
+    if len(changes) > 1:
+        numbers = f"#{changes[-1].number}-{last.number}"
+        return (
+            f"{numbers} {minute(last.time, zone):<16} {flat(last.verb)} ({len(changes)} memories)"
+        )
+    details = (last.details or {}).items()
+    words = ", ".join(f"{word}: {' '.join(str(value).split())}" for word, value in details)
+    remarks = _others(last)
+    if words:
+        remarks += f" ({words})"
+    if title:
+        remarks += f'  "{cut(one_line(title), _LONGEST_TITLE)}"'
+    cells = (
+        last.number,
+        minute(last.time, zone),
+        last.verb,
+        last.agent or "owner",
+        place_of_change(last),
+        remarks,
+    )
+    return _CHANGE.format(*[flat(str(cell)) for cell in cells])
+
+
+def _others(change: Change) -> str:
+    """How many notes a change is about beside the first."""
+    places: set[tuple[str, str | None, str]] = set()
+    removed_names: list[str] = []
+    for text in change.texts():
+        if text.do == "remove":
+            removed_names.append(text.path.rpartition("/")[2])
+        else:
+            places.add((text.project, text.root, text.to or text.path))
+    # A note that went to another folder is one note, not a new one and a removed one
+    names = {path.rpartition("/")[2] for _, _, path in places}
+    number = len(places) + sum(name not in names for name in removed_names) - 1
+    if number > 0:
+        return f" (+{number} more)"
+    return ""
+
+
+def place_of_change(change: Change) -> str:
+    """`project/path`; for a project that only one process of the home had, the path from the file
+    system's root.
+    """
+    project = change.root or change.project.removeprefix(".")
+    if change.path:
+        return f"{project}/{change.path}"
+    return project
+
+
+def question_lines(item: ReviewItem) -> list[str]:
+    """A question to the owner, and below it what a question about several is about."""
+    is_about_several = len(item.lines) > 1
+    refs = [] if is_about_several else [ref[:8] for ref in item.refs]
+    return [" ".join([f"{item.kind:<9}", *refs, item.text]), *subject_lines(item)]
+
+
+def subject_lines(item: ReviewItem) -> list[str]:
+    """What a question about several is about, each in a line."""
+    if len(item.lines) <= 1:
+        return []
+    return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]
+
+
+def preview(content: str, length: int) -> str:
+    """The first `length` characters on one line, `...` appended when cut."""
+    line = one_line(content)
+    if len(line) <= length:
+        return line
+    return line[:length] + "..."

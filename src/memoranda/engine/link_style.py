@@ -1,0 +1,102 @@
+"""Links that agents write into a folder whose program writes Markdown links, in that form.
+
+Obsidian has two settings for it: whether links are `[[Note]]` or `[Note](Note.md)`, and whether
+their paths are as short as possible, relative to the note, or from the folder's root. Links to
+notes that are not there stay as they were written, and so do relations (`- part_of [[Note]]`), whose
+type only the brackets can have.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from memoranda.engine.reading import ReadVerbs
+from memoranda.index.rows import NoteInfo
+from memoranda.note import links
+from memoranda.note.frontmatter import split
+from memoranda.note.grammar import link_places, mask_code
+from memoranda.note.links import WrittenLink, markdown_destination
+from memoranda.store.conventions import ABSOLUTE, RELATIVE, SHORTEST
+from memoranda.store.folder import FolderStore
+
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
+
+
+def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: str = "") -> str:
+    """The text of the note at `path`, its new links in the form that the folder's program writes.
+
+    old: the text of the note so far. Lines of it stay as they are.
+    """
+    store = session.engine.store(project)
+    if session.is_owner or not isinstance(store, FolderStore) or "[[" not in text:
+        return text
+    style = store.conventions.link_paths
+    if not style:
+        return text
+
+    lines = text.split("\n")
+    old_lines = set(old.split("\n"))
+    numbers = {number for number, link in link_places(text, split(text).body_at)}
+    for number in sorted(numbers):
+        line = lines[number - 1]
+        if line not in old_lines and not _is_relation(line):
+            lines[number - 1] = _with_markdown_links(session, store.name, path, line, style)
+    return "\n".join(lines)
+
+
+def _is_relation(line: str) -> bool:
+    item = _ITEM.match(line)
+    return item is not None and links.read_relation(line[item.end() :].rstrip(), 1) is not None
+
+
+def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str, style: str) -> str:
+    for link in reversed(links.written_links(line, mask_code(line))):
+        if link.is_markdown or not line.startswith("]]", link.start + len(link.raw)):
+            continue
+        markdown = _markdown_link(session, project, path, link, style)
+        if markdown:
+            end = link.start + len(link.raw) + 2
+            line = line[: link.start - 2] + markdown + line[end:]
+    return line
+
+
+def _markdown_link(
+    session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
+) -> str:
+    """The same link as Markdown; empty where it leads to no note of this folder."""
+    folder = posixpath.dirname(path)
+    if not link.target or link.project is not None:
+        return ""
+    info = session.index.links.resolve(
+        link.target, project=project, folder=folder, viewer=session.agent
+    )
+    if info is None or info.project != project:
+        return ""
+    label = link.raw.partition("|")[2] or _label(link)
+    for candidate in _paths(info, folder, style):
+        leads_to = session.index.links.resolve(
+            candidate, project=project, folder=folder, viewer=session.agent
+        )
+        if leads_to is not None and leads_to.row == info.row:
+            return f"[{label}]({markdown_destination(candidate)}{link.rest.replace(' ', '%20')})"
+    return ""
+
+
+def _label(link: WrittenLink) -> str:
+    """What Obsidian shows of a link without a text of its own: `Note > Heading`."""
+    parts = [link.target, *link.rest.split("#")]
+    return " > ".join(part for part in parts if part)
+
+
+def _paths(info: NoteInfo, folder: str, style: str) -> Iterator[str]:
+    """How the folder's program writes the path of a note; the sure ones last."""
+    if style == SHORTEST:
+        yield posixpath.basename(info.path)
+    relative = posixpath.relpath(info.path, folder or ".")
+    if style == RELATIVE:
+        yield relative
+    if style in (SHORTEST, ABSOLUTE):
+        yield info.path
+    yield relative

@@ -1,0 +1,128 @@
+"""Which note an address means that a note had before upkeep moved it (docs/format.md, "Names").
+
+Sorting, archiving and merging change where a memory is, and edit no link: the texts are people's. The
+name of its file stays, so an address of a category still leads to the memory of that name in
+whatever category it is by now; one that was merged into another is known by the id in its name; a
+note of another project that was archived keeps its old address in its header.
+
+These addresses are asked for last, so no name of a note that is there is ever hidden by one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from memoranda.index.filters import may_see
+from memoranda.note.links import lead, without_suffix
+from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, MEMORY_PROJECTS
+from memoranda.note.names import without_case
+
+_ID_IN_NAME = re.compile(r"-([0-9a-f]{8})$")
+_FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
+
+
+class Addressed(Protocol):
+    """A note with what its address is compared by."""
+
+    @property
+    def row(self) -> int: ...
+    @property
+    def project(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def permalink(self) -> str: ...
+
+
+def former_rows(
+    db: sqlite3.Connection,
+    target: str,
+    project: str,
+    candidates: Iterable[Addressed],
+    viewer: str | None,
+) -> list[int]:
+    """The rows of the notes whose former address is `target`, as somebody wrote it in `project`.
+
+    candidates: the notes that have a name like the end of `target`.
+    viewer: the agent that asks, None for the owner.
+    """
+    placed = list(candidates)
+    name = _name_of_memory(target)
+    if name:
+        rows = [note.row for note in placed if _is_called(note, name)]
+        return rows or _merged_rows(db, name, viewer)
+    archived = [note.row for note in placed if note.project == ARCHIVE_PROJECT]
+    return _archived_rows(db, archived, target, project)
+
+
+def former_names(project: str, path: str, archived_from: str) -> list[str]:
+    """The names under which a note is linked to that were its address before upkeep moved it."""
+    if archived_from:
+        origin = without_suffix(archived_from)
+        parts = origin.split("/")
+        return ["/".join(parts[at:]) for at in range(len(parts))]
+    if project not in MEMORY_PROJECTS:
+        return []
+    name = without_suffix(posixpath.basename(path))
+    names = [f"{category}/{name}" for category in CATEGORIES]
+    for front in _FRONTS:
+        names += [f"{front}/{category}/{name}" for category in CATEGORIES]
+    return names
+
+
+def _name_of_memory(target: str) -> str:
+    """What the file of a memory is called that a target names, without case and extension; empty
+    where it is no address in a category."""
+    folder, _, name = without_suffix(target.strip("/")).rpartition("/")
+    front, slash, category = folder.rpartition("/")
+    is_of_memories = not slash or without_case(front) in _FRONTS
+    if is_of_memories and without_case(category or folder) in CATEGORIES:
+        return without_case(name)
+    return ""
+
+
+def _is_called(note: Addressed, name: str) -> bool:
+    if note.project not in MEMORY_PROJECTS:
+        return False
+    file_name = without_suffix(posixpath.basename(note.path))
+    return name in (without_case(file_name), posixpath.basename(note.permalink))
+
+
+def _merged_rows(db: sqlite3.Connection, name: str, viewer: str | None) -> list[int]:
+    """The memories that took over the one whose id is in the name of its file."""
+    match = _ID_IN_NAME.search(name)
+    if match is None:
+        return []
+    rows = db.execute(
+        "select distinct n.row, n.scope from merged m join note n on n.row = m.note"
+        " join project p on p.id = n.project"
+        " where m.id >= :begin and m.id < :begin || char(0x10ffff) and p.name = :project",
+        {"begin": match[1], "project": CATEGORY_PROJECT},
+    )
+    return [row for row, scope in rows if may_see(scope, viewer)]
+
+
+def _archived_rows(
+    db: sqlite3.Connection, rows: Sequence[int], target: str, project: str
+) -> list[int]:
+    """Those of these archived notes that were at `target`: a path, or the end of one, in `project`,
+    or with the name of its project in front."""
+    if not rows:
+        return []
+    marks = ", ".join("?" * len(rows))
+    origins = db.execute(
+        f"select row, header ->> 'archived_from' from text where row in ({marks})", tuple(rows)
+    )
+    address = without_case(without_suffix(target.strip("/")))
+    matches = []
+    for row, origin in origins:
+        former = without_case(without_suffix(origin or ""))
+        former_project, _, inside = former.partition("/")
+        is_inside = inside == address or inside.endswith(f"/{address}")
+        if former == address or (is_inside and former_project == without_case(project)):
+            matches.append(row)
+    return matches

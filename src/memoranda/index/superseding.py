@@ -1,0 +1,144 @@
+"""Which note takes the place of which: the key `supersedes` of headers (docs/format.md).
+
+The key holds the id of an older note, or its name as a link would have it. A name is resolved when
+somebody asks, like a link, so it may be written before its note is.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import sqlite3
+from collections.abc import Iterable
+from datetime import timedelta, tzinfo
+from typing import NamedTuple
+
+from memoranda.clock import EPOCH
+from memoranda.index.filters import DAY, Span, seen_by
+from memoranda.index.resolve import Resolver
+from memoranda.note.links import parse_link
+from memoranda.text.unicode import one_line
+
+# What one agent keeps to himself no other agent ends.
+_MAY_END = (
+    "old.row <> new.row and"
+    " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
+    " or lower(coalesce(new.provenance ->> 'who', '')) in (lower(old.scope), '', 'owner', 'import')))"
+)
+# Pairs of an `old` note and a `new` one that supersedes it: by id, and by name.
+_BY_ID = (
+    f"superseded s join note new on new.row = s.note join note old on old.id = s.id and {_MAY_END}"
+)
+_BY_NAME = (
+    "json_each(:pairs) pair join note old on old.row = pair.value ->> 0"
+    f" join note new on new.row = pair.value ->> 1 and {_MAY_END}"
+)
+_LIMITED = (
+    "select row, begins, ends from note where limited"
+    f" union all select old.row, 0, new.begins from {_BY_ID}"
+)
+_NAMES = (
+    "select s.id, s.note, p.name, n.path, n.scope from superseded s join note n on n.row = s.note"
+    " join project p on p.id = n.project where s.is_name"
+    " and not exists (select 1 from note other where other.id = s.id)"
+)
+_GIVEN = "(select value from json_each(:given))"
+# How the later note is called: a memory by the beginning of its id.
+_NAME = (
+    "case when new.permalink like '%-' || substr(new.id, 1, 8)"
+    " then substr(new.id, 1, 8) else new.permalink end"
+)
+
+
+class _Pair(NamedTuple):
+    """The rows of a note and of the one that names it as superseded."""
+
+    old: int
+    new: int
+
+
+def valid_spans(db: sqlite3.Connection) -> list[Span]:
+    """The notes that are not valid all the time since they were written: usually few."""
+    spans = db.execute(_LIMITED).fetchall()
+    pairs = _pairs_by_name(db)
+    if pairs:
+        statement = f"select old.row, 0, new.begins from {_BY_NAME}"
+        spans += db.execute(statement, {"pairs": json.dumps(pairs)})
+    return spans
+
+
+def successors(db: sqlite3.Connection, row: int) -> list[int]:
+    """The rows of the notes that supersede the note `row`."""
+    return _paired_rows(db, "new", "old", row)
+
+
+def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
+    """The rows of the notes that the note `row` supersedes."""
+    return _paired_rows(db, "old", "new", row)
+
+
+def validity_marks(
+    db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
+) -> dict[int, str]:
+    """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
+    `valid until …`. Days are those of `zone`, None for the system's.
+    """
+    rows_json = json.dumps(list(rows))
+    limited = db.execute(
+        "select row, begins, ends from note"
+        f" where row in {_GIVEN} and (ends is not null or begins > created)",
+        {"given": rows_json},
+    )
+    marks: dict[int, str] = {}
+    for row, begins, ends in limited:
+        if ends is None:
+            marks[row] = f"valid from {_day(begins, zone)}"
+        else:
+            marks[row] = f"valid until {_day(ends, zone)}"
+
+    by_name = _pairs_by_name(db)
+    values = {"given": rows_json, "viewer": viewer, "pairs": json.dumps(by_name)}
+    for pairs in (_BY_ID, _BY_NAME) if by_name else (_BY_ID,):
+        marks |= db.execute(
+            f"select old.row, 'superseded by ' || {_NAME} from {pairs} where old.row in {_GIVEN}"
+            f" and {seen_by('new.scope', ':viewer')} order by new.begins desc",
+            values,
+        )
+    # A permalink may be written with anything in it
+    return {row: one_line(mark) for row, mark in marks.items()}
+
+
+def _paired_rows(db: sqlite3.Connection, asked: str, known: str, row: int) -> list[int]:
+    """The rows at the place `asked` (`old` or `new`) of the pairs that have `row` at `known`."""
+    values = {"row": row, "pairs": json.dumps(_pairs_by_name(db))}
+    paired: dict[int, None] = {}
+    for pairs in (_BY_ID, _BY_NAME):
+        matches = db.execute(f"select {asked}.row from {pairs} where {known}.row = :row", values)
+        for (paired_row,) in matches:
+            paired[paired_row] = None
+    return list(paired)
+
+
+def _pairs_by_name(db: sqlite3.Connection) -> list[_Pair]:
+    """The pairs in which the older note is called by its name."""
+    names = db.execute(_NAMES).fetchall()
+    if not names:
+        return []
+    # The scopes are compared when the pairs are used
+    resolver = Resolver(db, None)
+    pairs: list[_Pair] = []
+    for name, row, project, path, scope in names:
+        target_project, target = parse_link(name)
+        folder = posixpath.dirname(path)
+        answer = resolver.link(target, project, folder, target_project, scope)
+        if answer.row is not None:
+            pairs.append(_Pair(answer.row, row))
+    return pairs
+
+
+def _day(moment: int, zone: tzinfo | None) -> str:
+    """The day of a time in microseconds; one at midnight UTC means the day itself."""
+    time = EPOCH + timedelta(microseconds=moment)
+    if moment % DAY:
+        time = time.astimezone(zone)
+    return time.date().isoformat()

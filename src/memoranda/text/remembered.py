@@ -1,0 +1,47 @@
+"""What pure functions returned, for as long as one change is made.
+
+A change that writes much is looked at before others have to wait for it, and again when its turn
+has come (`HomeSession.change`). The second time the results of the first are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_results: ContextVar[dict[Any, Any] | None] = ContextVar("results", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Inside, functions marked by `remembered` keep their results; at the end they are dropped."""
+    token = _results.set({})
+    try:
+        yield
+    finally:
+        _results.reset(token)
+
+
+def remembered(function: Callable[P, T]) -> Callable[P, T]:
+    """`function`, which returns its earlier result for the same arguments inside `remembering`.
+
+    For pure functions of positional arguments whose results nobody changes.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        results = _results.get()
+        if results is None or kwargs:
+            return function(*args, **kwargs)
+        key = (function, args)
+        if key not in results:
+            results[key] = function(*args, **kwargs)
+        return cast(T, results[key])
+
+    return call

@@ -1,0 +1,51 @@
+"""Words that people use for each other when they ask for what was said (synonyms.txt). Pure."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+_ENDINGS = ("ing", "ies", "es", "ed", "s")
+
+
+def synonyms(word: str) -> list[str]:
+    """Other words for a folded word, in whatever form it is; [] for one that the table does not
+    have.
+    """
+    table = _table()
+    for form in _forms(word):
+        if form in table:
+            return [synonym for synonym in table[form] if synonym not in (word, form)]
+    return []
+
+
+@cache
+def _table() -> dict[str, list[str]]:
+    """By each word, the words of its groups."""
+    text = Path(__file__).with_name("synonyms.txt").read_text("utf-8")
+    table: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        # Two words as one with a hyphen are not found so in texts.
+        group = [word for word in line.split() if "-" not in word]
+        for word in group:
+            words = table.setdefault(word, [])
+            words += [member for member in group if member not in words]
+    return table
+
+
+def _forms(word: str) -> list[str]:
+    """A word, and what it may be a form of: `stored` of `store`, `copies` of `copy`."""
+    forms = [word]
+    for ending in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem == word or len(stem) < 3:
+            continue
+        forms += [stem, f"{stem}e"]
+        if ending == "ies":
+            forms.append(f"{stem}y")
+        # "stopped", "shipping"
+        if stem[-1] == stem[-2]:
+            forms.append(stem[:-1])
+    return forms

@@ -1,0 +1,134 @@
+"""A change that writes much is looked at while others go on (`HomeSession.change`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from memoranda import Draft, Query
+from memoranda.engine import MemorySession, open_session
+from memoranda.engine.transaction import Transaction
+from memoranda.errors import SecretRefused
+from memoranda.faces import ALL, registry
+from memoranda.note.edit import Append
+from memoranda.text.remembered import remembered, remembering
+
+SECONDS = 60
+LONG = "amber birch cedar\n" * 20_000
+TOKEN = "ghp_" + "a8Kd03mZq7Yw1xVt5Rb9" + "LcNe2PfSgH4jTuWi"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemorySession]:
+    with open_session(tmp_path / "home", watch=False) as session:
+        yield session
+
+
+class Meanwhile:
+    """Has others do `work` while a change is looked at, the first time or `always`; `times` counts
+    how often one was looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]):
+        self.times = 0
+        self.always = False
+        self._work = work
+        self._foresee = Transaction.foresee
+        monkeypatch.setattr(Transaction, "foresee", lambda change: self._look(change))
+
+    def _look(self, change: Transaction) -> None:
+        self.times += 1
+        self._foresee(change)
+        if self.always or self.times == 1:
+            with ThreadPoolExecutor(1) as others:
+                others.submit(self._work).result(timeout=SECONDS)
+
+
+def test_another_caller_reads_and_writes_while_a_large_text_is_looked_at(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(Draft("short", title="Short"))
+    meanwhile = Meanwhile(monkeypatch, lambda: memory.edit("notes/short", Append("more")))
+    memory.write(Draft(LONG, title="Long"))
+    assert meanwhile.times == 1
+    assert "more" in memory.read("notes/short").content
+    assert memory.read("notes/long").content.strip() == LONG.strip()
+    assert [hit.note.title for hit in memory.search(Query(text="cedar"))] == ["Long"]
+
+
+def test_an_edit_of_the_same_note_meanwhile_is_kept_and_the_large_edit_is_repeated(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(Draft(LONG, title="Long"))
+    meanwhile = Meanwhile(
+        monkeypatch, lambda: (memory.home / "notes/Long.md").write_text(LONG + "by an editor\n")
+    )
+    memory.edit("notes/long", Append("by the call"))
+    assert meanwhile.times == 1
+    text = (memory.home / "notes/Long.md").read_text()
+    assert "by an editor" in text
+    assert text.rstrip().endswith("by the call")
+
+
+def test_a_note_made_meanwhile_at_the_same_path_is_not_replaced(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Meanwhile(monkeypatch, lambda: memory.write(Draft("first", title="Plan")))
+    tools = registry(ALL, memory.settings)
+    call = {"title": "Plan", "content": LONG, "directory": ""}
+    answer = tools.call(memory.as_caller("bob", "mcp"), "write_note", call)
+    assert answer.is_error
+    assert "already exists" in answer.text
+    assert memory.read("notes/plan").content.strip() == "first"
+
+
+def test_a_large_change_of_a_note_that_others_change_each_time_is_made_all_the_same(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write(Draft(LONG, title="Long"))
+    file = memory.home / "notes/Long.md"
+    meanwhile = Meanwhile(monkeypatch, lambda: file.write_text(file.read_text() + "again\n"))
+    meanwhile.always = True
+    memory.edit("notes/long", Append("by the call"))
+    assert file.read_text().rstrip().endswith("by the call")
+
+
+def test_a_secret_in_a_large_text_is_refused_and_nothing_is_written(memory: MemorySession) -> None:
+    bob = memory.as_caller("bob", "mcp")
+    with pytest.raises(SecretRefused):
+        bob.write(Draft(f"{LONG}\ntoken {TOKEN}\n", title="Long"))
+    assert not (memory.home / "notes/Long.md").exists()
+
+
+def test_two_large_texts_at_once_are_both_written(memory: MemorySession) -> None:
+    begin = threading.Barrier(2)
+
+    def write(title: str) -> None:
+        begin.wait(SECONDS)
+        memory.write(Draft(LONG, title=title))
+
+    with ThreadPoolExecutor(2) as writers:
+        written: list[Future[None]] = [writers.submit(write, title) for title in ("One", "Two")]
+        for future in written:
+            future.result(timeout=SECONDS)
+    assert memory.stats().projects["notes"] == 2
+
+
+def test_results_are_remembered_inside_and_dropped_afterwards() -> None:
+    calls = []
+
+    @remembered
+    def length(text: str) -> int:
+        calls.append(text)
+        return len(text)
+
+    assert [length("ab"), length("ab")] == [2, 2]
+    assert len(calls) == 2
+    with remembering():
+        assert [length("ab"), length("ab"), length("abc")] == [2, 2, 3]
+        assert len(calls) == 4
+    length("ab")
+    assert len(calls) == 5

@@ -99,7 +99,7 @@ def test_a_run_is_named_by_the_number_of_its_first_change(terminal: Any) -> None
         "undone": 4,
         "change": 7,
     }
-    assert terminal.ok("log", "--limit", "1").endswith(" (+2 more)\n")
+    assert ' (+2 more)  "number 0"' in terminal.ok("log", "--limit", "1")
     assert terminal("undo", "--run", "4").err == "Error: cannot undo run #4: it was undone\n"
 
 

@@ -190,6 +190,7 @@ def calls(library: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
     return calls_of(library, str(tmp_path_factory.mktemp("whole")))
 
 
+@pytest.mark.promise("issue-full-disk")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", range(FAILURES))
 def test_a_call_that_fails_loses_and_tears_nothing(

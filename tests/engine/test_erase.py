@@ -411,6 +411,21 @@ def changes(memory: MemorySession) -> dict[int, str]:
     return {each.number: each.verb for each in memory.log(limit=0)}
 
 
+def test_a_copy_that_the_ledger_left_in_a_free_page_goes(memory: MemorySession) -> None:
+    note = memory.write(Draft("the safe opens with 7731-zebra", project="notes", title="Safe"))
+    ledger = memory.home / ".memoranda" / "ledger.db"
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as other:
+        other.execute("pragma secure_delete = off")
+        filler = "the safe opens with 7731-zebra " * 200
+        other.execute("insert into day_calls values (?, ?, ?)", (filler, "2026-01-01", 1))
+        other.execute("delete from day_calls where who = ?", (filler,))
+        other.execute("pragma wal_checkpoint(truncate)")
+    assert b"7731-zebra" in ledger.read_bytes()
+    erased = memory.erase(note.id)
+    assert erased.remains == ()
+    assert b"7731-zebra" not in ledger.read_bytes()
+
+
 def test_what_is_locked_or_unknown_is_refused_and_nothing_goes(
     place: Place, memory: MemorySession
 ) -> None:

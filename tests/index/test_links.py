@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from index.conftest import START, Desk
-from memoranda.index import filters, link_queries
+from memoranda.index import link_queries, superseding
 from memoranda.index.link_queries import MOST_VISITED
 
 
@@ -108,5 +108,5 @@ def test_of_a_hub_the_newest_links_are_told_and_the_rest_is_counted(
 
 
 def test_what_superseded_notes_is_not_looked_for_among_all_notes(desk: Desk) -> None:
-    plan = [row[3] for row in desk.db.execute(f"explain query plan {filters._LIMITED}")]
+    plan = [row[3] for row in desk.db.execute(f"explain query plan {superseding._LIMITED}")]
     assert not any(step in ("SCAN new", "SCAN old") for step in plan)

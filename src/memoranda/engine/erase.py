@@ -168,6 +168,12 @@ class Erasure:
         if any("/index" in remain for remain in search_result.remains):
             self.engine.rebuild_index()
             search_result = search(self.engine, needles, folders, in_use)
+        ledger = self.engine.layout.ledger.name
+        if any(remain.endswith(ledger) for remain in search_result.remains):
+            # What a disk or another process refuses is named with what is left
+            with suppress(StorageError):
+                self.engine.home.database.rewrite()
+            search_result = search(self.engine, needles, folders, in_use)
         for item in [*search_result.remains]:
             copy = self.engine.layout.root / item
             # Of another program's file

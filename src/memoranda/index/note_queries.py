@@ -138,6 +138,10 @@ class NoteQueries(Queries):
         )
         return [row for (row,) in found]
 
+    def has_any(self) -> bool:
+        """Whether the index holds a note."""
+        return self._db.execute("select 1 from note limit 1").fetchone() is not None
+
     def contested(self) -> list[list[claims.ClaimRow]]:
         """The claims of each subject about which notes do not agree."""
         return list(claims.contested(self._db))

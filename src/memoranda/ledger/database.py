@@ -15,7 +15,7 @@ from memoranda.errors import StorageError
 from memoranda.store.files import check_own, closed_on_error, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 3
+VERSION = 4
 _BUSY_SECONDS = 3.0
 _PRIVATE = 0o600
 # Bytes of a write-ahead log that is left for the next process to go on with.
@@ -213,6 +213,20 @@ class LedgerDatabase:
         row = self.row("pragma wal_checkpoint(truncate)")
         if row is not None and row["busy"]:
             raise LedgerRefused("another process is reading it")
+
+    def rewrite(self) -> None:
+        """Write all pages anew, so that none keeps what was moved to another one.
+
+        SQLite overwrites what is deleted, but not always what it moved from one page to the next as
+        it rebuilt both. The time and the room on the disk are those of the whole file, so this is
+        for an erasure whose proof found something. Raises StorageError.
+        """
+        with self.mutex:
+            try:
+                self._connection.execute("vacuum")
+            except sqlite3.Error as error:
+                raise self.refusal(error) from None
+        self.scrub()
 
     def version(self) -> int:
         """A number that is another one after another connection changed the file."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from sqlite3 import Connection, Row
 from typing import Any
 
-from memoranda.clock import parse_stamp
+from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import (
     FOLD,
@@ -49,6 +49,18 @@ _PART = 512
 _CHANGE = "insert into change values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _STEP = "insert into step values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NAMED_BY_ID = "substr(s.path, -11, 8) = ? and s.project in ('categories', 'archive')"
+# The steps of some changes that wrote a text which no later change wrote at the same place.
+_LAST_WRITERS = (
+    "select s.*, c.time as at, c.verb, c.agent, c.face, c.made_by as by_caller "
+    "from step s join change c on c.number = s.change "
+    "where s.change between ? and ? and s.do = 'put' and s.new is not null and not exists ("
+    "select 1 from step t where t.new = s.new and t.do = 'put' and t.path = s.path "
+    "and t.project = s.project and t.root = s.root and t.change > s.change)"
+)
+# Changes looked at together when they are purged.
+_PURGED_AT_A_TIME = 10_000
+# Characters of a time that tell day and second.
+_TO_THE_SECOND = len("2026-05-07T10:00:00")
 # The undos that may have taken a change back: by its number, its run, or a list of numbers.
 _UNDOS_OF = (
     "select number, undoes, run, details from change where undoes = :number "
@@ -607,9 +619,9 @@ class History:
         old = [
             row["number"]
             for row in self.database.rows(
-                "select number, time from change where number < ? "
+                "select number, time from change where number < ? and time <= ? "
                 "and number not in (select change from unsynced)",
-                (last,),
+                (last, f"{stamp(before)[:_TO_THE_SECOND]}~"),
             )
             if parse_stamp(row["time"]) < before
         ]
@@ -630,26 +642,24 @@ class History:
 
     def _origins_of(self, purged: Collection[int], living: Collection[str]) -> list[Touched]:
         """Where the texts come from of which only purged changes tell."""
-        seen_origins = set[tuple[str, str, str, str]]()
         origins = list[Touched]()
-        for change in self.changes():
-            for touched in change.files:
-                new = touched.new
-                if touched.do != "put" or new is None or not (touched.root or new in living):
-                    continue
-                key = (touched.project, touched.path, touched.root, new)
-                if key not in seen_origins and change.number in purged:
+        for first in range(min(purged), max(purged) + 1, _PURGED_AT_A_TIME):
+            values = (first, first + _PURGED_AT_A_TIME - 1)
+            for row in self.database.rows(_LAST_WRITERS, values):
+                touched = _touched_of(row)
+                is_needed = bool(touched.root) or touched.new in living
+                if row["change"] in purged and is_needed:
+                    by = _writer_of(row).provenance(touched).row()
                     origin = Touched(
                         ORIGINS,
                         touched.project,
                         touched.path,
-                        new=new,
+                        new=touched.new,
                         scope=touched.scope,
                         root=touched.root,
-                        by=change.provenance(touched).row(),
+                        by=by,
                     )
                     origins.append(origin)
-                seen_origins.add(key)
         return origins
 
     def sweep(self) -> int:

@@ -38,6 +38,7 @@ from memoranda.ledger.copying import (
 )
 from memoranda.store.base import Stamp, Values, sha256
 from memoranda.store.files import (
+    digest_of,
     lock_file,
     make_private,
     put_derived,
@@ -231,7 +232,7 @@ class FolderMove:
                 self._copy(None)
                 if self._memory is not None:
                     put_reads(self._staged / _LEDGER, contents.reads())
-                    self._digests[_LEDGER] = read_file(str(self._staged / _LEDGER)).etag
+                    self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
             read = dict(self._digests)
             if self._relocates:
@@ -303,13 +304,13 @@ class FolderMove:
                 elif _is_ledger(name):
                     # It may be in use: its log has what the file has not
                     copy_ledger(source, self._staged / name)
-                    self._digests[name] = read_file(str(staged)).etag
+                    self._digests[name] = digest_of(staged)
                     stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
                 else:
                     file = read_file(str(source))
                     self._digests[name] = file.etag
                     is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-                    if not is_there or read_file(str(staged)).etag != file.etag:
+                    if not is_there or digest_of(staged) != file.etag:
                         self._put(name, file.data, file.mode, file.stamp.mtime_ns)
                 self._seen[name] = stamp
             if progress is not None:
@@ -361,7 +362,7 @@ class FolderMove:
             place = self._staged / name
             if relocate_ledger(place, str(self.source), str(self.target)):
                 changed.append(name)
-            self._digests[name] = read_file(str(place)).etag
+            self._digests[name] = digest_of(place)
         return changed
 
     def _check(self, progress: Progress | None) -> None:
@@ -369,7 +370,7 @@ class FolderMove:
         StorageError.
         """
         for number, (name, digest) in enumerate(self._digests.items()):
-            etag_there = read_file(str(self._staged / name)).etag
+            etag_there = digest_of(self._staged / name)
             if etag_there != digest or (
                 name.startswith(_TEXTS) and etag_there != name.rpartition("/")[2]
             ):

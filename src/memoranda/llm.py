@@ -14,7 +14,9 @@ from memoranda.errors import MemorandaError
 
 T = TypeVar("T")
 
+# Seconds for one answer of a model.
 SECONDS = 20.0
+# Failures in a row after which a model is not asked again.
 MOST_FAILURES = 3
 PAUSE = 600.0
 """After three failures in a row the endpoint is left alone so long (s)."""

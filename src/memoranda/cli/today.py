@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.index.rows import NoteInfo
 
+# Rows of each part, so that the whole fits ten lines.
 _SHOWN = 3
 _DUE_WITHIN = timedelta(hours=24)
 _MOST_QUESTIONS = 20

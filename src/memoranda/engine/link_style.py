@@ -21,6 +21,7 @@ from memoranda.note.links import WrittenLink, markdown_destination
 from memoranda.store.conventions import ABSOLUTE, RELATIVE, SHORTEST
 from memoranda.store.folder import FolderStore
 
+# The sign of a list item.
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 
 

@@ -43,6 +43,7 @@ _PERSON_TYPES = ("person", "user", "human")
 _PERSON_NAMES = frozenset(("user", "default_user", "the_user", "me", "owner"))
 # Words of a key or namespace that say that its values are about the person.
 _PERSON_WORDS = frozenset((*PREFERENCES, *_PERSON_NAMES, "profile", "prefs"))
+# Entries of the profile; more would crowd out what else a session is told.
 _MOST = 30
 # Characters of a value under a key that still is a preference.
 _LONGEST_VALUE = 300

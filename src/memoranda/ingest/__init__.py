@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.engine import MemorySession
 
+# Files of one change.
 BATCH = 200
 BATCH_CHARACTERS = 4_000_000
 """How many new memories are one change at most, and about how much text."""

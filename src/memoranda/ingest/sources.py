@@ -21,6 +21,7 @@ from memoranda.note.markdown import unpacked
 from memoranda.store.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
+# Bytes of a file that are taken in; it is named when it is longer.
 MOST_BYTES = 1 << 20
 
 
@@ -150,6 +151,7 @@ def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
     return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")
 
 
+# Characters of a file that become a memory; the file itself stays where it is.
 LONGEST_START = 5000
 # Paths that one warning names.
 _NAMED = 20

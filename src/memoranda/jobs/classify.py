@@ -39,6 +39,7 @@ _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
 _NEIGHBOURS = 60
+# How much a vote by words counts beside one by meaning.
 _WEIGHT = 1.5
 # The power for likeness by meaning, whose values are closer together
 _BY_MEANING = 4
@@ -46,6 +47,7 @@ _BY_MEANING = 4
 _ALIKE = 0.4
 # The likeness (cosine) an example must have to decide
 _LEAST_LIKE = 0.12
+# How much an example must be like a text to outweigh one ordinary word.
 _OUTWEIGHS = 0.25
 # The likeness an example must have to be weighed against one ordinary word of the table, whose
 # category then has this share of all votes more.

@@ -32,7 +32,9 @@ _CHOICES = (("n", "the second holds now"), ("o", "the first holds now"), ("b", "
 # With more values a key is a list.
 _MOST_VALUES = 3
 _KEY_VALUE = re.compile(r"([^:：\[\](){}/.]{1,40}?)\s*[:：]\s*(\S.*)")
+# The final parenthesis of an observation, where "until" goes.
 _CLOSING = re.compile(r"\)\s*$")
+# The signs that end a sentence.
 _STOP = re.compile(r"[.!。！]*\Z")
 
 

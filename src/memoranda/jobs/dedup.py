@@ -270,6 +270,7 @@ _NEAR = 0.5
 # How much of the content words two texts share (Dice) that the owner is asked to merge, and how many
 # of these words must be rare: in no more memories than the larger of these (docs/lab/categories-2026-11-28.md)
 _ALIKE = 0.75
+# Rare words that two texts have to share to be compared.
 _FEWEST_RARE = 2
 _MOST_OF_RARE = 4
 _SHARE_OF_RARE = 50

@@ -56,6 +56,7 @@ T = TypeVar("T")
 LEVELS = (1, 2, 3)
 CHOICES = tuple(name for name in CATEGORIES if name not in (INBOX, REMINDERS))
 """The categories a language model may choose."""
+# Memories that a language model is asked about at once.
 PER_REQUEST = 20
 MOST_ASKED = 200
 """Memories a request to the model holds, and how many it is asked about in a dream; the table
@@ -65,6 +66,7 @@ MOST_SHOWN = 60
 """Older memories a request for links holds: those that share most words with the fresh ones."""
 # Characters shown of a memory, and of a reason kept
 _TEXT = 600
+# Characters of a model's reason that are kept.
 _REASON = 120
 
 
@@ -389,6 +391,7 @@ _LINES = {
 }
 PARTS = ("classified", *_IDS, "empty_categories")
 _KEYS = {"last_dream", "level", "processed", "actions", "report"}
+# The level that also links across categories.
 DEEP = 3
 MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""

@@ -350,6 +350,7 @@ FACE = "daemon"
 """The face whose changes do not count as activity: they do not reset the idle time."""
 IDLE = ((3, timedelta(hours=2)), (2, timedelta(minutes=30)), (1, timedelta(minutes=5)))
 """Dream level, and for how long nothing but the daemon must have changed anything."""
+# Seconds of one round for embedding, so that reminders are not late.
 EMBED_SECONDS = 10.0
 EMBED_BETWEEN = 3.0
 """How long embedding may take in a round, and each time between two rounds."""

@@ -28,14 +28,19 @@ from memoranda.jobs.dedup import han_runs, plain, words
 from memoranda.jobs.job import DREAM, LINK, Action, MemoryState, linked_pairs
 from memoranda.note.model import ORGANIZED, REMINDERS
 
+# Two memories are linked from this score on.
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
 """Links to related memories a memory has when it gets no further ones."""
+# So many links that a person can look through them.
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
+# A tag that more memories have says too little.
 MOST_WITH_TAG = 10
+# A name that more memories have says too little.
 MOST_WITH_NAME = 5
+# How much a shared tag, link, name and word add to the score.
 TAG = 1.0
 TARGET = 1.5
 NAME = 2.0

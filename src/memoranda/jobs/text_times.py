@@ -70,6 +70,7 @@ _OF_BIRTHDAY = re.compile(
     r"|\s*[是为][^，。！？；\n]{0,12}?(?:生日|纪念日)\s*(?:[，。！？；\n]|\Z)",
     re.I,
 )
+# Characters around a day in which words say what it is.
 _AROUND_DAY = 80
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 # The number of times behind a day that may be its hour.

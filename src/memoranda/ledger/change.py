@@ -27,6 +27,7 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
+# Only the owner reads a new note.
 NEW_MODE = 0o600
 TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""

@@ -15,7 +15,9 @@ from memoranda.errors import StorageError
 from memoranda.store.files import check_own, closed_on_error, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
+# Raised with every change of schema.sql.
 VERSION = 4
+# Seconds to wait for another process that writes.
 _BUSY_SECONDS = 3.0
 _PRIVATE = 0o600
 # Bytes of a write-ahead log that is left for the next process to go on with.

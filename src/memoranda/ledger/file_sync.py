@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import SET, Step
 
+# Files are synced after so many changes, or after so many seconds.
 CHANGES = 64
 SECONDS = 0.8
+# Files synced at once: a disk joins the waits of several.
 _PARALLEL = 16
 # How often the thread finds nothing to do before it ends.
 _IDLE_ROUNDS = 20

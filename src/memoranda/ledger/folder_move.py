@@ -23,6 +23,7 @@ from memoranda.store.layout import TEMP_PREFIX
 # The name of a copy under way. There is one writer, and who completes the work of one that died
 # begins the copy again.
 _COPY = f"{TEMP_PREFIX}moving"
+# A link in the place of a folder or a file is never followed.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

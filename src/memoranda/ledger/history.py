@@ -43,6 +43,7 @@ from memoranda.store.layout import PRIVATE, Layout
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 LARGE = 1 << 20
 """Bytes from which on a text is kept as a file beside the ledger."""
+# Rows of the first read: most callers need a few, so the next parts grow.
 _FIRST_PART = 16
 # Changes read at a time, first and at most: often only the latest is wanted.
 _PART = 512

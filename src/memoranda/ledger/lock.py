@@ -29,6 +29,7 @@ from memoranda.store.files import (
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The number of the process that holds the lock, at the beginning of its file.
 _PID = re.compile(rb"(\d+) ")
+# The file keeps its size, so that no other process sees half a line.
 _NOBODY = b" " * (SIGNATURE - 1) + b"\n"
 
 

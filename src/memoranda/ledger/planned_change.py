@@ -17,12 +17,14 @@ from memoranda.errors import NotPutBack
 from memoranda.ledger.change import Change, Step
 from memoranda.ledger.reads import ReadRow
 
+# Changes and bytes of one transaction, so that the first caller does not wait long.
 MOST_CHANGES = 64
 MOST_BYTES = 4 << 20
 MOST_SECONDS = 0.1
 """What waits at most: changes, bytes of their files, and how long the first of them."""
 # The permalink that a note's header gives it.
 _PERMALINK = re.compile(rb"^permalink:[ \t]*(\S+)", re.MULTILINE)
+# Bytes in which a permalink is looked for.
 _HEADER = 4096
 
 

@@ -25,6 +25,7 @@ _LOOK_EVERY = 100
 _PATIENCE = 0.05
 # Characters of what was asked for.
 _LONGEST = 200
+# Notes noted of one call.
 _MOST_NOTES = 50
 _CALL = "insert into served (time, agent, how, asked) values (?, ?, ?, ?)"
 _NOTE = "insert or ignore into served_note (note, call, position) values (?, ?, ?)"

@@ -20,11 +20,13 @@ from memoranda.ledger.database import LedgerDatabase
 
 NOTE = "note"
 TEXT = "text"
+# Sessions kept, and those looked at for the newest of a client.
 _SESSIONS_KEPT = 200
 _KEPT_FOR = timedelta(days=30)
 # Characters of what a session was given; one that reaches it is given nothing more.
 _FULL = 64_000
 _LOOKED_AT = 20
+# Shorter lines are said too often to show that a session heard them.
 _SHORTEST_LINE = 12
 _ITEMS = "select kind, value from session_item where client = ? and session = ?"
 

@@ -30,6 +30,7 @@ _CITATION = re.compile(
 )
 # A name is a path when it has a folder or an extension of code.
 _IS_PATH = re.compile(rf"/|\.(?:{_EXTENSIONS})\Z", re.I)
+# Citations of one note.
 _MOST = 20
 
 

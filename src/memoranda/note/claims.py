@@ -18,9 +18,13 @@ from typing import Any, NamedTuple
 from memoranda.note.model import Observation, Relation
 from memoranda.text.folding import fold
 
+# Characters of a note that are read for claims.
 _LONGEST_TEXT = 20_000
+# Claims of one note; what states more is a list or a log.
 _MOST_CLAIMS = 40
+# Longer sentences say more than one thing.
 _LONGEST_SENTENCE = 200
+# Words of a subject, and of a value.
 _LONGEST_SUBJECT = 8
 _LONGEST_VALUE = 8
 # Words of a value in small letters, such as "dark blue".
@@ -28,24 +32,39 @@ _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
 _TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
 _ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
+# The end of a sentence, but not after an abbreviation.
 _SENTENCE_END = re.compile(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
+# Fenced code, which claims nothing.
 _FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
+# The sign of a list item, perhaps with the category of an observation.
 _LIST_SIGN = re.compile(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
+# Tags at the end of an observation.
 _TAIL = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
+# Signs of bold and italic text.
 _EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
+# A parenthesis that says that something is over.
 _OVER = re.compile(
     r"\((?:[^()]*\b(?:until|till|ended|former|formerly|was)\b|[^()]*(?:至|直到|曾))", re.I
 )
+# A word, with the signs that join its parts.
 _WORD = re.compile(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
+# A word of a subject, without signs.
 _SUBJECT_WORD = re.compile(r"[^\W_]+")
+# A number with its unit or currency.
 _QUANTITY = re.compile(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
+# A sign between thousands: `10,000` and `10000` are one number.
 _THOUSANDS = re.compile(r"(?<=\d)[,\u202f](?=\d{3}\b)")
+# A time of day, in either form.
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
+# A day as ISO 8601 writes it.
 _ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-(\d\d)\b")
+# A value that is a name: quoted, capitalised, a path or an address.
 _NAMED = re.compile(
     r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|[A-Z0-9][\w.+#&-]*|\S*[@/_]\S*|https?:\S+)"
 )
+# Quotes around a value.
 _QUOTES = re.compile(r"[`\"“”]")
+# A Chinese character.
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -92,6 +111,7 @@ class _Words(NamedTuple):
     units: dict[str, str]
 
 
+# "X is Y", also with verbs of change.
 _COPULA = re.compile(
     r"(.{2,90}?)\s*(?:\b(?:is|are|will be|equals|"
     r"(?:has been |have been |was |were |is |are )?(?:changed|set|moved|increased|raised|lowered"
@@ -99,19 +119,23 @@ _COPULA = re.compile(
     r"(?:now |set to |called |named |currently )?(?=\S)(.{1,120})",
     re.I | re.S,
 )
+# "X: Y", in English and in Chinese.
 _COLON = re.compile(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
 _COLON_ZH = re.compile(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
 _CHANGED_ZH = r"(?:现在)?(?:是|为|改为|改成|换成|变成|叫)"
+# "X prefers Y over Z".
 _PREFERENCE = re.compile(
     r"(.{1,40}?)\s+prefers?\s+(.{1,40}?)\s+(?:over|to|rather than|instead of)\s+(.{1,40})",
     re.I | re.S,
 )
 
 
+# A state, such as "closed" or "no longer on", perhaps with its place.
 _STATE = re.compile(
     r"((?:not |no longer |turned |switched |open |closed )?[\w-]+)(\s+(?:in|for|on|by|at)\s.+)?",
     re.I,
 )
+# "X prefers Y for Z".
 _LIKING = re.compile(
     r"(.{1,40}?)\s+(?:always )?prefers?\s+([\w-]+)(\s+[\w-]+)?(?:\s+(?:in|for)\s.+)?", re.I
 )

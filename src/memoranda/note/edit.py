@@ -23,6 +23,7 @@ from memoranda.note.headings import (
 
 # Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
+# Characters compared in one search and replace, before it is refused.
 _SEARCH_EFFORT = 50_000_000
 
 

@@ -46,6 +46,7 @@ _NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
 _DEVICES = {"con", "prn", "aux", "nul"}
 _DEVICES |= {f"com{digit}" for digit in range(1, 10)}
 _DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}
+# Bytes of a name that is a file's name as it is; a longer one is cut and numbered.
 _FILE_BYTES = 120
 _CUT_BYTES = 80
 # A list sign with the blanks around it.

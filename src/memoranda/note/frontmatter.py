@@ -220,6 +220,7 @@ def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
     return _TYPED.get(text, text)
 
 
+# Values and levels of a header: YAML can make a large tree of a small text.
 _NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400

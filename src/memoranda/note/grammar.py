@@ -67,6 +67,7 @@ _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
 # The end of each kind of comment.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
+# Characters of a note in which observations, links and headings are read.
 STRUCTURED = 4_000_000
 MOST = 10_000
 """How many characters of a note are read for observations, relations and headings, and about how

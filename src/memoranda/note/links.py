@@ -21,9 +21,12 @@ from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
 from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
+# Characters of an address or a pattern of names.
 ADDRESS_LENGTH = 2048
+# File systems allow 255; what is added to a name has to fit.
 FILE_NAME_BYTES = 200
 UNTITLED = "untitled"
+# Characters of a slug; a longer title is cut at a word.
 _SLUG_LENGTH = 48
 
 # The extensions of Markdown, which a link may leave out.
@@ -65,6 +68,7 @@ _DESTINATION = re.compile(
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+# Characters of a Markdown link's text.
 _LONGEST_LABEL = 2000
 # The scheme of an address with two slashes.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")

@@ -32,6 +32,7 @@ from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded,
 from memoranda.note.names import UUID
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
+# A link to a page of Logseq.
 _PAGE = re.compile(r"\[\[([^\[\]]+)\]\]")
 # How many units a second has in times counted since 1970, by the number of their digits today.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
@@ -41,6 +42,7 @@ _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MUL
 _ORGANIZED_CATEGORY = "knowledge"
 # Folders of agent memories by phase, from before categories.
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
+# A longer target is a text in brackets, no link.
 _LINK_LENGTH = 200
 _WITHOUT_PAGES = (*model.MEMORY_PROJECTS, model.KV_PROJECT)
 TAG_KEYS = ("tags", "tag")

@@ -37,6 +37,7 @@ PROJECT = "banks"
 RECORD = ".bank.json"
 # A larger bank is summed up before it is handed out.
 MANY_TOKENS = 6000
+# Limits of contract 003 for the ids of banks and the paths in them.
 _ID_LENGTH = 100
 _PATH_PARTS = 10
 _PATH_LENGTH = 200

@@ -33,7 +33,9 @@ _FREE_FOLDERS = (
     "doc/",
     "notes/",
 )
+# A longer text is a sentence, no category.
 _CATEGORY_LENGTH = 40
+# Concepts and similar headings named for one text.
 _MOST_CONCEPTS = 10
 _MOST_SIMILAR = 3
 # A heading that says where a text goes: its signs, then its name.

@@ -30,6 +30,7 @@ from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.text.unicode import flat
 
 WARNINGS = "memoranda/warnings"
+# Names in an error before "and N more".
 _SHOWN = 10
 # Names for which near ones are looked up.
 _GUESSED = 3

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.notes import Stored
 
+# Notes named whose links changed.
 _SHOWN = 20
 _STATES = {"resolved": "resolved", "unwritten": "not written yet", "ambiguous": "ambiguous"}
 # Operations that make a missing note.

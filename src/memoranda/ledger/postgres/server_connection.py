@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     import psycopg
 
 T = TypeVar("T")
+# PostgreSQL 15, as the server counts versions.
 OLDEST_SERVER = 150000
+# A server that does not answer by then is away.
 _CONNECT_SECONDS = 3
+# Seconds for which a server that was away is not asked again.
 _AWAY_SECONDS = 1.0
 # After a failed connection none is tried for at least this long, and this many times as long as it took
 # to fail: calls are not to spend their time waiting for a server that does not answer.
 _AWAY_TIMES = 5.0
+# Limits the server itself keeps, so that no call hangs.
 _STATEMENT_SECONDS = 60
 _LOCK_SECONDS = 10
 # How long a statement may take, wait for a lock, and a transaction wait for us before the server

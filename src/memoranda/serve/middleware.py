@@ -40,6 +40,7 @@ ANY_ORIGIN = ("/.well-known/", "/register", "/token", "/revoke", "/healthz")
 """Where every web page may ask: nothing there takes the word of a browser that somebody is logged
 in.
 """
+# Seconds for the whole body of a request, however slowly it comes.
 BODY_SECONDS = 30.0
 BODY_BYTES = 8 << 20
 """Bytes of any request; those of MCP have a lower limit."""
@@ -52,6 +53,7 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 """Upper ends, in seconds, of the groups a call's time is counted in."""
 # Characters of what a caller sent that a refusal shows
 _SHOWN = 80
+# Seconds between two looks whether a client is still there.
 _LOOK_AFTER = 1.0
 # Callers whose number of notes is remembered for that time.
 # Seconds an answer about the memory is good for: whoever asks more often gets it again.

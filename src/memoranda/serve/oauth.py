@@ -64,11 +64,15 @@ REQUEST_LASTS = timedelta(minutes=10)
 UNUSED_LASTS = timedelta(days=1)
 CLIENTS = 500
 """How long a client that registered and got nothing is kept, and how many clients there may be."""
+# Wrong codes before a request ends.
 _TRIES = 5
+# Requests that wait for the owner; more are refused.
 _WAITING = 1000
+# Calls a minute from one address to the endpoints that anybody may call.
 _A_MINUTE = 120
 # Characters of an address, and fields of a form
 _ADDRESS = 64
+# Fields of a form, so that none costs much to read.
 _FIELDS = 50
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _NEVER = ("javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss")

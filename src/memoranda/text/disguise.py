@@ -36,11 +36,13 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
 # Two letters parted by a sign, which join a spaced word before them.
 _PAIR = re.compile(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
+# Spaced letters in a row that are a word: "a b c" is a list.
 _SPACED_RUN = 4
 # A run that may be Base64.
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+# Characters of a word that may be encoded text.
 _SHORTEST_BLOCK = 20
 # Characters of a decoded block that are looked at.
 _LONGEST_BLOCK = 20_000

@@ -26,7 +26,9 @@ _KINDS = (SECRET, SUSPICIOUS, OFF)
 SPAN = 500_000
 """Longer texts are looked at in part: a write waits for the gate, with the lock held."""
 _DIGITS = "0123456789"
+# The shortest number of a card.
 _CARD_DIGITS = 13
+# Different words that a seed phrase has at least.
 _SEED_WORDS = 9
 # Signs that people put into passwords.
 _SYMBOLS = frozenset("!@#$%^&*+~")

@@ -33,6 +33,7 @@ WITHIN = 18
 """Words among which the parts of a rule must stand, unless it says otherwise."""
 # Words between the two parts of `a>b`, at most.
 _NEXT_TO = 3.5
+# Words remembered with what they were read as.
 _KNOWN_WORDS = 100_000
 # Characters of words that are worth remembering, at most.
 _LONG = 40
@@ -42,6 +43,7 @@ _SHORT = 3
 _BEFORE = 5
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
+# Characters matched at once, so that patterns stay fast.
 _LONGEST_SENTENCE = 4_000
 _EVERYWHERE = "any"
 _COMMA = ","

@@ -26,11 +26,14 @@ _ENDS = frozenset(("&&", "||", "|", ";", "\n", "&"))
 _REDIRECT = re.compile(r"\d?[<>]|&>")
 # A variable set for one command.
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+# Characters of a command line that are read, and the commands in it.
 _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 12
 # Words of the longest beginning of a command that is looked for.
 _LONGEST_BEGINNING = 6
+# Names of one piece of code.
 _MOST_NAMES = 60
+# Characters of a line that names an error.
 _LONGEST_ERROR = 300
 
 # Programs that bring packages, with the words after which those are named.

@@ -23,6 +23,7 @@ from memoranda.serve.page.visit import HOME, Visit
 
 FIRST_SHOWN = 150
 """Notes shown at first of a graph by links."""
+# Notes drawn when nothing is asked for, and at most: beyond it nobody can read a graph.
 SHOWN = 300
 """Notes shown unless told otherwise."""
 MOST = 3000

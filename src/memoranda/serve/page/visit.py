@@ -64,6 +64,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+# Digits of a number in an address.
 _LONGEST_NUMBER = 9
 
 

@@ -23,6 +23,7 @@ _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?
 # Lists of a document that holds a whole graph, and the type of their members.
 _MEMBERS = {"entities": "entity", "relations": "relation"}
 _BOM = b"\xef\xbb\xbf"
+# Lines looked at to recognise a file.
 _FIRST_LINES = 100
 # Lines, and bytes of each, that show what a file is.
 _LONGEST = 1 << 20

@@ -428,7 +428,12 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 def _former(client: Client) -> list[Target]:
     """What an earlier checkout left of itself in files of the client, where it is still there."""
     targets = [Target(client, *place) for place in table.former(client)]
-    return [target for target in targets if any(value is not None for value in _present(target))]
+    return [target for target in targets if _is_there(target)]
+
+
+def _is_there(target: Target) -> bool:
+    """Whether a file holds something of what we write."""
+    return any(value is not None for value in _present(target))
 
 
 def _present(target: Target) -> list[Any]:

@@ -200,13 +200,10 @@ class Pending:
 
         days = self.engine.settings.pending_days
         headers = [(info, {**info.header, **(firing or {}).get(info.row, {})}) for info in infos]
-        reminders_found = [
-            (
-                info,
-                Reminder.of({key: value for key, value in header.items() if value is not REMOVE}),
-            )
-            for info, header in headers
-        ]
+        reminders_found = []
+        for info, header in headers:
+            kept_keys = {key: value for key, value in header.items() if value is not REMOVE}
+            reminders_found.append((info, Reminder.of(kept_keys)))
         pending = [row for row in reminders_found if row[1].is_pending(now, days)]
         return sorted(pending, key=lambda row: (row[1].shown_due or _NEVER, row[0].id))
 

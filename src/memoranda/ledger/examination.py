@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import ERASE
@@ -116,11 +117,8 @@ def _torn_pages(history: History) -> list[Damage]:
 
 
 def _unreadable_lines(history: History) -> Iterator[Damage]:
-    numbers = {
-        row["number"]
-        for sql in (_UNREADABLE, _UNREADABLE_STEPS)
-        for row in history.database.rows(sql)
-    }
+    rows = chain.from_iterable(map(history.database.rows, (_UNREADABLE, _UNREADABLE_STEPS)))
+    numbers = {row["number"] for row in rows}
     for number in sorted(numbers):
         text = f"the line of change #{number} cannot be read whole; the note is as it is"
         yield Damage(DamageKind.LINE, str(number), text)

@@ -232,12 +232,12 @@ class History:
         """The numbers of changes of those files used in place, by absolute path, that are meant."""
         rows = self.database.rows("select distinct file from step where file <> ''")
         sql = "select distinct change from step where file = ? and file <> ''"
-        return [
-            number_row["change"]
-            for row in rows
-            if is_meant(os.fsdecode(row["file"]))
-            for number_row in self.database.rows(sql, (row["file"],))
-        ]
+        numbers: list[int] = []
+        for row in rows:
+            if is_meant(os.fsdecode(row["file"])):
+                found_rows = self.database.rows(sql, (row["file"],))
+                numbers += [found_row["change"] for found_row in found_rows]
+        return numbers
 
     def places_of(self, project: str) -> list[tuple[str, str]]:
         """(path, root) of every file of a project the history has a text of."""
@@ -318,11 +318,10 @@ class History:
             f"and ({is_above.format('path')} or {is_above.format('dest')})",
         )
         values = {"project": project, "path": path}
-        steps = {
-            (step.number, step.position): step
-            for condition in conditions
-            for step in self._placed(condition, values)
-        }
+        steps: dict[tuple[int, int], PlacedStep] = {}
+        for condition in conditions:
+            for step in self._placed(condition, values):
+                steps[step.number, step.position] = step
         return [steps[key] for key in sorted(steps)]
 
     def steps_of(self, number: int) -> list[PlacedStep]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -243,7 +244,7 @@ class Home:
         made = accepted(changes)
         if not made:
             return
-        steps = [step for planned in made for step in planned.steps]
+        steps = list(chain.from_iterable(planned.steps for planned in made))
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
@@ -335,7 +336,8 @@ class Home:
         """
         planned = changes[0]
         lost = execution.rollback()
-        execution.remove_temps([step for change in changes for step in change.steps])
+        steps = chain.from_iterable(change.steps for change in changes)
+        execution.remove_temps(list(steps))
         try:
             self.history.retract([change.change.number for change in reversed(changes)])
             for change in changes:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from sqlite3 import Connection
 from uuid import UUID, uuid4
@@ -215,7 +216,7 @@ class ReplicaFolder:
             *self._built_in,
             *(sorted(os.listdir(projects_folder)) if projects_folder.is_dir() else ()),
         ]
-        keys = [key for name in names for key in self._below(name, "")]
+        keys = list(chain.from_iterable(self._below(name, "") for name in names))
         private = (self._layout.review, self._layout.requests)
         keys += [(PRIVATE, private_file.name) for private_file in private if private_file.exists()]
         return keys + [(PRIVATE, path) for path in self.review_rows.paths()]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from memoranda.clock import Clock, wait_for, waits_at_most
@@ -352,7 +352,7 @@ class PostgresHome(Home):
             return True
         changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
-        for touched in (file for change in changes for file in change.files):
+        for touched in chain.from_iterable(change.files for change in changes):
             for key in self._folder.gone(touched, places_there):
                 self._folder.remove(*key)
         for row in rows:
@@ -495,11 +495,11 @@ class PostgresHome(Home):
             rows = [(planned.change, planned.steps) for planned in changes]
             self._database.commit(rows, folded)
         except (Conflict, Exists):
-            self._mend([step for planned in changes for step in planned.steps])
+            self._mend(list(chain.from_iterable(planned.steps for planned in changes)))
             raise
 
     def _show(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        steps = [step for planned in changes for step in planned.steps]
+        steps = list(chain.from_iterable(planned.steps for planned in changes))
         try:
             self._exchange(execution, steps, [planned.change for planned in changes])
         except NotPutBack as error:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -129,7 +130,7 @@ class Connection:
         with closed_on_error(db):
             db.execute(
                 "select " + ", ".join(["set_config(%s, %s, false)"] * len(settings)),
-                [text for pair in settings.items() for text in pair],
+                list(chain.from_iterable(settings.items())),
             )
         self._connection = db
         return db

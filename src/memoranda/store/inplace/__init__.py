@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -366,7 +367,8 @@ class RowEdit:
         """The edit as lines for the history, each row as `line_of` has it."""
         numbers = sorted(self.gone)
         old = [line_of(rows[number]) for number in numbers]
-        coming = [row for number in sorted(self.inserted) for row in self.inserted[number]]
+        rows_by_place = (self.inserted[number] for number in sorted(self.inserted))
+        coming = list(chain.from_iterable(rows_by_place))
         added = [line_of(row) for row in [*coming, *self.added]]
         return LineChange(place, self.verb, numbers, old, [b""] * len(old), added)
 

@@ -251,9 +251,9 @@ def _graph_members(value: Any) -> list[bytes] | None:
     lists = {key: value[key] for key in _MEMBERS if value.get(key) is not None}
     if not all(map(_holds_objects, lists.values())):
         return None
-    made_members = [
-        _member_line(_MEMBERS[key], member) for key, members in lists.items() for member in members
-    ]
+    made_members: list[bytes] = []
+    for key, members in lists.items():
+        made_members += [_member_line(_MEMBERS[key], member) for member in members]
     more = {key: item for key, item in value.items() if key not in _MEMBERS}
     if more:
         made_members.append(_raw_line(more))
@@ -335,12 +335,10 @@ def parse_graph(text: str) -> GraphText:
         return _collect(enumerate(whole, 1))
     if isinstance(whole, dict) and "type" not in whole:
         members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
-        listed = [
-            (kind, value)
-            for kind, values in members
-            if isinstance(values, list)
-            for value in values
-        ]
+        listed: list[tuple[str, Any]] = []
+        for kind, values in members:
+            if isinstance(values, list):
+                listed += [(kind, value) for value in values]
         return _collect(
             (1, {**member, "type": kind} if isinstance(member, dict) else member)
             for kind, member in listed

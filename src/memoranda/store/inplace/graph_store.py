@@ -12,6 +12,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,9 +121,8 @@ class LineEdit:
     def drop_relations(self, relations: Sequence[GraphRelation]) -> None:
         """Remove all copies of relations."""
         self.verb = "delete"
-        self.lines |= dict.fromkeys(
-            (line for relation in relations for line in self._lines_of(relation)), b""
-        )
+        lines_of_relations = chain.from_iterable(map(self._lines_of, relations))
+        self.lines |= dict.fromkeys(lines_of_relations, b"")
 
     def remove_entities(self, names: Sequence[str]) -> None:
         """Remove all entities of these names, and every relation at them."""
@@ -351,9 +351,8 @@ class GraphStore:
         self._stamp = _UNKNOWN
         slots = sorted(edit.lines)
         numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
-        added = [
-            line for slot in sorted(edit.inserted) for line in edit.inserted[slot]
-        ] + edit.added
+        inserted = (edit.inserted[slot] for slot in sorted(edit.inserted))
+        added = [*chain.from_iterable(inserted), *edit.added]
         old = [self.lines[slot] for slot in slots]
         new = [edit.lines[slot] for slot in slots]
         change = LineChange(self._file.target, edit.verb, numbers, old, new, added)
@@ -366,12 +365,10 @@ class GraphStore:
             lines[last] += b"\n"
             data = b"\n" + data
         if edit.inserted:
-            lines = [
-                line
-                for slot in range(len(lines) + 1)
-                for line in (*edit.inserted.get(slot, ()), *lines[slot : slot + 1])
-                if line
-            ]
+            merged: list[bytes] = []
+            for slot in range(len(lines) + 1):
+                merged += [*edit.inserted.get(slot, ()), *lines[slot : slot + 1]]
+            lines = list(filter(None, merged))
         lines += edit.added
         is_appended = not edit.lines and not edit.inserted and len(data) < MAX_APPEND
         if is_appended and self._other_form is None:

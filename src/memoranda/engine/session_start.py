@@ -32,8 +32,13 @@ _DAY = timedelta(hours=24)
 def introduction(memory: ReviewVerbs) -> str:
     """The reminders due and the profile as `memory.agent` may see them, between our marks.
 
-    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell.
+    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell, or no
+    index yet.
     """
+    # The first look at a large home takes long, and the client's first call would be refused
+    # meanwhile. So that call makes the index, and waits for it.
+    if not memory.index.notes.has_any():
+        return ""
     room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
     reminders = list(due_reminders(memory, memory.clock()))
     due = _section(memory, "Due", reminders, _texts(memory, reminders), min(room, _DUE_TOKENS))

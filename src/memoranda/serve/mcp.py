@@ -168,10 +168,6 @@ def _introduction(memory: MemorySession) -> str:
 
     if not memory.settings.introduces:
         return ""
-    # The first look at a large home takes long, and the client's first call would be refused
-    # meanwhile. So that call makes the index, and waits for it.
-    if not memory.index.notes.has_any():
-        return ""
     return introduction(memory)
 
 

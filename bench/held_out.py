@@ -55,6 +55,9 @@ class Control:
             "insert into one values (?, ?)", [(text.key, fts_text(text.spoken)) for text in texts]
         )
 
+    def close(self) -> None:
+        self._db.close()
+
     def find(self, text: str, depth: int) -> list[str]:
         asked = [word for token in tokens(text) for word in query_text(token)[0].split()]
         match = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked))
@@ -162,6 +165,7 @@ def _measured(
                     took,
                 )
             pipeline.close()
+            control.close()
 
 
 def figure(measure: str, found: Sequence[str], question: Question) -> float:

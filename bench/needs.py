@@ -113,6 +113,9 @@ class Control:
             " tokenize = 'porter unicode61 remove_diacritics 2')"
         )
 
+    def close(self) -> None:
+        self._db.close()
+
     def load(self, texts: Sequence[Text]) -> None:
         rows = [(text.key, fts_text(text.spoken)) for text in texts]
         self._db.executemany("insert into one values (?, ?)", rows)
@@ -326,6 +329,7 @@ def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Fig
             figures = [_recall(keys, question) for keys in (found, plain, near)]
             yield Figure(question.id, figures[0], figures[1], took, figures[2])
         ours.close()
+        control.close()
 
 
 def _recall(found: Sequence[str], question: Asked) -> float:

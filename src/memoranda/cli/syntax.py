@@ -411,26 +411,34 @@ class Group(_Documented, click.Group):
             formatter.write(first_steps())
         super().format_options(ctx, formatter)
 
+    def summary(self, ctx: click.Context, name: str) -> str:
+        """What a command does, in one line, as its module says it."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=200) if command is not None else ""
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
+        summaries = _summaries() if ctx.parent is None else {}
         for name in self._modules:
-            found_command = self.get_command(ctx, name)
-            if found_command is not None:
-                aliases = [
-                    alias for alias in ALIASES if self.named(alias) == name and alias != name
-                ]
-                if aliases:
-                    label = f"{name} ({', '.join(aliases)})"
-                else:
-                    label = name
-                row = label, found_command.get_short_help_str(limit=200)
-                sections.setdefault(self._titles.get(name, "Commands"), []).append(row)
+            summary = summaries.get(name)
+            if summary is None:
+                summary = self.summary(ctx, name)
+            aliases = [alias for alias in ALIASES if self.named(alias) == name and alias != name]
+            label = f"{name} ({', '.join(aliases)})" if aliases else name
+            sections.setdefault(self._titles.get(name, "Commands"), []).append((label, summary))
         width = max(len(name) for name, _ in chain.from_iterable(sections.values()))
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(
                     [(f"{name:{width}}", text) for name, text in rows], col_max=width
                 )
+
+
+def _summaries() -> dict[str, str]:
+    """What each command does, in one line: to list them, no module of a command is loaded."""
+    text = Path(__file__).with_name("summaries.txt").read_text("utf-8")
+    rows = (line.partition(" ") for line in text.splitlines())
+    return {name: summary.strip() for name, _, summary in rows}
 
 
 def _show_help(ctx: click.Context, param: click.Parameter, is_asked_for: bool) -> None:

@@ -3,6 +3,7 @@ connects to."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
@@ -24,6 +25,8 @@ INTRODUCTION_TOKENS = 400
 # Reminders leave the rest of the budget to other sections.
 _DUE_TOKENS = 100
 _LINE = 220
+# Files that are read and indexed within a second on a slow machine.
+_QUICKLY_READ = 500
 # Notes of one agent about the user that a session is told unconfirmed.
 _MOST_OF_ONE = 4
 _DAY = timedelta(hours=24)
@@ -32,12 +35,12 @@ _DAY = timedelta(hours=24)
 def introduction(memory: ReviewVerbs) -> str:
     """The reminders due and the profile as `memory.agent` may see them, between our marks.
 
-    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell, or no
-    index yet.
+    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell, and
+    for a large home without an index.
     """
     # The first look at a large home takes long, and the client's first call would be refused
     # meanwhile. So that call makes the index, and waits for it.
-    if not memory.index.notes.has_any():
+    if not memory.index.notes.has_any() and _is_large(memory):
         return ""
     room = INTRODUCTION_TOKENS - tokens_in(f"{OPEN}\n{CLOSE}\n")
     reminders = list(due_reminders(memory, memory.clock()))
@@ -53,6 +56,17 @@ def introduction(memory: ReviewVerbs) -> str:
     if lines:
         return fenced("\n".join(lines))
     return ""
+
+
+def _is_large(memory: ReviewVerbs) -> bool:
+    """Whether the projects have so many files that a first look at them takes long."""
+    number = 0
+    for store in memory.engine.stores.values():
+        for _, _, names in os.walk(store.root):
+            number += len(names)
+            if number > _QUICKLY_READ:
+                return True
+    return False
 
 
 def _texts(memory: ReviewVerbs, notes: Iterable[tuple[NoteInfo, str]]) -> list[str]:

@@ -21,6 +21,7 @@ from memoranda.note.links import lead, without_suffix
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import without_case
 
+# The digits of an id at the end of a memory's address.
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})$")
 _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 

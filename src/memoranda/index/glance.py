@@ -11,6 +11,7 @@ from pathlib import Path
 
 from memoranda.text.tokens import query_text
 
+# Seconds to wait for a writer; a hook has no more.
 _BUSY_SECONDS = 0.05
 
 

@@ -26,6 +26,7 @@ from memoranda.text.unicode import sqlite_text
 UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
 """Keys whose meaning the index knows, wherever it comes from."""
 
+# Keys and values of one filter, so that it costs little whoever sends it.
 KEYS = 50
 VALUES = 2_000
 DEPTH = 10

@@ -35,6 +35,7 @@ MOST_VISITED = 2_000
 """A walk stops after this many notes, however large the graph."""
 MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
+# Values of one statement, below SQLite's limit of 999 in old versions.
 _MOST_MARKS = 400
 # The notes that link to a hub are read this many at a time.
 _SOURCES = 200

@@ -61,6 +61,7 @@ MAX_BYTES = 16_000_000
 """Larger indexes (some 40,000 memories of 50 words) are scanned by SQLite instead of cached."""
 
 _SEPARATOR = "\0"
+# Characters of a pattern; SQLite refuses longer ones.
 _LONGEST_LIKE = 10_000
 # Letters without case, which only a text that `folds` may write in another way. Compiled when first
 # needed: that takes `re` long.

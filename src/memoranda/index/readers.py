@@ -27,6 +27,7 @@ from memoranda.store.folder import FolderStore, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
 Suspicious = Callable[[str], tuple[str, ...]]
+# More processes than these would wait for the one that writes.
 _MOST = 4
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[1:]; from memoranda.index.readers import answer; answer()"

@@ -39,20 +39,24 @@ RESOLVED = "resolved"
 UNWRITTEN = "unwritten"
 AMBIGUOUS = "ambiguous"
 
+# Characters of a folded name in the index; a longer one ends in its checksum.
 KEY_LENGTH = 48
 _BEGINNING = KEY_LENGTH - 8
 TITLE_CUT = 100
 """Titles of memories are compared up to here (contract 001, 4)."""
 
 _LAST = "\U0010ffff"
+# Near names that an error offers.
 _SUGGESTIONS = 5
 # Notes a refusal names.
 _NAMED = 10
+# Characters of an address that may be the beginning of an id.
 _LONGEST_PREFIX = 200
 # Names looked up by one statement.
 _MOST_VALUES = 400
 # An id, or its first eight digits and more.
 _UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
+# Fewer digits than these could be several ids.
 _SHORTEST = 8
 # Characters an id, or its beginning, has at least where names mean notes too; and where only
 # memories are meant.

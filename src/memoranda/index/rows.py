@@ -43,6 +43,7 @@ FIRST_PASSAGE = 1 << 16
 _NO_TEXT = frozenset(
     (*MEMORY_KEYS, *FURTHER, "type", "permalink", "alias", "tag", "created", "updated", "modified")
 )
+# Characters of the header values that are searched.
 _LONGEST_PROPERTIES = 10_000
 # Characters of a title that count: the title of a memory may be its whole text.
 _TITLE = 80

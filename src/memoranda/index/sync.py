@@ -19,6 +19,7 @@ from memoranda.store.folder import FolderStore
 if TYPE_CHECKING:
     from memoranda.index.writer import Prepared
 
+# Notes indexed before the lock is given to others.
 BATCH = 200
 BATCH_BYTES = 4 << 20
 """Notes, and bytes of them, that are indexed before the lock is given back; at least one note."""
@@ -27,6 +28,7 @@ MANY_NEW = 4_000
 """From this many new files on, processes of their own pay, each of which takes a third of a second to
 start.
 """
+# From this many changes on, the segments of words are merged at the end.
 _MANY_CHANGES = 2_000
 # From this many new notes in a batch on, a second thread pays.
 _MANY = 50

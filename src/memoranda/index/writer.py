@@ -45,10 +45,12 @@ from memoranda.text.words import runs
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+# Characters of a text from which its passages are indexed, too.
 LONG_TEXT = 16_000
 PLACED = 4_000_000
 """Characters from which on a note's passages are indexed by themselves, and up to which: a hit
 further on shows the note's beginning."""
+# Different words of a note that are searched, and different pairs of a run.
 WORDS = 100_000
 PAIRS = 150_000
 # About how many different words or CJK pairs of a note are searched: SQLite holds those of one row

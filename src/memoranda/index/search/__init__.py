@@ -56,6 +56,7 @@ from memoranda.text.tokens import is_cjk, stop_words, tokens
 from memoranda.text.tokens import words as informative_words
 from memoranda.text.unicode import flat, sqlite_text, visible
 
+# Of more hits than these, only the best are ranked by what is read of them.
 _BEST = 20
 # Of the notes that contain all words this many of the best by BM25 are read, and this many that
 # match by name.
@@ -74,8 +75,11 @@ _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
 # So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
 _PROSE = 8
+# Notes from which passages are read for one context.
 _MAX_NOTES = 60
+# Characters of a title in a context.
 _TITLE = 60
+# Digits of an id that people type.
 _ID = 8
 _BELOW = "\n  "
 

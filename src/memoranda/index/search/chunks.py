@@ -34,6 +34,7 @@ from memoranda.index.search.words import (
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
 from memoranda.text.tokens import word_count
 
+# Notes whose text is read for a question, and for a text that tells something.
 READ = 24
 READ_TOLD = 32
 READ_LONG = 10
@@ -41,12 +42,15 @@ READ_LONG = 10
 notes badly apart; and this many long ones that come after them.
 """
 
+# Characters read of all notes together, and of one.
 _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000
+# Passages that are compared word by word.
 _READ_CLOSELY = 60
 # Of the best chunks this many are looked at word by word, and of this many it is counted how near these
 # are.
 _READ_NEAR = 20
+# Characters of a list that is cut at its items.
 _MIN_LIST = 200
 _MIN_ITEMS = 3
 # The chunks of this many long texts are cached, and the styles of this many chunks: `bench/recall.py

@@ -27,16 +27,22 @@ MAX_TERMS = 32
 _PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
 # A quote inside a Hebrew abbreviation, as keyboards have it.
 _GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
+# Operators of FTS5, which count in capitals only.
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
+# Words of a phrase; a longer quote is pasted text.
 _PHRASE_TOKENS = 64
+# Characters at the end of a text that show whether it asks.
 _PLAIN_TAIL = 400
 _PAIR = 2
+# How much a run of a script without blanks counts, in words.
 _LONG_RUN = 7
 # From this many characters on, a run counts for several words, and for two words.
 _PAIR_RUN = 4
+# Characters of a word; longer ones are data.
 _LONGEST_TERM = 400
 # Of up to this many words neighbors are also looked for as one: `time zone` as `timezone`.
 _MOST_JOINED = 6
+# Characters of a name that is also looked for by its parts.
 _LONGEST_COMPOUND = 60
 
 
@@ -273,11 +279,16 @@ def says_much(query: ParsedQuery) -> bool:
     )
 
 
+# A shorter text is asked whole, with all its words.
 _WHOLE = 400
 _LONG = 80
+# Words of a question from which its telling part is looked for.
 _LONG_QUESTION = 30
+# Characters of a text that is pasted rather than typed.
 _TOLD = 1_000
+# Words of a sentence that tells something.
 _TOLD_WORDS = 12
+# Words besides a pasted text that ask something of it.
 _MIN_SAID = 3
 # A question mark at the end.
 _MARK = re.compile(r"[?？]\W*$")
@@ -614,6 +625,7 @@ _UNITS = {
     "个月": 30,
     "年": 365,
 }
+# Counts as people write them.
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _NUMBERS |= {"一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6}
 

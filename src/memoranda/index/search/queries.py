@@ -57,7 +57,9 @@ _COLUMN_WEIGHTS = {
     "note_fts": "{body:g}, {title:g}, {headings:g}, {tags:g}, {address:g}, 0".format(**COLUMNS),
     NAMES: "{title:g}, {headings:g}, {tags:g}, 0".format(**COLUMNS),
 }
+# Bytes of counts and rows that are remembered.
 _CACHE_BYTES = 20_000_000
+# A word that more notes hold is not also taken as a beginning.
 _RARE_ENOUGH = 5_000
 # From this many notes on, as `size` counts them, the words that begin with a prefix are asked for in
 # its place. In fewer FTS5 finds the prefix faster than we the words: of 30,000 notes two words of
@@ -65,17 +67,24 @@ _RARE_ENOUGH = 5_000
 _SPELLED_OUT_FROM = 1 << 17
 # More words that begin with a prefix are left to FTS5, which then joins all their notes.
 _MAX_LONGER = 1_000
+# Up to this number, a query names its rows, and sorts equal scores by time.
 _FEW_ROWS = 200
+# Notes whose names match that are ranked before all others.
 _MAX_NAMED = 500
+# Fewer than these stay in their order; more are sorted by how well their names match.
 _NAMED_SORTED = 10
 _NO_SUCH_NOTE = '"\uf8ff"'
 _MIN_SIZE = 4
+# Letters of each part of a compound that is taken apart.
 _LEAST_PART = 3
 # Letters of each half of a word that is looked for in two words, and of the whole.
 _LONGEST_PARTED = 24
 _SPELLED_LENGTHS = range(5, 20)
+# Letters at the beginning that a misspelt word has right.
 _SPELLED_PREFIX = 3
+# Spellings looked for in the place of one word.
 _MAX_SPELLINGS = 8
+# Counting ends here: which of two common spellings is the commoner does not matter.
 _SPELLED_COUNT = 100
 # A string of an FTS5 expression; one word as a prefix, with the word.
 _PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')

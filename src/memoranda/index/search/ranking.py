@@ -45,6 +45,7 @@ _PREFIX_FROM = 4
 
 # The cosine from which a note without a word of the question is worth showing.
 _MIN_COSINE = 0.2
+# Nearness in meaning counts from the note that so large a share is farther than.
 _FAR_SHARE = 0.1
 # Meaning counts from the cosine that this share of the notes do not reach, and from this far below
 # the highest.
@@ -62,6 +63,7 @@ _FEATURES = (
     "date",
     "timed",
 )
+# Better passages of one conversation that lower the next one.
 _MAX_BETTER = 5
 # Characters of a text whose relevance is halved for its length.
 _LONG = 720
@@ -69,6 +71,7 @@ _LONG = 720
 _MANY_LISTS = 20
 # Of a long text the index is asked for this many words.
 _MOST_ASKED = 96
+# Characters of a text that is pasted.
 _PASTED = 1_000
 # Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
 # it is asked about this many characters at the end.
@@ -78,7 +81,9 @@ _EMBEDDED = 2_000
 _ENOUGH = 2_000
 # A word of letters alone.
 _NAME = re.compile(r"[^\W\d_]+")
+# A name that more than one in so many notes holds says little.
 _FREQUENT_NAME = 25
+# Homes with fewer notes are judged as if they had so many.
 _NAMED_SIZE = 256
 
 Nearness = Callable[[str, Collection[int]], Mapping[int, float]]

@@ -28,6 +28,7 @@ _ENDINGS = (
     ("s", ""),
     ("e", ""),
 )
+# Letters that a stem has at least.
 _SHORTEST = 3
 # A consonant doubled before an ending: "run" of "running".
 _DOUBLED = re.compile(r"([bdfgmnprt])\1$")
@@ -67,6 +68,7 @@ _INFLECTIONS = (
     "ize",
     "ate",
 )
+# Letters of a root by which other forms are found.
 _MIN_ROOT = 4
 # Words that English endings are taken from; shorter and longer ones are left alone.
 _INFLECTED = re.compile("[a-z]{3,30}")
@@ -84,6 +86,7 @@ SNIPPET = 200
 Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
+# So few words are spelled anew where no note holds one.
 _FEW_WORDS = 32
 # Characters between two words at which their nearness is a half.
 _APART = 60

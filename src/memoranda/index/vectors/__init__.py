@@ -51,15 +51,19 @@ PACKAGED = (
 )
 """The models with weights in a package, the one that is taken where several are installed first."""
 _WEIGHTS = "model.safetensors"
+# Places of a file that are read to tell two models apart.
 _SAMPLES = 32
 
 # Scripts whose letter says about as much as three of others.
 _DENSE_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 # Forms of width belong to the script they are a form of.
 _SCRIPT_ALIASES = {"FULLWIDTH": "LATIN", "HALFWIDTH": "KATAKANA", "IDEOGRAPHIC": "CJK"}
+# Words of a script that a model must know to be asked about it.
 _LEAST_WORDS = 200
 _LEAST_CHARACTERS = 3000
+# The same as a share of its words.
 _LEAST_SHARE = 0.02
+# The share of characters of unknown scripts in a text that is still embedded.
 _MOST_FOREIGN = 0.3
 _BYTE_PAIR_BLANK = "\u0120"
 

@@ -30,7 +30,9 @@ from memoranda.llm import NoAnswer
 _QUESTIONS = 128
 _ENDING = ".vectors"
 _KNOWN_ENDING = ".known"
+# Texts embedded at a time; others may ask in between.
 _LEARNT_AT_ONCE = 32
+# Seconds after which vectors that nobody asked for go.
 _UNUSED = 7 * 86_400
 
 

@@ -59,11 +59,14 @@ __all__ = [
 
 # Types of safetensors, as numpy names them.
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
+# Bytes of a header of safetensors; a longer one is no such file.
 _MOST_HEADER = 1 << 24
 # Tokens that go through the model at once; more are no faster.
 _BATCH_TOKENS = 512
 _THREADS = min(4, os.cpu_count() or 1)
+# Texts of one request.
 _ENDPOINT_BATCH = 32
+# Seconds that a search waits for an endpoint.
 _SOON = 5.0
 # Seconds an endpoint has for a question somebody waits for, and for a batch nobody does.
 _LATER = 60.0
@@ -88,6 +91,7 @@ _GELU = tuple(
 )
 # Rows worked on at a time, element by element: as many as fit into a processor's cache.
 _BLOCK = 48
+# The exponentials of scores further apart than this could be too large for a float.
 _STEEP = 60.0
 
 

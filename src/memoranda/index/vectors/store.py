@@ -20,9 +20,11 @@ from memoranda.store.files import lock_file, make_private, reason
 from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 
+# Bytes at the beginning of a file that say what it holds.
 _HEADER = 256
 # Bytes of the file's header, and of the key in front of each vector.
 _KEY = 8
+# Raised when the file changes its form.
 _FORMAT = 1
 # A passage that is a heading alone.
 _HEADING = re.compile(r"#{1,6}[ \t].*")

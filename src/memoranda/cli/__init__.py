@@ -49,7 +49,9 @@ _MODULES = (
     ("For agents and programs", "hook_commands", "hook"),
     ("This command", "syntax", "completion help man"),
 )
-COMMANDS = {name: module for _, module, names in _MODULES for name in names.split()}
+COMMANDS: dict[str, str] = {}
+for _, _module, _names in _MODULES:
+    COMMANDS |= dict.fromkeys(_names.split(), _module)
 """Every command with its module below memoranda.cli."""
 
 # Codes of errors that have the times a text may mean, `candidates` in JSON (contract 001, 8).
@@ -221,7 +223,9 @@ def command_group() -> Group:
 
     more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
     version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
-    titles = {name: title for title, _, names in _MODULES for name in names.split()}
+    titles: dict[str, str] = {}
+    for title, _, names in _MODULES:
+        titles |= dict.fromkeys(names.split(), title)
     return Group(
         "memory", COMMANDS, now=True, titles=titles, params=[version], help=_HELP, alone=_today
     )

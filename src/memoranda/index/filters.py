@@ -19,6 +19,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 
 from memoranda.clock import EPOCH, microseconds
 from memoranda.note.inline import Inline, levels
@@ -93,7 +94,8 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
         pairs.append((OBSERVED, observation.category))
         tags += observation.tags
     # `journal` finds `journal/2025`
-    pairs += [(TAG, level) for tag in tags for level in levels(tag.lstrip("#"))]
+    for tag in tags:
+        pairs += [(TAG, level) for level in levels(tag.lstrip("#"))]
     pairs += [(CATEGORY, note.category), (PHASE, note.phase), (SOURCE, note.source)]
     pairs.append((BY, note.provenance.who))
     client = note.provenance.client
@@ -210,12 +212,8 @@ def projects_of(
 def counted(db: sqlite3.Connection, projects: Iterable[int], viewer: str | None = None) -> int:
     """How many notes of these projects `viewer` sees."""
     sql = "select scope, sum(notes) from tally where project = ? and folder = '' group by scope"
-    return sum(
-        number
-        for project in projects
-        for scope, number in db.execute(sql, (project,))
-        if may_see(scope, viewer)
-    )
+    rows = chain.from_iterable(db.execute(sql, (project,)) for project in projects)
+    return sum(number for scope, number in rows if may_see(scope, viewer))
 
 
 def any_of(kind: int, values: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from memoranda.errors import InvalidInput
@@ -382,7 +383,7 @@ def _dotted(value: Any, names: list[str]) -> list[Any]:
     if not names:
         return [value]
     if isinstance(value, list):
-        return [inner for element in value for inner in _dotted(element, names)]
+        return list(chain.from_iterable(_dotted(element, names) for element in value))
     if isinstance(value, Mapping) and names[0] in value:
         return _dotted(value[names[0]], names[1:])
     return []

@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from memoranda.clock import microseconds
@@ -355,7 +355,7 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
     prefixes = {note.project, lead(note.project)}
     names = (note.permalink, stem(note.path))
-    in_front = [f"{prefix}/{name}" for prefix in prefixes for name in names]
+    in_front = [f"{prefix}/{name}" for prefix, name in product(prefixes, names)]
     parts = note.path.split("/")
     ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
     ends += [stem(end) for end in ends]
@@ -391,7 +391,8 @@ class Relocation:
     def sources(self) -> list[NoteInfo]:
         """The notes with links that lead to another note afterwards, or to none."""
         rows = list(self._paths)
-        keys = {key for move in self._moved for note in move for key in link_keys(note)}
+        moved_notes = chain.from_iterable(self._moved)
+        keys = set(chain.from_iterable(map(link_keys, moved_notes)))
         links = dict.fromkeys([*self._select("note", rows), *self._select("fold", keys)])
         broken = {
             link.note

@@ -202,7 +202,7 @@ class Resolver:
         self.viewer = viewer
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
-        self._projects = {prefix.casefold() for name in names for prefix in (name, lead(name))}
+        self._projects = {prefix.casefold() for prefix in (*names, *map(lead, names))}
         # What targets that were looked up together are looked up under
         self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
@@ -335,7 +335,7 @@ class Resolver:
         missing = [name for name in names if name not in self._candidates]
         if missing:
             self._fetch(missing)
-        matches = [note for name in names for note in self._candidates[name]]
+        matches = list(chain.from_iterable(map(self._candidates.__getitem__, names)))
         if len(names) > 1:
             return list(dict.fromkeys(matches))
         return matches

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta, tzinfo
+from itertools import chain
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
@@ -174,7 +175,7 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        return [text for element in value for text in _texts(element)]
+        return list(chain.from_iterable(map(_texts, value)))
     if value is None or isinstance(value, bool):
         return []
     return [" ".join(str(value).split("\n"))]
@@ -457,7 +458,7 @@ def indexed(
     except sqlite3.Error:
         return []
     if kind == "tag":
-        counts = Counter(tag for tags, _ in rows for tag in json.loads(tags))
+        counts = Counter(chain.from_iterable(json.loads(tags) for tags, _ in rows))
         rows = [
             (tag, "1 note" if number == 1 else f"{number} notes")
             for tag, number in counts.most_common()

@@ -197,6 +197,11 @@ def apply(
             merge_words(db, lock)
 
 
+def _new_paths(batch: Sequence[Difference]) -> list[str]:
+    """The paths of notes that are read for the first time."""
+    return [change.path for change in batch if change.old is None]
+
+
 def _batches(changes: Iterable[Difference]) -> Iterator[list[Difference]]:
     batch: list[Difference] = []
     size = 0
@@ -234,10 +239,7 @@ def _read_ahead(
     with lock, transaction(db):
         number = writer.project_id(db, project)
     with readers.Readers(files.store, files.suspicious, number) as reading:
-        yield reading.ahead(
-            [this_change.path for this_change in batch if this_change.old is None]
-            for batch in _batches(changes)
-        )
+        yield reading.ahead(map(_new_paths, _batches(changes)))
 
 
 def _apply_batch(

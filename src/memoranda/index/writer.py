@@ -485,7 +485,9 @@ def _merged_ids(note: Note) -> Iterable[str]:
 def _insert(db: sqlite3.Connection, notes: Sequence[tuple[int, Prepared]]) -> None:
     """Put new notes into the tables, each in its row."""
     for table, name in _ROW_OF.items():
-        rows = [{name: row, **columns} for row, note in notes for columns in note.tables[table]]
+        rows: list[dict[str, Any]] = []
+        for row, note in notes:
+            rows += [{name: row, **columns} for columns in note.tables[table]]
         insert(db, table, rows)
     _insert_passages(db, notes)
     counted = Counter((note.place, folder) for _, note in notes for folder in _folders(note.path))

@@ -32,7 +32,9 @@ _KINDS = {
     "office document": ".docx .doc .odt .pptx .ppt .odp .rtf",
     "archive": ".zip .tar .gz .7z",
 }
-_SUFFIXES = {suffix: kind for kind, suffixes in _KINDS.items() for suffix in suffixes.split()}
+_SUFFIXES: dict[str, str] = {}
+for _kind, _suffixes in _KINDS.items():
+    _SUFFIXES |= dict.fromkeys(_suffixes.split(), _kind)
 
 
 class Attachment(NamedTuple):

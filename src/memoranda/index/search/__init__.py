@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -478,7 +478,7 @@ def _show_observations(
     categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not categories:
         return
-    words = [word for term in terms for word in term.words]
+    words = list(chain.from_iterable(term.words for term in terms))
     for hit in hits:
         visible_observations = [
             observation

@@ -16,6 +16,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from heapq import nlargest
+from itertools import chain
 from operator import or_
 
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
@@ -291,7 +292,7 @@ class ChunkReading:
             reasons.append(f"title: {', '.join(titled)}")
         if held_words:
             reasons.append(f"words: {', '.join(word.text for word in held_words)}")
-        spelled = [piece for word in held_words for piece in word.spelled]
+        spelled = list(chain.from_iterable(word.spelled for word in held_words))
         if spelled:
             reasons.append(f"spelled: {', '.join(spelled)}")
         if any(part & 3 == 2 for _, part in words):
@@ -348,7 +349,7 @@ class ChunkReading:
         table = self._table
         scorer = self._ranking.scorer
         self._find_words()
-        all_chunks = [piece for some in self.chunks.values() for piece in some]
+        all_chunks = list(chain.from_iterable(self.chunks.values()))
         there_speakers = {piece.speaker for piece in all_chunks}
         speakers = ranking.speakers | {
             word.text for word in ranking.words if word.text in there_speakers

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
@@ -92,7 +92,8 @@ class ParsedQuery:
     @property
     def terms(self) -> list[Term]:
         """The terms of all clauses, each once."""
-        return list(dict.fromkeys(term for clause in self.clauses for term in clause.terms))
+        all_terms = chain.from_iterable(clause.terms for clause in self.clauses)
+        return list(dict.fromkeys(all_terms))
 
 
 def term(text: str, *, phrase: bool = False) -> Term | None:
@@ -253,7 +254,8 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
     terms = [bare_term for bare_term in query.clauses[0].terms if bare_term.is_bare]
     if least <= _PAIR:
         return sum(_weight(bare_term.words[-1], _PAIR_RUN) for bare_term in terms) >= least
-    return sum(_weight(word, _LONG_RUN) for bare_term in terms for word in bare_term.words) >= least
+    all_words = chain.from_iterable(term.words for term in terms)
+    return sum(_weight(word, _LONG_RUN) for word in all_words) >= least
 
 
 def _weight(word: str, shortest: int) -> int:
@@ -272,11 +274,10 @@ def says_much(query: ParsedQuery) -> bool:
     thing."""
     if any(is_cjk(query_term.words[-1]) for query_term in query.terms):
         return True
-    return (
-        len(query.terms) > 1
-        and sum(word not in stop_words() for query_term in query.terms for word in query_term.words)
-        > 2
-    )
+    if len(query.terms) < 2:
+        return False
+    all_words = chain.from_iterable(term.words for term in query.terms)
+    return sum(word not in stop_words() for word in all_words) > 2
 
 
 # A shorter text is asked whole, with all its words.
@@ -450,10 +451,9 @@ def read_question(text: str, today: date | None = None) -> Question:
 
 def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
     """The informative words of `text`, CJK runs as pairs, and those pairs that cross a stop word."""
-    word_pairs = dict.fromkeys(pair for word in words(text) for pair in pairs(word))
-    across = dict.fromkeys(
-        pair for run in tokens(text) if is_cjk(run) for pair in pairs(run) if len(pair) > 1
-    )
+    word_pairs = dict.fromkeys(chain.from_iterable(map(pairs, words(text))))
+    pairs_of_runs = chain.from_iterable(map(pairs, filter(is_cjk, tokens(text))))
+    across = dict.fromkeys(pair for pair in pairs_of_runs if len(pair) > 1)
     weak = frozenset(across.keys() - word_pairs.keys())
     return word_pairs | across, weak
 
@@ -522,7 +522,7 @@ def focus_of(text: str) -> str:
 def periods(text: str, today: date | None = None) -> list[Period]:
     """The days `text` names: dates, months, years, and days relative to `today`."""
     low = text.lower()
-    periods_found = [period for match in _dates().finditer(low) for period in _written(match)]
+    periods_found = list(chain.from_iterable(map(_written, _dates().finditer(low))))
     periods_found += [Period(f"{year}-01-01", f"{year}-12-31", 0.3) for year in _YEAR.findall(low)]
     if today is not None:
         periods_found += [

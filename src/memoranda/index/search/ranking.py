@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from heapq import nlargest
+from itertools import chain
 from math import log
 
 from memoranda.index.filters import quoted
@@ -559,7 +560,8 @@ class Ranking:
             neighbors = self.context.neighbors(newest_first(able)[: table.sources])
         else:
             neighbors = {}
-        rows = {row for sides in neighbors.values() for side in sides for row in side}
+        sides = chain.from_iterable(neighbors.values())
+        rows = set(chain.from_iterable(sides))
         self._add(rows - self.features.keys())
         for side, share in ((0, table.after), (1, table.before)):
             for source in sorted(neighbors, reverse=not side):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from operator import or_
 from pathlib import Path
 
@@ -235,7 +235,7 @@ def one_edit(word: str) -> list[str]:
 
 def inflected(stems: list[str]) -> set[str]:
     """Words that may have one of these Porter stems."""
-    forms_found = {stem_word + ending for stem_word in stems for ending in _INFLECTIONS}
+    forms_found = {stem_word + ending for stem_word, ending in product(stems, _INFLECTIONS)}
     forms_found |= {
         stem_word[:-1] + ending
         for stem_word in stems

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -376,7 +376,7 @@ class EndpointModel:
             parts = (
                 texts[at : at + _ENDPOINT_BATCH] for at in range(0, len(texts), _ENDPOINT_BATCH)
             )
-            return _unit([row for part in parts for row in self._many.vectors(part)])
+            return _unit(list(chain.from_iterable(map(self._many.vectors, parts))))
 
     def reads(self, text: str) -> bool:
         return any(map(str.isalnum, text))

@@ -126,7 +126,7 @@ def _changes_of_run(
     agent: Text,
     since: datetime | None,
 ) -> list[list[Change]]:
-    """The changes of one run of a job, each by itself; `limit` 0 is all of them."""
+    """The changes of one run of a job, one to a row; `limit` 0 is all of them."""
     changes = memory.log(ref, limit=0, agent=agent, since=since)
     of_run = [[change] for change in changes if change.run == run and change.undoes is None]
     return of_run[: limit or None]

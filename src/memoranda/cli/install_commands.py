@@ -174,7 +174,7 @@ def _start_line(started: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """What is to be done with every client, as the options of `install` say it.
+    """What to do with every client, as the options of `install` say it.
 
     is_for_project: in the files of the project in the working folder.
     has_hooks: with hooks; else ours are taken out.
@@ -254,7 +254,7 @@ class Connecting:
         return {"result": "unchanged", "reason": "its plugin brings server and hooks"}
 
     def _unwanted_hooks(self, client: Client) -> list[Target]:
-        """The file with our hooks, where they are to be taken out."""
+        """The file with our hooks, where the options say to take them out."""
         if self._request.has_hooks or self._request.is_for_project:
             return []
         return _own_file(client, table.hooks(client, ["memory"]))

@@ -51,7 +51,7 @@ _REMIND_KEYS = (
     "memory",
 )
 _LEVELS = "1 light: the inbox; 2 medium: also what is similar; 3 deep: also links and reminders."
-_ORGANIZED = tuple(each for each in CATEGORIES if each != INBOX)
+_ORGANIZED = tuple(category for category in CATEGORIES if category != INBOX)
 _dry_run_option = flag("--dry-run", "Only say what would be done.")
 
 

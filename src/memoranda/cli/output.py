@@ -106,8 +106,8 @@ def paint(text: str, style: str, stream: object = None) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for a Chinese character, none for an accent
-    of its own.
+    """How many columns of a terminal `text` takes: two for a Chinese character, none for a combining
+    accent.
     """
     if text.isascii():
         return len(text)

@@ -203,7 +203,7 @@ def event_of(
 
 
 def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The client that sent a payload to the hook of `client`; "" for a program that is none."""
+    """The client that sent a payload to the hook of `client`; "" for a program that is no known client."""
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
         return ""

@@ -27,6 +27,7 @@ T = TypeVar("T")
 KIND = "contradiction"
 # With more values than this, a subject is a list.
 _MOST_VALUES = 3
+# Digits of an id that people type.
 _ID = 8
 
 

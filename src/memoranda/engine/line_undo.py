@@ -30,6 +30,7 @@ def _take_back(
     session: ReadVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
 ) -> Change | None:
     """Have the source of the file take the change back. Returns the undo, None for nothing to do."""
-    if touched.file.endswith(".json") and touched.root:
+    # Only rows of JSON files are recorded with the folder they are in.
+    if touched.root and touched.file.endswith(".json"):
         return take_back_rows(session, change, touched, kept_lines, blocked)
     return graph_of(session, touched).take_back(change, kept_lines, blocked)

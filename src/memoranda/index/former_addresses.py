@@ -10,6 +10,7 @@ These addresses are asked for last, so no name of a note that is there is ever h
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import sqlite3
@@ -114,9 +115,10 @@ def _archived_rows(
     or with the name of its project in front."""
     if not rows:
         return []
-    marks = ", ".join("?" * len(rows))
     origins = db.execute(
-        f"select row, header ->> 'archived_from' from text where row in ({marks})", tuple(rows)
+        "select row, header ->> 'archived_from' from text"
+        " where row in (select value from json_each(?))",
+        (json.dumps(list(rows)),),
     )
     address = without_case(without_suffix(target.strip("/")))
     matches = []

@@ -160,17 +160,22 @@ class Engine:
         """What is done while the home is still open."""
 
     def close(self) -> None:
-        """Release the index, the watch and the home."""
+        """Release the watch, the index and the home: all of them, even where one refuses."""
         with self.guard:
             if self.is_closed:
                 return
-            for work in self.before_close:
-                work()
-            self.is_closed = True
-            self._ended.set()
-            self.freshness.close()
-            self.index.close()
-            self.home.close()
+            with ExitStack() as closing:
+                # The last that is pushed here is done first
+                closing.callback(self.home.close)
+                closing.callback(self.index.close)
+                closing.callback(self.freshness.close)
+                closing.callback(self._end)
+                for work in self.before_close:
+                    work()
+
+    def _end(self) -> None:
+        self.is_closed = True
+        self._ended.set()
 
     def _check_open(self) -> None:
         # Its file descriptors may be other files' by now

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from datetime import datetime
 from functools import cached_property
 from itertools import chain
@@ -165,12 +165,14 @@ class Home:
 
     def close(self) -> None:
         """Sync what is left and release the files; the home stays as it is."""
-        self.reads.close()
-        self.file_sync.close()
-        if "_threads" in vars(self):
-            self._threads.shutdown()
-        self.database.close()
-        self.lock.close()
+        with ExitStack() as closing:
+            # The last that is pushed here is done first; what one of them refuses keeps none open
+            closing.callback(self.lock.close)
+            closing.callback(self.database.close)
+            if "_threads" in vars(self):
+                closing.callback(self._threads.shutdown)
+            closing.callback(self.file_sync.close)
+            closing.callback(self.reads.close)
 
     # --- changing
 

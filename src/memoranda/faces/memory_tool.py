@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from memoranda import errors
+from memoranda.documents.cutting import fitting
 from memoranda.errors import (
     CountMismatch,
     Exists,
@@ -208,9 +208,7 @@ class MemoryCommands:
         most = self.view_max_characters
         # As many whole lines as are allowed, at least one
         if most and len(text) > most:
-            lines_shown = max(
-                sum(used <= most for used in accumulate(len(line) + 1 for line in lines)), 1
-            )
+            lines_shown = max(fitting([len(line) + 1 for line in lines], most), 1)
         if lines_shown < total:
             more = f"\n[lines 1-{lines_shown} of {total}; see more with view_range [{lines_shown + 1}, {total}]]"
         return header + _numbered(lines[:lines_shown], 1) + more

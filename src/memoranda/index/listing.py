@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
+from typing import Any
 
 from memoranda.clock import microseconds
 from memoranda.errors import InvalidInput
@@ -103,92 +104,151 @@ def _rows_and_total(
     offset: int = 0,
 ) -> tuple[list[int], int]:
     """The rows of one page of the notes, and their number, as `listing`."""
-    order = query.order
-    if order not in _ORDERS:
-        raise InvalidInput(f'Parameter `order` must be one of {", ".join(_ORDERS)}; got "{order}".')
-    needed, unwanted = wanted(db, query.replace(archived=query.lists_archived), viewer)
-    facets = expression(needed, unwanted)
-    conditions, values = columns(db, query, viewer)
-    is_since = query.after is not None and len(conditions) == 1
-    projects = projects_of(needed, unwanted, project_ids(db).values())
-    if projects is None:
-        held_there = 0
-    else:
-        held_there = counted(db, projects, viewer)
-    if projects is None or conditions:
-        rows_held = None
-    else:
-        rows_held = held_there
-    # Some scopes, the archive, or the traces
-    if (unwanted and not facets) or held_there > _FEW:
-        facets = ""
-        # `+`: else SQLite sorts whole projects, instead of walking the notes in order
-        if order == "path":
-            by_path = ""
-        else:
-            by_path = "+"
-        conditions.append(f"{by_path}n.project in ({', '.join(map(str, projects or ()))})")
-        if viewer is not None:
-            conditions.append(filters.seen_by("n.scope", "?"))
-            values += [viewer] * 3
-    moment = query.as_of or query.valid_at
-    if moment:
-        over = filters.invalid_at(superseding.valid_spans(db), moment)
-        conditions += filter(None, [filters.excluded(over, "n.row")])
-        rows_held, is_since = (None, False) if over else (rows_held, is_since)
-    if query.contains:
-        facets = ""
-        conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(_holding(db, query.contains, needed, unwanted, projects)))
-    if query.metadata:
-        rows_held = None
-        is_since = False
-        conditions.append(f"n.row in ({_THESE})")
-        values.append(json.dumps(sorted(rows_with(db, query.metadata))))
-    source = "note n"
-    where = " and ".join(conditions)
-    parameters = values
-    by = _ORDERS[order]
-    # By way of them
-    if facets:
-        source = "note_fts f join note n on n.row = f.rowid"
-        parameters = [facets, *values]
-        where = " and ".join(["note_fts match ?", *conditions])
-    source += f" where {where}" if where else ""
+    if query.order not in _ORDERS:
+        orders = ", ".join(_ORDERS)
+        raise InvalidInput(f'Parameter `order` must be one of {orders}; got "{query.order}".')
+    order = _ORDERS[query.order]
+    selection = _Selection(db, query, viewer)
     if query.contains or limit is None:
-        row_cursor = db.execute(f"select n.row from {source} order by {by}", parameters)
-        rows = [row for (row,) in row_cursor]
-        return rows[offset : None if limit is None else offset + limit], len(rows)
-    if facets and not conditions and offset + limit <= _FEW:
+        rows = selection.rows(order)
+        end = None if limit is None else offset + limit
+        return rows[offset:end], len(rows)
+    if selection.is_of_many_facets(offset + limit):
+        walked = _walk(db, selection.facets, order, offset + limit)
+        return walked[offset:], selection.total()
+    return selection.rows(order, limit, offset), selection.total()
+
+
+class _Selection:
+    """The notes that pass the filters of a query, as one statement of SQL.
+
+    `facets`: the expression that FTS5 finds them by; "" where all notes are walked in order.
+    """
+
+    def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
+        self._db = db
+        self._query = query
+        self._viewer = viewer
+        self._needed, self._unwanted = wanted(
+            db, query.replace(archived=query.lists_archived), viewer
+        )
+        self.facets = expression(self._needed, self._unwanted)
+        self._conditions, self._values = columns(db, query, viewer)
+        self._is_only_since = query.after is not None and len(self._conditions) == 1
+        self._projects = projects_of(self._needed, self._unwanted, project_ids(db).values())
+        self._held_there = 0
+        if self._projects is not None:
+            self._held_there = counted(db, self._projects, viewer)
+        # The index counts the notes of each project, so that many lists need no counting.
+        self._known_total: int | None = None
+        if self._projects is not None and not self._conditions:
+            self._known_total = self._held_there
+        self._narrow_to_projects()
+        self._leave_out_invalid()
+        self._narrow_to_text()
+        self._narrow_to_header_values()
+
+    def _narrow_to_projects(self) -> None:
+        """Select by projects and scopes where facets would find nearly all notes."""
+        # Some scopes, the archive, or the traces
+        is_of_few_filters = bool(self._unwanted) and not self.facets
+        if not is_of_few_filters and self._held_there <= _FEW:
+            return
+        self.facets = ""
+        # `+`: else SQLite sorts whole projects, instead of walking the notes in order
+        by_path = "" if self._query.order == "path" else "+"
+        ids = ", ".join(map(str, self._projects or ()))
+        self._conditions.append(f"{by_path}n.project in ({ids})")
+        if self._viewer is not None:
+            self._conditions.append(filters.seen_by("n.scope", "?"))
+            self._values += [self._viewer] * 3
+
+    def _leave_out_invalid(self) -> None:
+        moment = self._query.as_of or self._query.valid_at
+        if not moment:
+            return
+        over = filters.invalid_at(superseding.valid_spans(self._db), moment)
+        if over:
+            self._conditions += filter(None, [filters.excluded(over, "n.row")])
+            self._must_be_counted()
+
+    def _narrow_to_text(self) -> None:
+        if self._query.contains:
+            self.facets = ""
+            rows = _holding(
+                self._db, self._query.contains, self._needed, self._unwanted, self._projects
+            )
+            self._conditions.append(f"n.row in ({_THESE})")
+            self._values.append(json.dumps(rows))
+
+    def _narrow_to_header_values(self) -> None:
+        if self._query.metadata:
+            rows = sorted(rows_with(self._db, self._query.metadata))
+            self._conditions.append(f"n.row in ({_THESE})")
+            self._values.append(json.dumps(rows))
+            self._must_be_counted()
+
+    def _must_be_counted(self) -> None:
+        """The numbers the index keeps say nothing of what is selected."""
+        self._known_total = None
+        self._is_only_since = False
+
+    @property
+    def _where(self) -> str:
+        conditions = ["note_fts match ?"] if self.facets else []
+        return " and ".join([*conditions, *self._conditions])
+
+    @property
+    def _source(self) -> str:
+        source = "note_fts f join note n on n.row = f.rowid" if self.facets else "note n"
+        return f"{source} where {self._where}" if self._where else source
+
+    @property
+    def _parameters(self) -> list[Any]:
+        return [self.facets, *self._values] if self.facets else self._values
+
+    def rows(self, order: str, limit: int | None = None, offset: int = 0) -> list[int]:
+        """The rows of the notes in an order: all of them, or a page."""
+        statement = f"select n.row from {self._source} order by {order}"
+        parameters = self._parameters
+        if limit is not None:
+            statement += " limit ? offset ?"
+            parameters = [*parameters, limit, offset]
+        return [row for (row,) in self._db.execute(statement, parameters)]
+
+    def is_of_many_facets(self, end: int) -> bool:
+        """Whether facets alone select, and so many notes that the first `end` are looked for in
+        order rather than sorted."""
+        if not self.facets or self._conditions or end > _FEW:
+            return False
         up_to = "select count(*) from (select 1 from note_fts where note_fts match ? limit ?)"
-        if db.execute(up_to, (facets, _FEW + 1)).fetchone()[0] > _FEW:
-            total = db.execute(
-                "select count(*) from note_fts where note_fts match ?", (facets,)
-            ).fetchone()[0]
-            return _walk(db, facets, by, offset + limit)[offset:], total
-    if rows_held is None and is_since and not facets and held_there > _FEW:
-        sql = "select count(*) from (select 1 from note n where {} limit ?)"
-        number = db.execute(sql.format(where), [*parameters, _FEW]).fetchone()[0]
+        return self._number(up_to, [self.facets, _FEW + 1]) > _FEW
+
+    def total(self) -> int:
+        """How many notes are selected."""
+        if self._known_total is None and self._is_only_since and not self.facets:
+            self._known_total = self._number_since()
+        if self._known_total is not None:
+            return self._known_total
+        return self._number(f"select count(*) from {self._source}", self._parameters)
+
+    def _number_since(self) -> int | None:
+        """How many notes changed since a time, where those since or those before are few."""
+        if self._held_there <= _FEW:
+            return None
+        statement = "select count(*) from (select 1 from note n where {} limit ?)"
+        parameters = [*self._parameters, _FEW]
+        number = self._number(statement.format(self._where), parameters)
         if number < _FEW:
-            rows_held = number
-        else:
-            rows_held = None
+            return number
         # Of a long time, those before it may be the fewer
-        if rows_held is None:
-            before = where.replace("n.changed >= ?", "n.changed < ?")
-            number = db.execute(sql.format(before), [*parameters, _FEW]).fetchone()[0]
-            if number < _FEW:
-                rows_held = held_there - number
-            else:
-                rows_held = None
-    if rows_held is not None:
-        total = rows_held
-    else:
-        total = db.execute(f"select count(*) from {source}", parameters).fetchone()[0]
-    page = db.execute(
-        f"select n.row from {source} order by {by} limit ? offset ?", [*parameters, limit, offset]
-    )
-    return [row for (row,) in page], total
+        before = self._where.replace("n.changed >= ?", "n.changed < ?")
+        number = self._number(statement.format(before), parameters)
+        return self._held_there - number if number < _FEW else None
+
+    def _number(self, statement: str, parameters: Sequence[Any]) -> int:
+        number: int = self._db.execute(statement, parameters).fetchone()[0]
+        return number
 
 
 def _holding(

@@ -25,7 +25,15 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
 from memoranda.engine.reading import Ref
 from memoranda.engine.served import log_of
-from memoranda.engine.trail import OUR_REMOVAL, Needles, Trail, folders_above, search, written_by
+from memoranda.engine.trail import (
+    OUR_REMOVAL,
+    Found,
+    Needles,
+    Trail,
+    folders_above,
+    search,
+    written_by,
+)
 from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
@@ -127,29 +135,13 @@ class Erasure:
             plan = Plan(self.engine.home.history.last, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
-            for place in plan.places if observation is not None else ():
-                observations = self.memory.observations(place[:2])
-                if not any(observation in (item.text, item.content) for item in observations):
-                    raise InvalidInput(f'{place[0]}/{place[1]} has no observation "{observation}".')
+            if observation is not None:
+                self._check_observation(plan, observation)
             self._add_selected(plan, agent, project, source)
             trail = self._follow(plan)
-            # The reminders that were made from the text of a note go, too
-            if observation is None and plan.ids:
-                derived_notes = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
-                derived_notes = [
-                    item
-                    for item in derived_notes
-                    if item.header.get("reminder_of") in plan.ids and item.id not in plan.ids
-                ]
-                for info in derived_notes:
-                    self._add_note(plan, info)
-                if derived_notes:
-                    trail = self._follow(plan)
-            unknown = next(
-                (ref for place, ref in self._gone.items() if place not in trail.met), None
-            )
-            if unknown:
-                raise NotFound(unknown, "the memory")
+            if observation is None and plan.ids and self._add_reminders(plan):
+                trail = self._follow(plan)
+            self._check_all_met(trail)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
@@ -162,35 +154,65 @@ class Erasure:
                 return self._foretell(plan, trail, needles, mentions)
             self.engine.home.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
-        folders = [row[0] for row in plan.rows]
-        in_use = self._folders_in_use(plan)
-        search_result = search(self.engine, needles, folders, in_use)
-        if any("/index" in remain for remain in search_result.remains):
-            self.engine.rebuild_index()
-            search_result = search(self.engine, needles, folders, in_use)
-        ledger = self.engine.layout.ledger.name
-        if any(remain.endswith(ledger) for remain in search_result.remains):
-            # What a disk or another process refuses is named with what is left
-            with suppress(StorageError):
-                self.engine.home.database.rewrite()
-            search_result = search(self.engine, needles, folders, in_use)
-        for item in [*search_result.remains]:
-            copy = self.engine.layout.root / item
-            # Of another program's file
-            if copy.parent == self.engine.layout.install and copy.suffix != ".json":
-                copy.unlink(missing_ok=True)
-                search_result.remains.remove(item)
-        mentions += [mention for mention in search_result.mentions if mention not in mentions]
+        proof = self._proof(plan, needles)
+        mentions += [mention for mention in proof.mentions if mention not in mentions]
         return Erased(
             names,
             changes,
             texts,
-            search_result.files,
-            search_result.bytes,
-            tuple(search_result.remains),
+            proof.files,
+            proof.bytes,
+            tuple(proof.remains),
             tuple(mentions),
             out_of_reach,
         )
+
+    def _check_observation(self, plan: Plan, observation: str) -> None:
+        """Raise InvalidInput where the note has no such observation."""
+        for project, path, _ in plan.places:
+            observations = self.memory.observations((project, path))
+            if not any(observation in (item.text, item.content) for item in observations):
+                raise InvalidInput(f'{project}/{path} has no observation "{observation}".')
+
+    def _add_reminders(self, plan: Plan) -> bool:
+        """Add the reminders that were made from the text of a note. Returns whether there are any."""
+        reminders = self.memory.list(memory_query(category=REMINDERS), limit=0)[0]
+        derived = [
+            info
+            for info in reminders
+            if info.header.get("reminder_of") in plan.ids and info.id not in plan.ids
+        ]
+        for info in derived:
+            self._add_note(plan, info)
+        return bool(derived)
+
+    def _check_all_met(self, trail: Trail) -> None:
+        """Raise NotFound for a reference to a note that is gone, and that no change was about."""
+        for place, ref in self._gone.items():
+            if place not in trail.met:
+                raise NotFound(ref, "the memory")
+
+    def _proof(self, plan: Plan, needles: Needles) -> Found:
+        """What is still found of the erased notes, once all that may hold a copy was written anew."""
+        folders = [row[0] for row in plan.rows]
+        in_use = self._folders_in_use(plan)
+        proof = search(self.engine, needles, folders, in_use)
+        if any("/index" in remain for remain in proof.remains):
+            self.engine.rebuild_index()
+            proof = search(self.engine, needles, folders, in_use)
+        ledger = self.engine.layout.ledger.name
+        if any(remain.endswith(ledger) for remain in proof.remains):
+            # What a disk or another process refuses is named with what is left
+            with suppress(StorageError):
+                self.engine.home.database.rewrite()
+            proof = search(self.engine, needles, folders, in_use)
+        for item in [*proof.remains]:
+            copy = self.engine.layout.root / item
+            # Of another program's file
+            if copy.parent == self.engine.layout.install and copy.suffix != ".json":
+                copy.unlink(missing_ok=True)
+                proof.remains.remove(item)
+        return proof
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
         """The folders of the erased notes in which others are, or were: their names are no trace."""
@@ -430,37 +452,17 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     """
     engine = memory.engine
     keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
-    files_there = [
-        place
-        for place in plan.files
-        if (file := _read(engine, place[:3])) is not None and file.etag == place[3]
-    ]
-    in_lines = [
-        place for place in files_there if isinstance(engine.stores.get(place[0]), GraphStore)
-    ]
+    whole_files: list[Location] = []
+    in_lines: list[Location] = []
+    for project, path, root, etag in plan.files:
+        file = _read(engine, (project, path, root))
+        if file is None or file.etag != etag:
+            continue
+        is_in_lines = isinstance(engine.stores.get(project), GraphStore)
+        (in_lines if is_in_lines else whole_files).append((project, path, root))
     with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
-        for place in (place for place in files_there if place not in in_lines):
-            project, path, root, _ = place
-            info = memory.index.notes.get(project, path)
-            if plan.observation is None or info is None:
-                store = store_at(engine, project, root)
-                change.remove(project, path, store.read(path), store=store, kept=False)
-            # Only the lines of an observation in it; no text is kept
-            else:
-                file, text = editable(memory, info)
-                observations = memory.parse(project, path, file).observations
-                erased_lines = {
-                    observation.line
-                    for observation in observations
-                    if plan.observation in (observation.text, observation.content)
-                }
-                remaining_text = "\n".join(
-                    line
-                    for number, line in enumerate(text.split("\n"), 1)
-                    if number not in erased_lines
-                )
-                data = follow_content(memory, info, text, remaining_text).encode()
-                change.put(project, path, data, old=file, scope=info.scope, kept=False)
+        for place in whole_files:
+            _remove_from_file(memory, plan, change, place)
         _remove_folders(memory, change)
         rows = engine.home.review_rows
         # What the owner was asked, and answered, about the notes
@@ -471,17 +473,54 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     # Ids and hashes of what sessions were given
     engine.home.forget_sessions()
     log_of(memory).forget(plan.ids)
-    # Entities and the relations at them, or one observation
-    for project in sorted({in_line[0] for in_line in in_lines}):
-        from memoranda.engine.graph import FileGraph
+    for project in sorted({project for project, _, _ in in_lines}):
+        _remove_from_graph(
+            memory, plan, project, [path for name, path, _ in in_lines if name == project]
+        )
+    _remove_rows(memory, plan)
+    engine.freshness.is_current = False
+    engine.fresh(whole=True)
 
-        graph = FileGraph(memory, cast(GraphStore, engine.stores[project]))
-        entities = [graph.store.entity(in_line[1]) for in_line in in_lines if in_line[0] == project]
-        names = [entity.name for entity in entities if entity is not None]
-        if plan.observation is None:
-            graph.delete_entities(names)
-        else:
-            graph.delete_observations([(name, [plan.observation]) for name in names])
+
+def _remove_from_file(
+    memory: HistoryVerbs, plan: Plan, change: Transaction, place: Location
+) -> None:
+    """Remove a note, or of the note that stays the lines of the observation; no text is kept."""
+    project, path, root = place
+    info = memory.index.notes.get(project, path)
+    if plan.observation is None or info is None:
+        store = store_at(memory.engine, project, root)
+        change.remove(project, path, store.read(path), store=store, kept=False)
+        return
+    file, text = editable(memory, info)
+    erased_lines = {
+        observation.line
+        for observation in memory.parse(project, path, file).observations
+        if plan.observation in (observation.text, observation.content)
+    }
+    lines = enumerate(text.split("\n"), 1)
+    remaining_text = "\n".join(line for number, line in lines if number not in erased_lines)
+    data = follow_content(memory, info, text, remaining_text).encode()
+    change.put(project, path, data, old=file, scope=info.scope, kept=False)
+
+
+def _remove_from_graph(
+    memory: HistoryVerbs, plan: Plan, project: str, paths: Sequence[str]
+) -> None:
+    """Remove entities of a graph file and the relations at them, or of each one observation."""
+    from memoranda.engine.graph import FileGraph
+
+    graph = FileGraph(memory, cast(GraphStore, memory.engine.stores[project]))
+    entities = map(graph.store.entity, paths)
+    names = [entity.name for entity in entities if entity is not None]
+    if plan.observation is None:
+        graph.delete_entities(names)
+    else:
+        graph.delete_observations([(name, [plan.observation]) for name in names])
+
+
+def _remove_rows(memory: HistoryVerbs, plan: Plan) -> None:
+    """Remove entries of JSON files used in place."""
     for folder, namespace, key in plan.rows:
         from memoranda.engine.entries import NoEntry
         from memoranda.engine.json_entries import JsonEntryFolder
@@ -489,8 +528,6 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         # Gone already
         with suppress(NoEntry):
             JsonEntryFolder(folder).entries(memory).remove(namespace, key)
-    engine.freshness.is_current = False
-    engine.fresh(whole=True)
 
 
 def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:

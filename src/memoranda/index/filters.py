@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -115,6 +115,35 @@ def facet_text(note: Note, project: int, extra: Inline) -> str:
     return " ".join(dict.fromkeys(token(kind, value) for kind, value in pairs if value is not None))
 
 
+def _asked_projects(query: Query, ids_by_name: Mapping[str, int]) -> list[int]:
+    """The ids of the projects that a query names; the archive belongs to the memories."""
+    names = [name.casefold() for name in query.projects or ()]
+    ids = list(dict.fromkeys(ids_by_name[name] for name in names if name in ids_by_name))
+    archive = ids_by_name.get(ARCHIVE_PROJECT)
+    has_memories = CATEGORY_PROJECT in (query.projects or ())
+    if archive is not None and has_memories and query.archived is not False:
+        ids.append(archive)
+    return ids
+
+
+def _unasked_projects(
+    db: sqlite3.Connection, query: Query, ids_by_name: Mapping[str, int]
+) -> list[str]:
+    """The tokens of projects that a query that names none leaves out: traces, and the archive if it
+    says so."""
+    tokens = []
+    archive = ids_by_name.get(ARCHIVE_PROJECT)
+    if archive is not None and query.archived is False:
+        tokens.append(token(PROJECT, str(archive)))
+    traces = ids_by_name.get(TRACE_PROJECT)
+    # Without traces, and that is usual, the expression stays simple
+    if traces is not None:
+        sql = "select 1 from note where project = ? limit 1"
+        if db.execute(sql, (traces,)).fetchone():
+            tokens.append(token(PROJECT, str(traces)))
+    return tokens
+
+
 def wanted(
     db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
 ) -> tuple[list[str], list[str]]:
@@ -131,38 +160,15 @@ def wanted(
     archive = ids_by_name.get(ARCHIVE_PROJECT)
     if query.archived:
         needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
-    if query.projects is not None:
-        ids = [
-            ids_by_name[name.casefold()]
-            for name in query.projects
-            if name.casefold() in ids_by_name
-        ]
-        if (
-            archive is not None
-            and CATEGORY_PROJECT in query.projects
-            and query.archived is not False
-        ):
-            ids.append(archive)
-        other_ids = set(ids_by_name.values()).difference(ids)
-        if (
-            has_text
-            and len(other_ids) <= _FEW_PROJECTS
-            and counted(db, set(ids)) > counted(db, other_ids)
-        ):
-            unwanted += [token(PROJECT, str(other_id)) for other_id in sorted(other_ids)]
+    if query.projects is None:
+        unwanted += _unasked_projects(db, query, ids_by_name)
+    else:
+        ids = _asked_projects(query, ids_by_name)
+        others = set(ids_by_name.values()).difference(ids)
+        if has_text and len(others) <= _FEW_PROJECTS and counted(db, ids) > counted(db, others):
+            unwanted += [token(PROJECT, str(other)) for other in sorted(others)]
         else:
             needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
-    elif archive is not None and query.archived is False:
-        unwanted.append(token(PROJECT, str(archive)))
-    if query.projects is None:
-        traces = ids_by_name.get(TRACE_PROJECT)
-    else:
-        traces = None
-    if (
-        traces is not None
-        and db.execute("select 1 from note where project = ? limit 1", (traces,)).fetchone()
-    ):
-        unwanted.append(token(PROJECT, str(traces)))
     if query.types:
         needed.append(any_of(TYPE, query.types))
     needed += [any_of(TAG, [tag]) for tag in query.tags]

@@ -182,7 +182,7 @@ def _span(option: str, text: str) -> timedelta:
 def _stop(call: Invocation, settings: Settings) -> None:
     """End the daemon of the home."""
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     try:
         process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
@@ -214,7 +214,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     from memoranda.faces import DEFAULT_TOOLSETS, registry
     from memoranda.serve.auth import Access, PageVisitors
     from memoranda.serve.daemon import http_address
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if call.caller is not None:
         raise InvalidInput("the page is the owner's; run memory page without an agent's name")
@@ -322,8 +322,8 @@ def _serve(
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener
     from memoranda.serve.turns import collect_garbage
-    from memoranda.store.files import make_private, storing
-    from memoranda.store.layout import Layout
+    from memoranda.sources.files import make_private, storing
+    from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     listener = None

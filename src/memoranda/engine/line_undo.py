@@ -17,7 +17,7 @@ def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
     """
     touched = next(file for file in change.files if file.do == LINES and file.new is not None)
     try:
-        kept_lines = session.engine.home.lines.kept(touched)
+        kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
         raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
     undone = _take_back(session, change, touched, kept_lines, blocked)

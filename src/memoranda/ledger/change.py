@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from memoranda.note.model import Provenance
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.sources.base import File, Stamp, sha256
 
 LINES = "lines"
 SET = "set"
@@ -41,7 +41,7 @@ class Touched:
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
     to
     `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
-    what went, `new` tells what came: inplace).
+    what went, `new` tells what came: `LineChange`).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text

@@ -14,8 +14,8 @@ from typing import Any
 from memoranda.errors import Conflict
 from memoranda.ledger.change import SET, Step, Touched
 from memoranda.ledger.database import LedgerDatabase
-from memoranda.store.base import File, Stamp, sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import File, Stamp, sha256
+from memoranda.sources.layout import PRIVATE
 
 ANSWER = "answer"
 REQUEST = "request"

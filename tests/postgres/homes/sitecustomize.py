@@ -26,15 +26,15 @@ def install(url: str, put=setattr) -> None:
     """
     from memoranda.config import Settings, _File
     from memoranda.ledger.postgres.replica import SharedFiles
-    from memoranda.ledger.postgres.replica_home import PostgresHome
-    from memoranda.store.layout import Layout
+    from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
+    from memoranda.sources.layout import Layout
 
     ours = url
     adopting = [False]
     adopted = set()
     made = Settings.__init__
     read = _File.settings
-    follow, writing, follow_shared = PostgresHome.follow, PostgresHome.writing, SharedFiles.follow
+    follow, writing, follow_shared = ReplicaLedger.follow, ReplicaLedger.writing, SharedFiles.follow
 
     def init(self, home, file, url=None, space="", **named):
         if url is None and not adopting[0]:
@@ -84,8 +84,8 @@ def install(url: str, put=setattr) -> None:
     put(Settings, "__init__", init)
     put(_File, "settings", settings)
     put(SharedFiles, "follow", opened)
-    put(PostgresHome, "follow", followed)
-    put(PostgresHome, "writing", written)
+    put(ReplicaLedger, "follow", followed)
+    put(ReplicaLedger, "writing", written)
 
 
 def _adopt(root, address: str) -> None:
@@ -154,8 +154,8 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
 def _steps(home) -> list:
     """What makes the rows of the space what lies in the folder."""
     from memoranda.ledger.change import Step
-    from memoranda.store.base import File, Stamp
-    from memoranda.store.layout import TEMP_PREFIX
+    from memoranda.sources.base import File, Stamp
+    from memoranda.sources.layout import TEMP_PREFIX
 
     known = vars(home).setdefault("_known_by_stamp", {})
     here = {}

@@ -23,8 +23,8 @@ from memoranda.ledger.postgres.space_rows import (
     of_fold,
     of_step,
 )
-from memoranda.store.base import sha256
-from memoranda.store.files import LOCK_WAITS
+from memoranda.sources.base import sha256
+from memoranda.sources.files import LOCK_WAITS
 
 if TYPE_CHECKING:
     import psycopg

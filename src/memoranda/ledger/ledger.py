@@ -1,6 +1,6 @@
 """The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
 
-A change is a list of `Step`s. `Home.commit` looks whether the files are as they were read, writes
+A change is a list of `Step`s. `Ledger.commit` looks whether the files are as they were read, writes
 the new bytes as temporary files, records the change with its steps, the replaced texts and the new
 ones in the ledger, and commits: that is the promise. Then the files are exchanged. Whoever takes
 the lock after a writer that died carries out what the ledger has and the disk has not. The files
@@ -54,7 +54,7 @@ from memoranda.ledger.takeover import (
     take_over,
     take_over_review,
 )
-from memoranda.store.files import (
+from memoranda.sources.files import (
     UNWRITABLE,
     closed_on_error,
     is_alive,
@@ -64,7 +64,7 @@ from memoranda.store.files import (
     remove_left,
     storing,
 )
-from memoranda.store.layout import TEMP_PREFIX, Layout
+from memoranda.sources.layout import TEMP_PREFIX, Layout
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +81,7 @@ _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out
 _WAITING = "change-"
 
 
-class Home:
+class Ledger:
     """Lock, ledger and files of the home folder. Thread-safe through its lock."""
 
     holds_truth = True

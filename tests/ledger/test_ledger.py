@@ -14,12 +14,12 @@ import pytest
 
 from memoranda import clock
 from memoranda.errors import Conflict, Exists, NotFound, StorageError
-from memoranda.ledger.change import Step
 from memoranda.ledger.database import LedgerRefused
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.ledger import Ledger
 from memoranda.sources.files import lock_owner
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import Step
 
 
 def step(notes: FolderSource, do: str, path: str, **more) -> Step:

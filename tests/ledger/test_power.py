@@ -13,10 +13,10 @@ import pytest
 from memoranda import clock
 from memoranda.errors import NotFound
 from memoranda.ledger import ledger as homes
-from memoranda.ledger.change import Step
 from memoranda.ledger.ledger import Ledger
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import Layout
+from memoranda.sources.step import Step
 
 FAILURES = int(os.environ.get("POWER_FAILURES", "25"))
 NAMES = [f"f{number}.md" for number in range(4)] + ["d/g.md", "d/h.md"]

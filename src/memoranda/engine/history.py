@@ -38,10 +38,8 @@ from memoranda.errors import (
 from memoranda.ledger.change import (
     ERASE,
     FOLD,
-    LINES,
     TAKEN_BACK,
     Change,
-    Step,
     Touched,
     undone_numbers,
 )
@@ -52,6 +50,7 @@ from memoranda.note.model import (
 from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
+from memoranda.sources.step import LINES, Step
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")

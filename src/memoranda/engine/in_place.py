@@ -16,8 +16,9 @@ from memoranda.engine.transaction import HomeSession, check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import Change
 from memoranda.sources.line_change import LineChange
+from memoranda.sources.step import Step
 
 Blocked = Callable[[str, str], CannotUndo]
 """Words that the file at (project, path) changed since."""

@@ -21,7 +21,7 @@ from memoranda.engine.transaction import Location, own_root
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
-from memoranda.ledger.change import ERASE, LINES, Change, Touched
+from memoranda.ledger.change import ERASE, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
@@ -29,6 +29,7 @@ from memoranda.sources import beside_sqlite
 from memoranda.sources.graph_lines import said_by
 from memoranda.sources.json_files import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX
+from memoranda.sources.step import LINES
 from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")

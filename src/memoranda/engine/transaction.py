@@ -33,7 +33,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
@@ -42,6 +42,7 @@ from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
 

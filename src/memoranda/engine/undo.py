@@ -22,11 +22,12 @@ from memoranda.engine.transaction import (
 )
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
-from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step, Touched
+from memoranda.ledger.change import ERASE, FOLD, Change, Touched
 from memoranda.ledger.history import History
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import SET, Step
 from memoranda.sources.walking import walk
 
 ENTRIES = "kv"

@@ -18,9 +18,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import (
     FOLD,
-    LINES,
     ORIGINS,
-    SET,
     Change,
     Touched,
     undone_numbers,
@@ -38,6 +36,7 @@ from memoranda.sources.files import (
     write_file,
 )
 from memoranda.sources.layout import PRIVATE, Layout
+from memoranda.sources.step import LINES, SET
 
 # Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}

@@ -34,7 +34,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import SET, Change, Step
+from memoranda.ledger.change import Change, touched_by
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.execution import PARALLEL_WRITES, Execution
 from memoranda.ledger.file_sync import FileSync, places_of, sync_places
@@ -65,6 +65,7 @@ from memoranda.sources.files import (
     storing,
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
+from memoranda.sources.step import SET, Step
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -395,7 +396,7 @@ class Ledger:
         change.number = number
         if change.run == 0:
             change.run = number
-        change.files = [step.touched() for step in planned.steps]
+        change.files = [touched_by(step) for step in planned.steps]
         self.reads.subtract(connection, planned.folded)
         self.history.record(connection, [change])
         values = (number, batch, self._boot)

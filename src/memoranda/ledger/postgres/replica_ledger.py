@@ -27,7 +27,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step
+from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
 from memoranda.ledger.ledger import Ledger, missing_folders
@@ -58,6 +58,7 @@ from memoranda.sources.files import (
 from memoranda.sources.layout import PRIVATE, Layout, changing_shared
 from memoranda.sources.line_change import LineChange
 from memoranda.sources.path_guard import open_folder
+from memoranda.sources.step import SET, Step
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
@@ -489,7 +490,7 @@ class ReplicaLedger(Ledger):
             change.number = number
             if change.run == 0:
                 change.run = number
-            change.files = [step.touched() for step in planned.steps]
+            change.files = [touched_by(step) for step in planned.steps]
             folded |= planned.folded
         try:
             rows = [(planned.change, planned.steps) for planned in changes]

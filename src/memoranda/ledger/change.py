@@ -12,6 +12,7 @@ from typing import Any
 
 from memoranda.note.model import Provenance
 from memoranda.sources.base import sha256
+from memoranda.sources.step import Step
 
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of

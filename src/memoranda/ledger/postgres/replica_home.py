@@ -583,7 +583,7 @@ class _NoLines(LineChanges):
     """Replaces the changes of lines: files used in place belong to one machine, so there are none
     here.
 
-    The exception are JSON files of entries, whose changes are in no history.
+    JSON files of entries are the exception, but their changes are in no history.
     """
 
     is_recording = False

@@ -57,7 +57,7 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
 
 
 def peer_of(daemon: socket) -> int | None:
-    """The process at the other end of a connection; None where the system does not tell."""
+    """The process id at the other end of a connection. None if the system does not tell."""
     import socket
 
     if not hasattr(socket, "SO_PEERCRED"):
@@ -67,8 +67,10 @@ def peer_of(daemon: socket) -> int | None:
 
 
 def is_stopped(process: int | None) -> bool:
-    """Whether a process was stopped by a signal, so that it answers nobody; False where the system
-    does not tell."""
+    """Whether a process was stopped by a signal, so that it answers nobody.
+
+    False if the system does not tell.
+    """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             state = file.read().rpartition(b")")[2].split()[0]
@@ -113,7 +115,7 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
 
 
 def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """Why no client may start a daemon for this home; empty where one may."""
+    """The reason why a client may not start a daemon for this home. Empty if it may."""
     if not settings.autostart:
         return "daemon.autostart is off"
     if environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -174,8 +176,13 @@ def wait_for(path: Path, seconds: float) -> bool:
 
 
 def stop(lock: Path, seconds: float) -> int | None:
-    """End the daemon that holds the lock at `lock`, also one that is stopped. Returns its process
-    number once it has ended, None when none runs. Raises OSError, TimeoutError."""
+    """End the daemon that holds the lock at `lock`, even a stopped one, and wait for its end.
+
+    lock: the lock file of the daemon.
+    seconds: how long to wait.
+
+    Returns its process number, or None if no daemon runs. Raises OSError, TimeoutError.
+    """
     import signal
     import time
 

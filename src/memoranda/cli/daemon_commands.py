@@ -368,7 +368,11 @@ def _serve(
 
         scheduler = Scheduler(memory, dream.endpoint_of(settings))
         callers = memory.as_caller(call.caller, "socket")
-        methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
+        methods = {
+            hook.METHOD: hook.served,
+            hook.PAYLOAD_METHOD: hook.served_payload,
+            freshness.METHOD: lambda memory, _: memory.freshen(),
+        }
         # Of clients whose `memory mcp` finds this daemon; its hooks are theirs
         sessions = None
         if served is not None and listener is not None:

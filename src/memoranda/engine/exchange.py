@@ -20,7 +20,7 @@ from memoranda import config, config_text
 from memoranda.clock import microseconds, stamp, wait_for
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.transaction import WritingSession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import scope_of
 from memoranda.errors import (
@@ -228,7 +228,7 @@ class Exchange:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
-def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
+def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
     """Note texts that lost against those of the files they come with (`Touched.new`) in the history
     as what stood there just before, as one change; `restore` and `undo` bring them. A text the
     history holds already is left out, so that doing it twice is doing it once."""
@@ -270,7 +270,7 @@ class Contents:
     notes are among them.
     """
 
-    def __init__(self, session: HomeSession):
+    def __init__(self, session: WritingSession):
         if session.agent is not None:
             raise InvalidInput(
                 "A copy of the whole memory is the owner's: run this without an agent's name."
@@ -453,7 +453,7 @@ class IntoDatabase:
     what a database does not take, `outside` projects whose notes are not in the home.
     """
 
-    session: HomeSession
+    session: WritingSession
     address: str
     digests: dict[str, str] = field(default_factory=dict)
     size: int = 0

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.in_place import Blocked, InPlaceChange
-from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
 from memoranda.ledger.change import Change, Touched
@@ -69,11 +69,11 @@ class Graph(Protocol):
     others. Names compare by code point. Reading sees what any program wrote before. Raises from
     errors.py."""
 
-    session: ReadVerbs
+    session: PlaceVerbs
     engine: Engine
     _index: Index
 
-    def __init__(self, session: ReadVerbs):
+    def __init__(self, session: PlaceVerbs):
         self.session = session
         self.engine = session.engine
         self._index = session.engine.index
@@ -257,7 +257,7 @@ def graph_lines(graph: Graph) -> list[str]:
 class FileGraph(Graph):
     """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
 
-    def __init__(self, session: ReadVerbs, store: GraphStore):
+    def __init__(self, session: PlaceVerbs, store: GraphStore):
         super().__init__(session)
         self.store = store
         self._is_current = False
@@ -413,7 +413,7 @@ class FileGraph(Graph):
         return self.change(plan, undoes=change.number)
 
 
-def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
+def graph_of(session: PlaceVerbs, touched: Touched) -> FileGraph:
     """The graph whose file a change of lines was about."""
     known_store = session.engine.stores.get(touched.project)
     if isinstance(known_store, GraphStore):
@@ -422,7 +422,7 @@ def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
     return FileGraph(session, store)
 
 
-def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
+def store_of(session: PlaceVerbs, file: str) -> GraphStore | None:
     """The project that is the graph file at this absolute path, None when none is."""
     stores = session.engine.stores.values()
     return next(

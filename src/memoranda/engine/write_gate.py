@@ -30,6 +30,7 @@ from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.store.base import File, sha256
 from memoranda.store.layout import PRIVATE
+from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ def _body_at(text: str) -> int:
     return split(text)[1]
 
 
-@dataclass(slots=True)
-class Use:
+@dataclass(slots=True, eq=False, repr=False)
+class Use(ValueObject):
     """What one agent wrote on a day: new notes, and bytes in all."""
 
     notes: int = 0

@@ -12,6 +12,7 @@ from typing import Any
 
 from memoranda.note.model import Provenance
 from memoranda.store.base import File, Stamp, sha256
+from memoranda.value_object import ValueObject
 
 LINES = "lines"
 SET = "set"
@@ -34,8 +35,8 @@ TAKEN_BACK = "taken_back"
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
-@dataclass(slots=True)
-class Touched:
+@dataclass(slots=True, eq=False, repr=False)
+class Touched(ValueObject):
     """One file or folder a change touched.
 
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
@@ -66,8 +67,8 @@ class Touched:
     by: dict[str, str] | None = None
 
 
-@dataclass(slots=True)
-class Change:
+@dataclass(slots=True, eq=False, repr=False)
+class Change(ValueObject):
     """One line of the journal. `path` is what the change was about; `undoes` names a change taken
     back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
     `run` is the number of the first change of the job's run that made it; of an undo, that the
@@ -165,8 +166,8 @@ _FIELDS = [(each.name, each.default) for each in fields(Touched)]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(slots=True)
-class Step:
+@dataclass(slots=True, eq=False, repr=False)
+class Step(ValueObject):
     """One planned operation on a file or folder of a project at `root`; paths are project-relative.
 
     `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a

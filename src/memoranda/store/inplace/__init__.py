@@ -9,7 +9,6 @@ import errno
 import fcntl
 import json
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from memoranda.errors import Busy, MemorandaError, StorageError
 from memoranda.store import files
 from memoranda.store.base import Stamp, sha256
 from memoranda.store.layout import TEMP_PREFIX
+from memoranda.text.pattern import lazy_pattern
 
 # A single file mounted into a container cannot be renamed over.
 _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -298,7 +298,7 @@ Row = dict[str, Any]
 META = "_meta.json"
 _META_NAMESPACE = "_meta_"
 # Signs that agent-memory replaces in the names of its files.
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+_UNSAFE = lazy_pattern(r"[^A-Za-z0-9_.-]")
 _EXTENSION = ".json"
 # Characters of a file's name without its extension; with it, what file systems take
 _LONGEST = 250

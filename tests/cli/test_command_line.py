@@ -298,7 +298,8 @@ WRITING = (
     "memoranda.engine.transaction",
     "memoranda.index.header_filters",
     "memoranda.index.writer",
-    "memoranda.store.inplace",
+    "memoranda.sources.locked_file",
+    "memoranda.sources.graph_file",
     "memoranda.text.gate",
     "memoranda.text.orders",
 )

@@ -51,7 +51,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
 
     def finish_left_work(self) -> None:
         """Finish an erasure that was interrupted, and store what hooks could not."""
-        if self.engine.home.erasing() is not None:
+        if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 
             # A disk that refuses hinders nobody to read; doctor names it
@@ -64,13 +64,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
 
     def session_rows(self, client: str, name: str) -> SessionRows:
         """What a session of a client with hooks was given."""
-        return self.engine.home.session(client, name)
+        return self.engine.ledger.session(client, name)
 
     def notes_given(self) -> tuple[int, set[str]]:
         """How many sessions of clients with hooks were told something, and the ids of the notes."""
         from memoranda.ledger.sessions import given_notes
 
-        return given_notes(self.engine.home.database)
+        return given_notes(self.engine.ledger.database)
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
@@ -81,7 +81,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
                 self.engine.reading(),
             ):
                 pass
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         latest = next(history.changes(), None)
         return f"{history.last}-{latest.time if latest else ''}"
 
@@ -94,7 +94,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
         if is_behind:
             return 1
-        return self.engine.home.lag()
+        return self.engine.ledger.lag()
 
 
 open_session = MemorySession.open

@@ -12,7 +12,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from memoranda.value_object import FrozenValueObject
 
 if TYPE_CHECKING:
-    from memoranda.store.base import Store
+    from memoranda.sources.base import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -33,25 +33,25 @@ class ProjectList(HomeSession):
         """See `Memory.projects`."""
         self.engine.reload_config()
         return [
-            self._project(store)
-            for name, store in self.engine.stores.items()
+            self._project(source)
+            for name, source in self.engine.sources.items()
             if name != ARCHIVE_PROJECT
-            and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            and (name != TRACE_PROJECT or Path(source.root).is_dir())
             and self.engine.access_to(name).admits(self.agent)
         ]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        store = self.engine.store(name)
-        if not self.engine.access_to(store.name).admits(self.agent):
+        source = self.engine.source(name)
+        if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(name, [project.name for project in self.projects])
-        return self._project(store)
+        return self._project(source)
 
-    def _project(self, store: Store) -> Project:
-        name = store.name
+    def _project(self, source: Source) -> Project:
+        name = source.name
         return Project(
             name,
-            Path(store.root),
+            Path(source.root),
             name in self.engine.layout.built_in,
             name == self.default_project,
         )
@@ -61,8 +61,8 @@ class ProjectList(HomeSession):
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is
         not there, else the first project."""
         self.engine.reload_config()
-        stores = self.engine.stores
+        sources = self.engine.sources
         project_name = self.engine.project_name(self.engine.settings.default_project) or "notes"
-        if project_name in stores:
+        if project_name in sources:
             return project_name
-        return next(iter(stores), project_name)
+        return next(iter(sources), project_name)

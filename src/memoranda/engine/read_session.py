@@ -13,7 +13,7 @@ from memoranda.clock import COMMAND_WAITS, Clock
 from memoranda.config import Settings, load
 from memoranda.engine.engine import Engine
 from memoranda.engine.reading import ReadVerbs
-from memoranda.store.files import closed_on_error
+from memoranda.sources.files import closed_on_error
 
 
 class ReadSession(ReadVerbs):
@@ -74,7 +74,7 @@ class ReadSession(ReadVerbs):
 
     def has_left_work(self) -> bool:
         """Whether an erasure was interrupted, or hooks could not store what they were asked to."""
-        return self.engine.home.erasing() is not None or self.engine.layout.asked.exists()
+        return self.engine.ledger.erasing() is not None or self.engine.layout.asked.exists()
 
     def finish_left_work(self) -> None:
         """Finish what `has_left_work` names; here it is left to a session that may write."""

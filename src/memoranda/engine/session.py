@@ -10,7 +10,7 @@ from memoranda.engine.engine import Engine
 from memoranda.errors import InvalidInput, NotText, SecretRefused
 from memoranda.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note
 from memoranda.note.project_access import is_among
-from memoranda.store.base import File
+from memoranda.sources.base import File
 
 if TYPE_CHECKING:
     pass

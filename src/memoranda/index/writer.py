@@ -35,7 +35,7 @@ from memoranda.note.model import (
     coded,
 )
 from memoranda.note.names import UUID
-from memoranda.store.base import NO_STAMP, Stamp
+from memoranda.sources.base import NO_STAMP, Stamp
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens

@@ -16,11 +16,12 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import MemorandaError, NotFound, StorageError
-from memoranda.ledger.change import LINES, Change, Touched
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import History
+from memoranda.sources.step import LINES
 
 if TYPE_CHECKING:
-    from memoranda.store.inplace import LineChange
+    from memoranda.sources.line_change import LineChange
 
 _BYTES = "utf-8", "surrogateescape"
 
@@ -52,7 +53,7 @@ class LineChanges:
     def changing(self) -> Iterator[None]:
         """Inside, a change may `begin`; when it fails the ledger does not have it."""
         # 3 ms, which most homes need never: they have no files of other programs
-        from memoranda.store.inplace import Unconfirmed
+        from memoranda.sources.locked_file import Unconfirmed
 
         try:
             yield
@@ -137,7 +138,7 @@ class LineChanges:
                 continue
 
     def _complete(self, number: int, record: dict[str, object]) -> None:
-        from memoranda.store.inplace import LockedFile
+        from memoranda.sources.locked_file import LockedFile
 
         file = LockedFile(Path(str(record["place"])))
         data = str(record["data"]).encode(*_BYTES)

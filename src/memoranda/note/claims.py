@@ -11,12 +11,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.note.model import Observation, Relation
 from memoranda.text.folding import fold
+from memoranda.text.pattern import lazy_pattern
 
 # Characters of a note that are read for claims.
 _LONGEST_TEXT = 20_000
@@ -32,40 +33,43 @@ _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
 _TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
 _ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
-# The end of a sentence, but not after an abbreviation.
-_SENTENCE_END = re.compile(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
+# The end of a sentence, but not after an abbreviation. `re` skips quickly to one of the signs with
+# which all of it begins.
+_SENTENCE_END = lazy_pattern(
+    rf"[.!?？。！;；](?:(?<=[.!])(?=\s|\Z){_ABBREVIATIONS}|(?<=[?？。！；])|(?<=;)\s)"
+)
 # Fenced code, which claims nothing.
-_FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
+_FENCED = lazy_pattern(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
 # The sign of a list item, perhaps with the category of an observation.
-_LIST_SIGN = re.compile(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
+_LIST_SIGN = lazy_pattern(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
 # Tags at the end of an observation.
-_TAIL = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
+_TAIL = lazy_pattern(r"(?:\s+#[\w/-]+)+\s*\Z")
 # Signs of bold and italic text.
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
+_EMPHASIS = lazy_pattern(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
 # A parenthesis that says that something is over.
-_OVER = re.compile(
+_OVER = lazy_pattern(
     r"\((?:[^()]*\b(?:until|till|ended|former|formerly|was)\b|[^()]*(?:至|直到|曾))", re.I
 )
 # A word, with the signs that join its parts.
-_WORD = re.compile(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
+_WORD = lazy_pattern(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
 # A word of a subject, without signs.
-_SUBJECT_WORD = re.compile(r"[^\W_]+")
+_SUBJECT_WORD = lazy_pattern(r"[^\W_]+")
 # A number with its unit or currency.
-_QUANTITY = re.compile(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
+_QUANTITY = lazy_pattern(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
 # A sign between thousands: `10,000` and `10000` are one number.
-_THOUSANDS = re.compile(r"(?<=\d)[,\u202f](?=\d{3}\b)")
+_THOUSANDS = lazy_pattern(r"(?<=\d)[,\u202f](?=\d{3}\b)")
 # A time of day, in either form.
-_CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
+_CLOCK = lazy_pattern(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
 # A day as ISO 8601 writes it.
-_ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-(\d\d)\b")
+_ISO_DATE = lazy_pattern(r"\b\d{4}-(\d\d)-(\d\d)\b")
 # A value that is a name: quoted, capitalised, a path or an address.
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|[A-Z0-9][\w.+#&-]*|\S*[@/_]\S*|https?:\S+)"
 )
 # Quotes around a value.
-_QUOTES = re.compile(r"[`\"“”]")
+_QUOTES = lazy_pattern(r"[`\"“”]")
 # A Chinese character.
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_HAN = lazy_pattern(r"[\u3400-\u9fff]")
 
 
 class Claim(NamedTuple):
@@ -99,6 +103,7 @@ class _Words(NamedTuple):
     no_subjects: frozenset[str]
     of_a_moment: frozenset[str]
     fillers: frozenset[str]
+    verb_words: frozenset[str]
     me: frozenset[str]
     no_values: frozenset[str]
     openings: re.Pattern[str]
@@ -112,31 +117,35 @@ class _Words(NamedTuple):
 
 
 # "X is Y", also with verbs of change.
-_COPULA = re.compile(
+_COPULA = lazy_pattern(
     r"(.{2,90}?)\s*(?:\b(?:is|are|will be|equals|"
     r"(?:has been |have been |was |were |is |are )?(?:changed|set|moved|increased|raised|lowered"
     r"|reduced|renamed|updated|switched) (?:from .{1,40}? )?to)\b|=)\s*"
     r"(?:now |set to |called |named |currently )?(?=\S)(.{1,120})",
     re.I | re.S,
 )
+# One of these words, or "=", is in each sentence that _COPULA matches.
+_COPULAS = frozenset(("is", "are", "be", "equals", "to"))
+# One of these is in each that says what somebody prefers.
+_PREFERRING = frozenset(("prefer", "prefers"))
 # "X: Y", in English and in Chinese.
-_COLON = re.compile(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
-_COLON_ZH = re.compile(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
+_COLON = lazy_pattern(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
+_COLON_ZH = lazy_pattern(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
 _CHANGED_ZH = r"(?:现在)?(?:是|为|改为|改成|换成|变成|叫)"
 # "X prefers Y over Z".
-_PREFERENCE = re.compile(
+_PREFERENCE = lazy_pattern(
     r"(.{1,40}?)\s+prefers?\s+(.{1,40}?)\s+(?:over|to|rather than|instead of)\s+(.{1,40})",
     re.I | re.S,
 )
 
 
 # A state, such as "closed" or "no longer on", perhaps with its place.
-_STATE = re.compile(
+_STATE = lazy_pattern(
     r"((?:not |no longer |turned |switched |open |closed )?[\w-]+)(\s+(?:in|for|on|by|at)\s.+)?",
     re.I,
 )
 # "X prefers Y for Z".
-_LIKING = re.compile(
+_LIKING = lazy_pattern(
     r"(.{1,40}?)\s+(?:always )?prefers?\s+([\w-]+)(\s+[\w-]+)?(?:\s+(?:in|for)\s.+)?", re.I
 )
 
@@ -166,6 +175,7 @@ def _words() -> _Words:
         no_subjects=frozenset(words["no_subjects"].split()),
         of_a_moment=frozenset(words["of_a_moment"].split()),
         fillers=frozenset(words["fillers"].split()),
+        verb_words=frozenset(words["verb_words"].split()),
         me=frozenset(words["me"].split()),
         no_values=frozenset(words["no_values"].split()),
         openings=re.compile(rf"\A(?:{words['openings'].strip()})", re.I),
@@ -205,10 +215,14 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 
 def claims(text: str) -> list[Claim]:
     """The claims in the sentences of a note's text, in order."""
+    lines = list(_lines(text[:_LONGEST_TEXT]))
+    promising_lines = [line for line in lines if _is_promising(line[1])]
+    if not promising_lines:
+        return []
+    is_alone = _is_one_sentence(lines)
     result: list[Claim] = []
-    sentences = list(_sentences(text[:_LONGEST_TEXT]))
-    for start, stop, sentence in sentences:
-        claim = claim_of(sentence, is_alone=len(sentences) == 1)
+    for start, stop, sentence in _sentences(promising_lines):
+        claim = claim_of(sentence, is_alone=is_alone)
         if claim is not None:
             line = text.count("\n", 0, start) + 1
             result.append(claim._replace(line=line, start=start, stop=stop))
@@ -239,15 +253,28 @@ def item_claims(
             yield Claim(key, f"{title}: {kind}", relation.target, relation.line)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences of a text with their places; without code, quotations, tables and headings."""
-    # Blanks of the same length keep the places of what follows.
-    plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their places; without code, quotations, tables and headings."""
+    plain = text
+    if "```" in text or "~~~" in text:
+        # Blanks of the same length keep the places of what follows.
+        plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     start = 0
     for line in plain.splitlines(keepends=True):
         if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
-            yield from _sentences_of_line(line, start)
+            yield start, line
         start += len(line)
+
+
+def _sentences(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    """The sentences of these lines, with their places in the text."""
+    for start, line in lines:
+        yield from _sentences_of_line(line, start)
+
+
+def _is_one_sentence(lines: Iterable[tuple[int, str]]) -> bool:
+    """Whether these lines are one sentence and no more."""
+    return len(list(islice(_sentences(lines), 2))) == 1
 
 
 def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
@@ -268,18 +295,12 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     words = _words()
     if not _is_promising(sentence):
         return None
-    text = _LIST_SIGN.sub("", sentence)
-    text = _EMPHASIS.sub("", _TAIL.sub("", text)).strip()
+    text = _without_signs(sentence)
     plain = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _HAN.search(plain):
+    if _has_han(plain):
         claim = _chinese_claim(plain)
     else:
-        claim = (
-            _preference(plain)
-            or _liking(plain)
-            or _verb_claim(plain)
-            or _copula_claim(plain, is_alone)
-        )
+        claim = _english_claim(plain, is_alone)
     if claim is None or words.hedged.search(text) or _OVER.search(text):
         return None
     if is_alone or _is_identified(claim.subject):
@@ -287,12 +308,49 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     return None
 
 
+def _without_signs(sentence: str) -> str:
+    """A sentence without the signs of Markdown around and in it."""
+    text = _LIST_SIGN.sub("", sentence)
+    if "#" in text:
+        text = _TAIL.sub("", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub("", text)
+    return text.strip()
+
+
+def _english_claim(text: str, is_alone: bool) -> Claim | None:
+    """What a sentence without Chinese claims. Each form is tried where its words are there."""
+    spoken = frozenset(_SUBJECT_WORD.findall(text.lower()))
+    claim = None
+    if not _PREFERRING.isdisjoint(spoken):
+        claim = _preference(text) or _liking(text)
+    if claim is None and not _words().verb_words.isdisjoint(spoken):
+        claim = _verb_claim(text)
+    if claim is not None:
+        return claim
+    return _copula_claim(text, is_alone, has_copula="=" in text or not _COPULAS.isdisjoint(spoken))
+
+
+def _has_han(text: str) -> bool:
+    """Whether there is a Chinese character, told at once of text in ASCII."""
+    return not text.isascii() and _HAN.search(text) is not None
+
+
 def _is_promising(sentence: str) -> bool:
-    """Whether a sentence may claim something, told quickly: most do not."""
-    if _HAN.search(sentence):
+    """Whether a sentence, or a line of several, may claim something; most do not."""
+    if _has_han(sentence):
         return True
-    words = _SUBJECT_WORD.findall(sentence.lower())
-    return not _words().triggers.isdisjoint(words)
+    spoken = frozenset(_SUBJECT_WORD.findall(sentence.lower()))
+    words = _words()
+    if words.triggers.isdisjoint(spoken):
+        return False
+    return (
+        ":" in sentence
+        or "=" in sentence
+        or not _COPULAS.isdisjoint(spoken)
+        or not _PREFERRING.isdisjoint(spoken)
+        or not words.verb_words.isdisjoint(spoken)
+    )
 
 
 def _is_identified(subject: str) -> bool:
@@ -338,8 +396,8 @@ def _verb_claim(text: str) -> Claim | None:
     return None
 
 
-def _copula_claim(text: str, is_alone: bool) -> Claim | None:
-    match = _COPULA.fullmatch(text)
+def _copula_claim(text: str, is_alone: bool, *, has_copula: bool) -> Claim | None:
+    match = _COPULA.fullmatch(text) if has_copula else None
     # Among other lines, "Price: $160" is about what a line before names.
     if match is None and is_alone:
         match = _COLON.fullmatch(text)
@@ -397,7 +455,7 @@ def _cut(value: str) -> str:
 
 def _has_one_value(subject: str) -> bool:
     """Whether a subject can have one value only, by its noun."""
-    if _HAN.search(subject):
+    if _has_han(subject):
         return True
     head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
     head_words = _SUBJECT_WORD.findall(fold(head))
@@ -409,7 +467,7 @@ def _has_one_value(subject: str) -> bool:
 
 def _is_name(value: str, group: str) -> bool:
     """Whether the object of a verb names one thing."""
-    return group != "name" or bool(_NAMED.match(value)) or bool(_HAN.search(value))
+    return group != "name" or bool(_NAMED.match(value)) or _has_han(value)
 
 
 def _group(value: str) -> str:
@@ -451,7 +509,7 @@ def subject_key(subject: str, verb: str, group: str) -> str:
 
 def _subject_words(subject: str) -> list[str]:
     """The words of a subject that identify it, in one order; [] for none."""
-    if _HAN.search(subject):
+    if _has_han(subject):
         return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
     all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))

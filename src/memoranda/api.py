@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.engine.history import Revision
     from memoranda.engine.memory_links import NoteContext
     from memoranda.engine.places import Deleted, Moved
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
     from memoranda.engine.reading import Directory
     from memoranda.engine.review import ReviewItem
     from memoranda.index.note_queries import HomeCounts

@@ -21,6 +21,7 @@ from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.extras import MODEL_PACKAGES
 from memoranda.note.model import CATEGORIES
 from memoranda.note.project_access import ProjectAccess
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -329,9 +330,9 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
 
 
 # An address of a home in PostgreSQL.
-_DATABASE = re.compile(r"postgres(?:ql)?://")
+_DATABASE = lazy_pattern(r"postgres(?:ql)?://")
 # A space is part of table names and addresses, so its letters are few.
-_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+_SPACE = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
 PRIVATE_FOLDER = ".memoranda"
 

@@ -7,8 +7,6 @@ install records, databases and fenced memories in transcripts are understood; no
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,6 +72,10 @@ def adopt(root: Path, private: Path) -> None:
     former = root / PRIVATE
     if private.exists() or not former.is_dir():
         return
+    # 4 ms, for the first start of this version alone
+    import shutil
+    import tempfile
+
     with suppress(OSError):
         copy = Path(tempfile.mkdtemp(prefix=f".tmp-{os.getpid()}-", dir=root))
         try:
@@ -93,6 +95,8 @@ def _copy(source: Path, target: Path) -> None:
         for path in sorted(source.iterdir()):
             _copy(path, target / path.name)
     elif source.is_file():
+        import shutil
+
         shutil.copy2(source, target)
         with open(target, "rb") as file:
             os.fsync(file.fileno())

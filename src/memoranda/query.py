@@ -12,13 +12,15 @@ from typing import Any
 from memoranda import clock
 from memoranda.errors import InvalidInput, TimeframeError, choices
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE, SCOPE_HINT
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import FrozenValueObject
 
 ORDERS = ("changed", "created", "path", "address")
 """How a list may be sorted: newest first by either time, or by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Query(FrozenValueObject):
     """Everything that a list or a search of notes can ask for. All filters must hold; an empty
     query matches every note.
 
@@ -107,7 +109,7 @@ class Query:
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status", "by", "client")
 # A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
-_FILTER = re.compile(
+_FILTER = lazy_pattern(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',

@@ -21,7 +21,7 @@ from memoranda.note.names import named_one
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 _OPTIONS = (
     "kebab_filenames",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from memoranda.citations.check import CitationCheck
 from memoranda.citations.code import State
+from memoranda.engine.contents import contents, home_path
 from memoranda.engine.doctor import Finding
-from memoranda.engine.overview import contents, home_path
 from memoranda.query import Query
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
 from memoranda.documents.wording import minute, preview, question_lines, subject_lines
-from memoranda.engine.overview import content_of
+from memoranda.engine.contents import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line

@@ -24,7 +24,7 @@ from memoranda.text.user_path import absolute_path
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.attachments import Conventions, Inventory, LeftOut
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
 _CONVENTION_KEYS = (

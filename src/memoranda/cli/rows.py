@@ -13,13 +13,13 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
 from memoranda.documents.wording import kind, preview, row_text
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.query import Query
 
 # Columns of a terminal that a category or project takes at most, so that the text has half of 80.
@@ -45,7 +45,7 @@ def limit_option(default: int) -> Callable[..., Any]:
 
 
 def within(
-    memory: MemorySession, query: Query, projects: Sequence[str] = (), *, traces: bool = False
+    memory: ReadVerbs, query: Query, projects: Sequence[str] = (), *, traces: bool = False
 ) -> Query:
     """`query` over these projects, by default over all; with `traces` over theirs too. Raises
     ProjectNotFound.
@@ -58,7 +58,7 @@ def within(
     return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
 
 
-def left_out(memory: MemorySession, query: Query) -> list[str]:
+def left_out(memory: ReadVerbs, query: Query) -> list[str]:
     """What `query` would list as well, were it asked for: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
@@ -71,7 +71,7 @@ def left_out(memory: MemorySession, query: Query) -> list[str]:
     return parts
 
 
-def mention_left_out(memory: MemorySession, query: Query) -> None:
+def mention_left_out(memory: ReadVerbs, query: Query) -> None:
     """Say on stderr, in one line, what a list does not show unless asked."""
     parts = left_out(memory, query)
     if parts:
@@ -85,7 +85,7 @@ def noun(infos: Sequence[NoteInfo]) -> str:
     return "notes"
 
 
-def noun_of(memory: MemorySession, query: Query, total: int) -> str:
+def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
     """What the `total` notes are called that `query` lists: memories, where all of them are."""
     memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:
@@ -96,7 +96,7 @@ def noun_of(memory: MemorySession, query: Query, total: int) -> str:
 
 
 def cells(
-    call: Invocation, memory: MemorySession, infos: Sequence[NoteInfo], length: int
+    call: Invocation, memory: ReadVerbs, infos: Sequence[NoteInfo], length: int
 ) -> Iterator[tuple[str, str, str, str]]:
     """Id, phase or type, kind and text of each note, for a terminal, or with `length` characters of
     the text for a program. The text says when a note is not valid all the time.

@@ -258,7 +258,7 @@ def token_add(
 ) -> None:
     """Make a token. Its secret is shown this once; only a hash of it is kept."""
     from memoranda.clock import duration
-    from memoranda.engine.writing import is_agent
+    from memoranda.note.project_access import is_agent
     from memoranda.serve.auth import check_name
 
     if as_agent is not None and not is_agent(as_agent):

@@ -10,7 +10,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import left_out
 from memoranda.documents.wording import kind, preview, row_text
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.unicode import flat

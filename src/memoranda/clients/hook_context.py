@@ -19,7 +19,7 @@ from memoranda.clients.hook_conversation import conversation
 from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.profile import PINNED, profile
 from memoranda.engine.session_start import due_reminders, owner_first, told_line
 from memoranda.engine.telling import Telling

@@ -22,7 +22,7 @@ from memoranda.errors import InvalidInput, MemorandaError
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 # A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")

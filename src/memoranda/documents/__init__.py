@@ -13,12 +13,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import parse_stamp, stamp
+from memoranda.clock import milliseconds, parse_stamp, seconds, stamp
 from memoranda.documents.listed import Document, Listed
-from memoranda.engine.overview import contents, home_path
+from memoranda.engine.contents import contents, home_path
 from memoranda.errors import NotFound
 from memoranda.index.rows import Edge, Hit, Hits, NoteInfo
-from memoranda.note.entry import milliseconds, seconds
 from memoranda.note.model import (
     BAD_HEADER,
     FURTHER,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.attachments import Attachment
     from memoranda.engine.entries import Entry
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
     from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem
     from memoranda.ledger.change import Change

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoranda.documents.cutting import fitting
+from memoranda.value_object import FrozenValueObject
 
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Listed(FrozenValueObject):
     """A part of a list.
 
     rows: the documents of this part.

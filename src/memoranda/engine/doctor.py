@@ -15,12 +15,13 @@ from uuid import uuid4
 from memoranda import former_name
 from memoranda.config import absolute, owner_of
 from memoranda.engine.access_table import AccessRefused, AccessTable
+from memoranda.engine.contents import home_path
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
 from memoranda.engine.freshness import NOT_UTF8
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.overview import home_path
+from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
@@ -462,7 +463,7 @@ def _may_hold_notes(folder: str) -> bool:
     return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 
-def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
+def repair(memory: PlaceVerbs, findings: list[Finding]) -> None:
     """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
     with memory.engine.writing():
         for finding in findings:
@@ -471,7 +472,7 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
                 finding.fixed = True
 
 
-def _separate(memory: ReadVerbs, project: str, path: str) -> None:
+def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
     """Remove a copy of a memory with the same bytes, or give it another id."""
     info = memory.index.notes.get(project, path)
     if info is None:
@@ -488,7 +489,7 @@ def _separate(memory: ReadVerbs, project: str, path: str) -> None:
         set_keys(memory, change, info, {"id": str(uuid4())})
 
 
-def _repair(memory: ReadVerbs, finding: Finding) -> None:
+def _repair(memory: PlaceVerbs, finding: Finding) -> None:
     engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:
@@ -517,7 +518,7 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
             raise AssertionError(f"nothing repairs {code}")
 
 
-def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
+def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
     """Remove from a memory the link to one that is gone, if it is there still."""
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from memoranda.clock import EPOCH, parse_stamp
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import Exists, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.note_queries import Expired, Kept
@@ -216,7 +216,7 @@ class NoteEntries(Entries):
     also knows entries that were moved.
     """
 
-    def __init__(self, session: HomeSession):
+    def __init__(self, session: WritingSession):
         self._session = session
         self.engine = session.engine
 

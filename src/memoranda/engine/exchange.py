@@ -22,7 +22,7 @@ from memoranda import config, config_text
 from memoranda.clock import microseconds, stamp, wait_for
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.transaction import WritingSession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import scope_of
 from memoranda.errors import (
@@ -242,7 +242,7 @@ class Exchange:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
-def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
+def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
     """Record texts that lost a conflict in the history, as one change.
 
     They are recorded as if each had been there just before the winning text (`Touched.new`), so
@@ -287,7 +287,7 @@ class Contents:
     notes are among them.
     """
 
-    def __init__(self, session: HomeSession):
+    def __init__(self, session: WritingSession):
         if session.agent is not None:
             raise InvalidInput(
                 "A copy of the whole memory is the owner's: run this without an agent's name."
@@ -479,7 +479,7 @@ class IntoDatabase:
     what a database does not take, `outside` projects whose notes are not in the home.
     """
 
-    session: HomeSession
+    session: WritingSession
     address: str
     digests: dict[str, str] = field(default_factory=dict)
     size: int = 0

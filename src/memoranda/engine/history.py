@@ -7,7 +7,6 @@ and the texts that a change replaced and made, for diffs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -53,11 +52,12 @@ from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.step import LINES, Step
+from memoranda.text.pattern import lazy_pattern
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
 # An id of a memory, or its first eight digits and more.
-_ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+_ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:

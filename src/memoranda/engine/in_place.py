@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memoranda.clock import stamp
-from memoranda.engine.transaction import HomeSession, check_access
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memoranda.clock import seconds
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.entries import (
     PURGED_AT_ONCE,
@@ -31,11 +32,10 @@ from memoranda.engine.entries import (
 )
 from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.json_rows import is_entry, moment_of, row_change, row_name, write_rows
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
-from memoranda.note.entry import seconds
 from memoranda.sources.files import reason, storing
 from memoranda.sources.json_files import (
     Content,

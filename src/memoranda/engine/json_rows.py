@@ -15,7 +15,7 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.in_place import Blocked, InPlaceChange
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, StorageError
 from memoranda.ledger.change import Change, Touched

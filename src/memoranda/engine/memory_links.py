@@ -17,7 +17,7 @@ from memoranda.clock import microseconds, parse_stamp, stamp
 from memoranda.engine.attachments import AttachmentVerbs
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
-from memoranda.engine.transaction import Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import editable, id_list, linked_keys, links_without, set_keys
 from memoranda.errors import InvalidInput, TimeframeError
 from memoranda.index.filters import valid_span
@@ -78,7 +78,7 @@ class ResolvedLinks:
     unresolved: list[tuple[str, str]]
 
 
-class LinkVerbs(AttachmentVerbs):
+class LinkVerbs(AttachmentVerbs, WritingSession):
     """The verbs that link, and those that follow links."""
 
     @verb
@@ -413,7 +413,7 @@ def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None
     """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by
     it.
     """
-    if after.row in chain(session, before):
+    if after.row in session.versions(before):
         if after.row == before.row:
             circle = "itself"
         else:
@@ -421,24 +421,3 @@ def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None
         raise InvalidInput(
             f"{after.permalink} cannot supersede {circle}. Write a new note instead."
         )
-
-
-def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
-    """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
-    however many steps."""
-    notes = session.index.notes
-    notes_by_row = {info.row: info}
-    pending = [info]
-    while pending:
-        current = pending.pop()
-        near = notes.successors(current)
-        if current.may_say(("supersedes",)):
-            near += notes.predecessors(current)
-        new = {
-            neighbour.row: neighbour
-            for neighbour in near
-            if neighbour.row not in notes_by_row and session.sees(neighbour.scope)
-        }
-        notes_by_row |= new
-        pending += new.values()
-    return notes_by_row

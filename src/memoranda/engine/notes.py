@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,6 @@ from memoranda.note.model import (
     Note,
 )
 from memoranda.note.names import Looseness, file_key
-from memoranda.query import Query
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.step import Step
@@ -225,24 +223,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             after = self.find(new, looseness=Looseness.CASE)
             step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find((before.project, before.path)), change.written(step)
-
-    @verb
-    def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment` (`as_of`).
-
-        Versions are the note itself, all notes it supersedes, and all that supersede it, in any
-        number of steps. Raises InvalidInput if none was valid.
-        """
-        info = self.find(ref)
-        chain = memory_links.chain(self, info)
-        projects = tuple({version.project for version in chain.values()})
-        valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
-        valid = [version for version in valid_notes if version.row in chain]
-        if not valid:
-            raise InvalidInput(
-                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
-            )
-        return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import EPOCH
+from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.writing import is_agent
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.note_queries import HomeCounts, Section
 from memoranda.index.rows import NoteInfo
@@ -33,13 +33,13 @@ from memoranda.note.model import (
     GLOBAL,
     REMINDERS,
 )
+from memoranda.note.project_access import is_agent
 from memoranda.query import Query
 from memoranda.sources.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
-    from memoranda.note.model import Note
     from memoranda.note.reminder import Reminder
 
 MOST_LINES = 200
@@ -52,23 +52,6 @@ WEEKS = 12
 
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
-
-
-def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
-    """The content of a memory the index knows: its text without frontmatter and final newline."""
-    return contents(memory, [info])[0]
-
-
-@verb
-def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
-    """The contents of several memories, in their order."""
-    bodies = memory.index.notes.bodies([info.row for info in infos])
-    return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
-
-
-def home_path(note: Note | NoteInfo) -> str:
-    """Where a memory is, relative to the home."""
-    return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 def complaint(error: NotFound | Ambiguous) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.engine import retry_conflicts
 from memoranda.engine.relinking import NewText, Relinking, moved_note, put_texts, relinking
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import new_scope, scope_of
 from memoranda.errors import (
     Exists,
@@ -40,7 +40,7 @@ class Files:
     """The files of one project, below `folder` ("" = the whole project), for one caller and call.
     Raises ProjectNotFound."""
 
-    def __init__(self, session: HomeSession, project: str, folder: str = ""):
+    def __init__(self, session: WritingSession, project: str, folder: str = ""):
         self._session = session
         self._engine = session.engine
         self._project = project

@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memoranda import config, config_text
 from memoranda.config import OWN_FOLDER, Settings, absolute
 from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
+from memoranda.engine.project_list import Project
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import ask
-from memoranda.engine.writing import is_agent
+from memoranda.engine.transaction import WritingSession
 from memoranda.errors import (
     Exists,
     InvalidInput,
     NotAFolder,
-    ProjectNotFound,
     ProjectOverlaps,
     ProjectRefused,
     StorageError,
 )
 from memoranda.note.links import PROJECT_NAME
-from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from memoranda.note.project_access import EVERYTHING, ProjectAccess
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.project_access import EVERYTHING, ProjectAccess, is_agent
 from memoranda.sources import path_guard
-from memoranda.sources.base import Source
 from memoranda.sources.files import make_private, reason, sync_folder, write_file
 from memoranda.sources.layout import changing_shared
 from memoranda.sources.path_guard import check_size
@@ -64,46 +63,8 @@ _SYSTEM = frozenset(
 _SETTINGS = ("Library", "AppData", "snap")
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A named collection of notes in the folder `root`."""
-
-    name: str
-    root: Path
-    built_in: bool
-    default: bool = False
-
-
-class ProjectVerbs(ReadVerbs):
+class ProjectVerbs(ReadVerbs, WritingSession):
     """The verbs about projects."""
-
-    @property
-    def projects(self) -> list[Project]:
-        """List the projects that the caller may use (see `Memory.projects`)."""
-        self.engine.reload_config()
-        return [
-            self._project(source)
-            for name, source in self.engine.sources.items()
-            if name != ARCHIVE_PROJECT
-            and (name != TRACE_PROJECT or Path(source.root).is_dir())
-            and self.engine.access_to(name).admits(self.agent)
-        ]
-
-    def project(self, name: str) -> Project:
-        """The project of that name, compared without case. Raises ProjectNotFound."""
-        source = self.engine.source(name)
-        if not self.engine.access_to(source.name).admits(self.agent):
-            raise ProjectNotFound(name, [project.name for project in self.projects])
-        return self._project(source)
-
-    def _project(self, source: Source) -> Project:
-        name = source.name
-        return Project(
-            name,
-            Path(source.root),
-            name in self.engine.layout.built_in,
-            name == self.default_project,
-        )
 
     @verb
     def add_project(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.project_list import ProjectList
+from memoranda.engine.suspicion import KEEP, suspicion
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -23,12 +24,14 @@ from memoranda.errors import (
     ProjectWarning,
 )
 from memoranda.index.rows import NoteInfo
+from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
 from memoranda.sources.folder import FolderSource
+from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
@@ -53,8 +56,8 @@ MOST_RERANKED = 30
 _ID_LENGTH = 36
 
 
-@dataclass(slots=True)
-class DirectoryEntry:
+@dataclass(slots=True, eq=False, repr=False)
+class DirectoryEntry(ValueObject):
     """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path`
     project-relative.
     """
@@ -67,15 +70,15 @@ class DirectoryEntry:
     notes: int | None = None
 
 
-@dataclass(slots=True)
-class Directory:
+@dataclass(slots=True, eq=False, repr=False)
+class Directory(ValueObject):
     """One page of a folder's entries, `total` in all."""
 
     entries: list[DirectoryEntry]
     total: int
 
 
-class ReadVerbs(HomeSession):
+class ReadVerbs(ProjectList):
     """The verbs that change nothing but counts of reads."""
 
     @property
@@ -97,19 +100,6 @@ class ReadVerbs(HomeSession):
     def unreadable(self) -> dict[tuple[str, str], str]:
         """Files of `categories` left out because they cannot be read: (project, path) -> why."""
         return self.engine.freshness.unreadable
-
-    @property
-    def default_project(self) -> str:
-        """The project for new notes and for looking up names when no project is given.
-
-        It is the configured one, or `notes` if that does not exist, or the first project.
-        """
-        self.engine.reload_config()
-        sources = self.engine.sources
-        project_name = self.engine.project_name(self.settings.default_project) or "notes"
-        if project_name in sources:
-            return project_name
-        return next(iter(sources), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -415,12 +405,21 @@ class ReadVerbs(HomeSession):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts that nobody asked for.
-
-        It seems to hold injected instructions, and the owner has neither reviewed nor written all
-        of it.
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
+        instructions, and the owner has not said in `review` that it is fine, nor written all of it.
         """
-        return bool(info.suspicious) and info.provenance.trust != "owner"
+        if not info.suspicious or info.provenance.trust == "owner":
+            return False
+        return self.decision(suspicion(self, info)) != KEEP
+
+    def decision(self, key: str) -> str | None:
+        """The letter written down for a question of `review`; None when it is open, or its answer
+        changed something.
+        """
+        answer = self.engine.ledger.review_value(ANSWER, key)
+        if answer is None:
+            return None
+        return str(answer.get("choice"))
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Note that these memories were shown with their text: used, though not read (contract 001,
@@ -580,6 +579,41 @@ class ReadVerbs(HomeSession):
         shown = list(infos)
         remarks = newer_marks(self, shown)
         return remarks | self.index.notes.validity_marks(shown, self.agent, self.settings.zone)
+
+    @verb
+    def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
+        """Of a note, those it supersedes and those that supersede it, in however many steps, the
+        one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
+        info = self.find(ref)
+        versions = self.versions(info)
+        projects = tuple({version.project for version in versions.values()})
+        valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
+        valid = [version for version in valid_notes if version.row in versions]
+        if not valid:
+            raise InvalidInput(
+                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
+            )
+        return max(valid, key=lambda version: (version.row == info.row, version.created))
+
+    def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
+        """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
+        however many steps."""
+        notes = self.index.notes
+        notes_by_row = {info.row: info}
+        pending = [info]
+        while pending:
+            current = pending.pop()
+            near = notes.successors(current)
+            if current.may_say(("supersedes",)):
+                near += notes.predecessors(current)
+            new = {
+                neighbour.row: neighbour
+                for neighbour in near
+                if neighbour.row not in notes_by_row and self.sees(neighbour.scope)
+            }
+            notes_by_row |= new
+            pending += new.values()
+        return notes_by_row
 
     def _newest_first(
         self, hits: builtins.list[Hit]

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from memoranda.engine.transaction import HomeSession, Transaction, check_access
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
 from memoranda.index.link_queries import MovedNote, Relocation

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from memoranda.engine.contents import contents
 from memoranda.engine.contested import newer, newer_marks, newest_first
-from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed

@@ -9,33 +9,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, cast
 
-from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine, is_repeated
 from memoranda.engine.guard import Again
 from memoranda.engine.pausing import check_not_paused
+from memoranda.engine.session import HomeSession
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
     Conflict,
     Exists,
-    InvalidInput,
     MemorandaError,
-    NotText,
     NotWritable,
     ProjectNotFound,
-    SecretRefused,
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
 from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
-from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
-from memoranda.note.project_access import is_among
+from memoranda.note.model import GLOBAL, KV_PROJECT, Note, Provenance
 from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
@@ -43,8 +39,6 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
-
-T = TypeVar("T")
 
 
 def check_access(
@@ -68,98 +62,12 @@ def check_access(
             raise NotWritable(project, f"agents write in {folder}/ alone, and {path} is not there")
 
 
-class HomeSession:
-    """An open home as one caller uses it.
-
-    agent: the caller's name; it sees notes of scope `global` and its own. None sees everything.
-    face: the interface the caller came through, as the journal names it.
-    by: more about it: `client`, `session`, `tool` (see `Provenance`).
-    """
+class WritingSession(HomeSession):
+    """An open home as a caller uses it who may change it."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
         check_not_paused(self)
-
-    def __init__(
-        self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None
-    ):
-        self.engine = engine
-        self.index = engine.index
-        self.clock = engine.clock
-        self.home = engine.layout.root
-        """The home's root folder."""
-        self.agent = agent and agent.lower()
-        self.face = face
-        self.by = by or {}
-        self.notices: list[str] = []
-        """What the write gate has to say of the last change; of all of them, for the commands."""
-        self.run: int | None = None
-        """The run of a job the changes belong to (0: their first one begins it)."""
-        self.changed = 0
-        """The number of the last change made so."""
-        self.served: list[str] = []
-        """The ids of the notes this caller was given so far."""
-        self.only_reads = False
-        """Whether the caller may change nothing, so that reading an archived memory does not bring
-        it back.
-        """
-
-    def sees(self, scope: str) -> bool:
-        """Whether this caller may see notes of `scope`."""
-        if self.agent is None:
-            return True
-        folded = scope.lower()
-        return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
-
-    def check_scope(self, scope: str) -> str:
-        """The scope as it is written. Raises InvalidInput for one nobody can read, or another
-        agent's (contract 001, 1)."""
-        if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
-            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
-        return plain
-
-    @property
-    def is_owner(self) -> bool:
-        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools
-        for one.
-        """
-        return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
-
-    def admitted(
-        self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
-    ) -> str:
-        """`text` as it may be written into another program's file at `place`: secrets redacted if
-        that is the owner's will, or refused, also where only the `whole` text will do. `old` is
-        what it replaces. Raises SecretRefused."""
-        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
-        if not problem:
-            return text
-        if whole:
-            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
-        from memoranda.text.gate import redact
-
-        return redact(text, problem)
-
-    def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
-        """The same open home for another caller."""
-        return type(self)(self.engine, agent, face or self.face, by)
-
-    def using(self, tool: str) -> Self:
-        """The same caller while it uses this tool."""
-        session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
-        session.notices = self.notices
-        session.run = self.run
-        session.only_reads = self.only_reads
-        return session
-
-    def in_turn(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. Its one change may wait for the disk together with those of
-        others.
-
-        If that fails, `work` is repeated as a whole, so it must change files only through a change.
-        """
-        with waits_at_most(self.engine.call_waits):
-            return self.engine.guard.run(work)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
@@ -214,24 +122,6 @@ class HomeSession:
                     # It was free when the change was planned
                     raise Conflict(error.path, "of another note", "none") from error
 
-    def parse(self, project: str, path: str, file: File) -> Note:
-        """The note these bytes are. Raises NotText."""
-        note = self.engine.parse(project, path, file)
-        if note is None:
-            raise NotText(path)
-        return note
-
-    def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink, marks, provenance and access count the index knows."""
-        info = self.index.notes.get(note.project, note.path)
-        if info:
-            note.permalink = info.permalink
-            if info.etag == note.etag:
-                note.suspicious = info.suspicious
-                note.provenance = info.provenance
-        note.access_count += self.engine.reads.counts([note.id])[note.id]
-        return note
-
 
 # Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
 # of a second.
@@ -249,17 +139,17 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 class Transaction:
-    """Collects steps and carries them out as one change, under the home's lock
-    (`HomeSession.change`).
+    """Collects steps and carries them out as one change. For the holder of the home's lock:
+    `WritingSession.change`.
 
-    made_from: the origins of the notes that new notes are made from. A new note has the least trust
-        of them.
-    undoes, details, run: further fields of the journal's `Change`. By default, the run of the
-        session.
-    done: the journal's Change after the commit. None if nothing had to be done.
+    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
+    trusted as the least
+    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
+    `done` is the
+    journal's Change after the commit, None when there was nothing to do.
     """
 
-    def __init__(self, session: HomeSession, verb: str, about: tuple[str, str] | None = None):
+    def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
         self.verb = verb
         self.about = about
         self.steps: list[Step] = []

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import writing
+from memoranda.engine.contents import content_of
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.overview import content_of
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError

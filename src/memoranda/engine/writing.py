@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,21 +13,20 @@ from itertools import chain
 from typing import Any
 
 from memoranda.clock import EPOCH, stamp
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from memoranda.sources.base import File, Stamp, sha256
 from memoranda.sources.step import Step
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """Sources that agents may not claim."""
-_AGENT_CHARACTERS = 100
-# The names agents may have, compared in lower case.
-_AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 # An id that needs no quotes in a header and is safe in an address.
-_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_PLAIN_ID = lazy_pattern(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
@@ -334,8 +332,3 @@ def scope_of(data: bytes) -> str:
     if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return GLOBAL
     return _header(data).scope
-
-
-def is_agent(name: str) -> bool:
-    """Whether `name` can be an agent's (contract 001, 1)."""
-    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

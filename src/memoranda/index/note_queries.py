@@ -45,6 +45,7 @@ from memoranda.note.model import (
 from memoranda.note.names import file_key
 from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
+from memoranda.value_object import ValueObject
 
 _LAST = "\U0010ffff"
 _AFTER_SLASH = "0"
@@ -54,8 +55,8 @@ _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
-@dataclass(slots=True)
-class FolderRow:
+@dataclass(slots=True, eq=False, repr=False)
+class FolderRow(ValueObject):
     """A folder (`note` None, `notes` = how many are in it, at any depth) or a note of a project."""
 
     path: str
@@ -63,8 +64,8 @@ class FolderRow:
     notes: int = 0
 
 
-@dataclass(slots=True)
-class HomeCounts:
+@dataclass(slots=True, eq=False, repr=False)
+class HomeCounts(ValueObject):
     """How many notes a caller sees: by project, the archive left out, and of memories by (phase,
     category).
     """
@@ -78,8 +79,8 @@ class HomeCounts:
         return sum(self.projects.values())
 
 
-@dataclass(slots=True)
-class Section:
+@dataclass(slots=True, eq=False, repr=False)
+class Section(ValueObject):
     """A category: all its memories of scope `global` as a number, and those to show, the first one
     first.
     """

@@ -31,6 +31,7 @@ from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.note.notion import file_address
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text, unescaped
 
@@ -55,7 +56,7 @@ _LONGEST_PREFIX = 200
 # Names looked up by one statement.
 _MOST_VALUES = 400
 # An id, or its first eight digits and more.
-_UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
+_UUID_BEGIN = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 # Fewer digits than these could be several ids.
 _SHORTEST = 8
 # Characters an id, or its beginning, has at least where names mean notes too; and where only

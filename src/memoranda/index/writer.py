@@ -6,7 +6,6 @@ Every function expects to run inside a transaction (`database.transaction`).
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +36,7 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import UUID
 from memoranda.sources.base import NO_STAMP, Stamp
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -62,7 +62,7 @@ _APART = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 # A permalink that was numbered because another note had its name.
-_NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
+_NUMBERED = lazy_pattern(r"(.+)-([1-9]\d*)")
 
 # Every table that has rows of a note, in the order they are written, with the column that names the
 # note.

@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoranda.engine.contents import contents
 from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
-from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewItem, ReviewSource
 from memoranda.engine.telling import author
 from memoranda.errors import NotFound

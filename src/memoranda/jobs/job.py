@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.telling import is_foreign
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound

@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
-from memoranda.engine.overview import Pending, contents
+from memoranda.engine.contents import contents
+from memoranda.engine.overview import Pending
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput
 from memoranda.jobs.job import CHANGED_MEANWHILE, Action

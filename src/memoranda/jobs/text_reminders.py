@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused

@@ -13,6 +13,7 @@ from typing import Any
 from memoranda.note.model import Provenance
 from memoranda.sources.base import sha256
 from memoranda.sources.step import Step
+from memoranda.value_object import ValueObject
 
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
@@ -30,8 +31,8 @@ TAKEN_BACK = "taken_back"
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
-@dataclass(slots=True)
-class Touched:
+@dataclass(slots=True, eq=False, repr=False)
+class Touched(ValueObject):
     """One file or folder that a change touched.
 
     do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
@@ -63,8 +64,8 @@ class Touched:
     by: dict[str, str] | None = None
 
 
-@dataclass(slots=True)
-class Change:
+@dataclass(slots=True, eq=False, repr=False)
+class Change(ValueObject):
     """One line of the journal.
 
     number, time, verb: which change it is, when it was made, and how.

@@ -37,6 +37,7 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import PRIVATE, Layout
 from memoranda.sources.step import LINES, SET
+from memoranda.value_object import FrozenValueObject
 
 # Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
@@ -77,8 +78,8 @@ _ALL_WRITERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedStep:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PlacedStep(FrozenValueObject):
     """A step with its place in the history: change `number`, by `verb`, at `position` in it."""
 
     number: int

@@ -45,15 +45,6 @@ from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ANSWER, REQUEST
-from memoranda.ledger.served_rows import ServedRows
-from memoranda.ledger.sessions import SessionRows, forget_sessions
-from memoranda.ledger.takeover import (
-    Damaged,
-    is_left,
-    review_files,
-    take_over,
-    take_over_review,
-)
 from memoranda.sources.files import (
     UNWRITABLE,
     closed_on_error,
@@ -66,11 +57,15 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
 from memoranda.sources.step import SET, Step
+from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-HOME_TEMP = re.compile(
+    from memoranda.ledger.served_rows import ServedRows
+    from memoranda.ledger.sessions import SessionRows
+
+HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
     r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
     r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
@@ -78,7 +73,7 @@ HOME_TEMP = re.compile(
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
 # The temporary file of a step; the first number is that of the process.
-_TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
+_TEMP = lazy_pattern(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
 _WAITING = "change-"
 
 
@@ -113,15 +108,21 @@ class Ledger:
         self.reads = self._open_reads()
         self.history = self._open_history()
         self.review_rows = self.history.review_rows
-        self.served_rows = ServedRows(self.database)
         self.paused_rows = PausedRows(self.database)
         self.lines = LineChanges(self.history)
         self.file_sync = FileSync(self._note_synced)
         self.lock = HomeLock(self.layout.private, self._entered)
-        if self.unfinished() or is_left(self.layout):
+        if self.unfinished() or self.layout.has_former_files():
             self.try_to_recover()
         for folder in (self.layout.root, self.layout.private, self.layout.vectors):
             remove_left(folder, HOME_TEMP)
+
+    @cached_property
+    def served_rows(self) -> ServedRows:
+        """What agents were given."""
+        from memoranda.ledger.served_rows import ServedRows
+
+        return ServedRows(self.database)
 
     def _open_history(self) -> History:
         return History(self.layout, self.database)
@@ -479,12 +480,14 @@ class Ledger:
             self._recover()
         elif not self._is_looked_through:
             self._look_through()
-        if not self._is_looked_through and is_left(self.layout):
+        if not self._is_looked_through and self.layout.has_former_files():
             self._take_over()
         self._is_looked_through = True
 
     def _take_over(self) -> None:
         """Have in the ledger what the version before kept in files."""
+        from memoranda.ledger.takeover import Damaged, take_over, take_over_review
+
         take_over(self.layout, self.database)
         for kind in (ANSWER, REQUEST):
             with suppress(Damaged):
@@ -493,12 +496,16 @@ class Ledger:
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
         """The owner's answers or the agents' requests, by key. Raises StorageError."""
         if self._is_in_file(kind):
+            from memoranda.ledger.takeover import take_over_review
+
             with self.lock:
                 take_over_review(self.layout, self.database, kind)
         return self.review_rows.all(kind)
 
     def _is_in_file(self, kind: str) -> bool:
         """Whether a version before left a file of these rows."""
+        from memoranda.ledger.takeover import review_files
+
         return review_files(self.layout)[kind][0].exists()
 
     def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
@@ -509,10 +516,14 @@ class Ledger:
 
     def session(self, client: str, name: str) -> SessionRows:
         """The record of what a session of a client was given."""
+        from memoranda.ledger.sessions import SessionRows
+
         return SessionRows(self.database, client, name)
 
     def forget_sessions(self) -> None:
         """Forget what all sessions were given. Raises StorageError."""
+        from memoranda.ledger.sessions import forget_sessions
+
         forget_sessions(self.database)
 
     def _look_through(self) -> None:

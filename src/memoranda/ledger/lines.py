@@ -14,14 +14,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import MemorandaError, NotFound, StorageError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import History
-from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile, Unconfirmed
 from memoranda.sources.step import LINES
+
+if TYPE_CHECKING:
+    from memoranda.sources.line_change import LineChange
 
 _BYTES = "utf-8", "surrogateescape"
 
@@ -56,6 +57,9 @@ class LineChanges:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Inside, a change may `begin`; when it fails the ledger does not have it."""
+        # 3 ms, which most homes need never: they have no files of other programs
+        from memoranda.sources.locked_file import Unconfirmed
+
         try:
             yield
         except Unconfirmed:
@@ -140,6 +144,8 @@ class LineChanges:
                 continue
 
     def _complete(self, number: int, record: dict[str, object]) -> None:
+        from memoranda.sources.locked_file import LockedFile
+
         file = LockedFile(Path(str(record["place"])))
         data = str(record["data"]).encode(*_BYTES)
         inode = int(str(record["inode"]))

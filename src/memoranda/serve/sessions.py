@@ -19,8 +19,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda import __version__
-from memoranda.engine.writing import is_agent
 from memoranda.errors import MemorandaError
+from memoranda.note.project_access import is_agent
 from memoranda.serve.pump import ALIVE, BLOCK, END, LIMIT, METHOD, STOP, Lines, program
 from memoranda.serve.turns import CallQueue
 

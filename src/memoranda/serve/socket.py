@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.daemon_client import from_folder
-from memoranda.engine.writing import is_agent
 from memoranda.errors import StorageError
 from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
+from memoranda.note.project_access import is_agent
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
 from memoranda.text.gate import default_rules

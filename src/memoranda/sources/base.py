@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from memoranda.clock import EPOCH
+from memoranda.text.checksum import sha256 as sha256
+from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.note.model import Note
@@ -51,14 +53,6 @@ Values = tuple[int, int, int, int]
 _LARGEST = (1 << 63) - 1
 
 
-def sha256(data: bytes) -> str:
-    """The SHA-256 of a file's bytes, 64 hex digits."""
-    # 3 ms; most searches need none
-    from hashlib import sha256
-
-    return sha256(data).hexdigest()
-
-
 def bounded(values: Values) -> Stamp:
     """The stamp, in numbers the index can hold: a date or an inode may be any 64 bits."""
     size, changed, inode, status_changed = values
@@ -69,8 +63,8 @@ def _bounded_time(nanoseconds: int) -> int:
     return max(-_LARGEST, min(nanoseconds, _LARGEST))
 
 
-@dataclass(slots=True)
-class Listing:
+@dataclass(slots=True, eq=False, repr=False)
+class Listing(ValueObject):
     """All notes of a project as the disk shows them: project-relative path, with `/`, → stamp.
 
     `unreadable` names folders (project-relative, "" = the project itself) that could not be
@@ -83,8 +77,8 @@ class Listing:
     shared: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class File:
+@dataclass(slots=True, eq=False, repr=False)
+class File(ValueObject):
     """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
 
     `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no
@@ -125,8 +119,8 @@ class File:
         return note
 
 
-@dataclass(slots=True)
-class PathInfo:
+@dataclass(slots=True, eq=False, repr=False)
+class PathInfo(ValueObject):
     """The kind of thing at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or
     `missing`.
 

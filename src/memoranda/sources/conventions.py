@@ -24,6 +24,8 @@ from memoranda.sources.ignoring import (
     gitignore_patterns,
     obsidian_patterns,
 )
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import ValueObject
 
 IGNORE_FILE = ".memoryignore"
 # Bytes of a settings file that is read; no program writes a larger one.
@@ -47,17 +49,19 @@ _MARKS = (
 )
 _FOLDERS = (".obsidian", ".vscode")
 # A string of JSON, which stays, or a comment.
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 # A string of JSON, which stays, or a comma before a closing bracket.
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_TRAILING_COMMA = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 # A string of Logseq's configuration, which stays, or a comment.
-_EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
+_EDN_COMMENT = lazy_pattern(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
 # A string of Logseq's configuration.
-_EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_EDN_TEXT = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
 # One part of a date format of moment.js, as Obsidian uses it.
-_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+_MOMENT_TOKEN = lazy_pattern(
+    r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|."
+)
 # One part of a date format of Java, as Logseq uses it.
-_JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+_JAVA_TOKEN = lazy_pattern(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
 # Logseq's date formats in Obsidian's terms.
 _JAVA_TO_MOMENT = {
     "yyyy": "YYYY",
@@ -80,8 +84,8 @@ ABSOLUTE = "absolute"
 _LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
 
 
-@dataclass(slots=True)
-class Conventions:
+@dataclass(slots=True, eq=False, repr=False)
+class Conventions(ValueObject):
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
     `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the

@@ -11,14 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import ValueObject
+
 # Patterns of one file.
 _MOST_PATTERNS = 1_000
 # Folders remembered before they are all forgotten.
 _MOST_KNOWN = 10_000
 # What begins a named group in JavaScript, as Obsidian reads it.
-_NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
+_NAMED_GROUP = lazy_pattern(r"\(\?<(?![=!])")
 # A class of signs in a pattern of .gitignore.
-_CLASS_END = re.compile(r"\[(?:[!^])?\]?[^\]\n]*\]")
+_CLASS_END = lazy_pattern(r"\[(?:[!^])?\]?[^\]\n]*\]")
 
 
 class Pattern(NamedTuple):
@@ -30,8 +33,8 @@ class Pattern(NamedTuple):
     only_folders: bool = False
 
 
-@dataclass(slots=True)
-class IgnoreRules:
+@dataclass(slots=True, eq=False, repr=False)
+class IgnoreRules(ValueObject):
     """The patterns of one project, in their order."""
 
     patterns: tuple[Pattern, ...] = ()

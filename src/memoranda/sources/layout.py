@@ -64,6 +64,18 @@ class Layout:
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
         """Every built-in project with its folder, the archive and the traces of sessions."""
 
+    def has_former_files(self) -> bool:
+        """Whether there are files of the version before, whose content the ledger is to take over."""
+        places = (
+            self.access_log,
+            self.review,
+            self.requests,
+            self.sessions,
+            self.served,
+            self.paused,
+        )
+        return any(path.exists() for path in places)
+
     def pending_of(self, agent: str) -> Path:
         """The list of the reminders of one agent; `agent` is a valid name."""
         return self.pending.with_name(f"pending.{agent}.md")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memoranda.sources.base import File, Stamp
+from memoranda.value_object import ValueObject
 
 LINES = "lines"
 SET = "set"
@@ -13,8 +14,8 @@ SET = "set"
 NEW_MODE = 0o600
 
 
-@dataclass(slots=True)
-class Step:
+@dataclass(slots=True, eq=False, repr=False)
+class Step(ValueObject):
     """One planned operation on a file or folder of a project at `root`; paths are project-relative.
 
     `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a

@@ -12,36 +12,37 @@ import base64
 import binascii
 import codecs
 import html
-import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-SENTENCE_END = re.compile(
+from memoranda.text.pattern import lazy_pattern
+
+SENTENCE_END = lazy_pattern(
     r"[.!?。！？।؟\n](?:(?<=[.!?])[.!?]*(?=[\s\"'”’)\]<`*_]|\Z)|(?<=[。！？।؟])"
     r"|(?<=\n)[ \t]*(?:\n|(?=[-*+•][ \t]|\d{1,3}[.)][ \t]|#|\|)))"
 )
 """Where a sentence ends: at its sign, an empty line, or before an item of a list."""
 # The signs of quoted lines, which may part the words of a sentence.
-_QUOTED_LINE = re.compile(r"\n[ \t]*(?:>[ \t]?){1,8}")
+_QUOTED_LINE = lazy_pattern(r"\n[ \t]*(?:>[ \t]?){1,8}")
 # A word parted by a hyphen at the end of a line.
-_HYPHENATED = re.compile(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
+_HYPHENATED = lazy_pattern(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
 # A character written as an entity of HTML.
-_ENTITY = re.compile(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
+_ENTITY = lazy_pattern(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
 # A character written as an escape of JSON or a program.
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 # Letters parted by one sign again and again: "i g n o r e".
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
+_SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
 # Two letters parted by a sign, which join a spaced word before them.
-_PAIR = re.compile(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
+_PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
 # Spaced letters in a row that are a word: "a b c" is a list.
 _SPACED_RUN = 4
 # A run that may be Base64.
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+_HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,}")
 # Characters of a word that may be encoded text.
 _SHORTEST_BLOCK = 20
 # Characters of a decoded block that are looked at.
@@ -66,12 +67,12 @@ _MARKS = (
 # Letters that Unicode does not decompose.
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 # Characters that nobody sees.
-_UNSEEN = re.compile(
+_UNSEEN = lazy_pattern(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
 )
 # Tag characters, each of which hides one of ASCII.
-_TAG = re.compile("[\U000e0020-\U000e007e]")
+_TAG = lazy_pattern("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
 # Signs that are common in code and rare in prose.

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 
 SECRET = "secret"
@@ -38,9 +39,9 @@ _KINDS_OF_CHARACTERS = ("unseen", "digits")
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 # A part of a name that reads as a word: passwords have few of them.
-_WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
+_WORDLIKE = lazy_pattern(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 # Words that say that a value is an example.
-_SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
+_SAMPLE = lazy_pattern(r"(?i)your|example|sample|x{4}|\.{3}")
 # What is in the place of a secret without being one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"

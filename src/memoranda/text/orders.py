@@ -26,6 +26,7 @@ from memoranda.text.disguise import (
     words_by_sentence,
 )
 from memoranda.text.disguise import plain as folded
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
 
@@ -52,11 +53,11 @@ _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
 # The sign in an address of mail.
-_MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
+_MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
 # Text that is piped into a shell.
-_SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
+_SHELL = lazy_pattern(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 # Files that hold keys and passwords.
-_KEY_FILE = re.compile(
+_KEY_FILE = lazy_pattern(
     r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
@@ -64,7 +65,7 @@ _KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".p
 _OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
 _UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
 # Styles of HTML that hide a text from people.
-_HIDDEN = re.compile(
+_HIDDEN = lazy_pattern(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
     r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
     r"|<[a-z]{1,12} [^<>]{0,80}\bhidden\b",
@@ -72,11 +73,11 @@ _HIDDEN = re.compile(
 )
 _COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
 # A message of a conversation that claims the system's role.
-_ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
+_ROLE = lazy_pattern(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
 # A parameter of an address, which can carry data away.
-_PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
+_PARAMETER = lazy_pattern(r"[?&][\w-]{1,20}=")
 # A quotation, whose words nobody here says.
-_QUOTE = re.compile(
+_QUOTE = lazy_pattern(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"
     r"|(?<!\w)'[^'\n]{1,600}'(?!\w)|(?<!\w)‘[^’\n]{1,600}’(?!\w)|`[^`\n]{1,600}`"

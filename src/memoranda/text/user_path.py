@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 from memoranda.errors import InvalidInput
+from memoranda.text.pattern import lazy_pattern
 
 # A path of Windows with its drive.
-_DRIVE = re.compile(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
+_DRIVE = lazy_pattern(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
 # A path of a Windows server.
-_SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
+_SHARE = lazy_pattern(r"\\\\[^\\/]+[\\/]")
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from memoranda.text.folding import beyond_ascii, fold
+from memoranda.text.pattern import lazy_pattern
 
 _CJK = (
     "\u3005-\u3007\u3031-\u3035\u303b\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -154,11 +155,11 @@ def _number() -> re.Pattern[str]:
 
 _LETTERS_ALIKE = bytes(97 if chr(code).isalnum() and code < 128 else code for code in range(256))
 # Private characters that stand for signs, such as the `#` of `C#`.
-_SIGN = re.compile("[\U000f0000-\U000fffff]")
+_SIGN = lazy_pattern("[\U000f0000-\U000fffff]")
 # A file's extension, which is also found with its dot.
-_EXTENSION = re.compile(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
+_EXTENSION = lazy_pattern(r"\.([a-z][a-z0-9]{0,15})(?![a-z0-9])", re.I)
 # Signs that join the parts of a name.
-_JOINTS = re.compile(r"[\W_]+")
+_JOINTS = lazy_pattern(r"[\W_]+")
 # Signs around a word that are no part of any.
 _AROUND = "\"'()[]{}<>,;:!?*`|~…“”‘’«»"
 

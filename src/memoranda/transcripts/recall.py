@@ -189,7 +189,7 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
-    from memoranda.engine.overview import contents
+    from memoranda.engine.contents import contents
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat

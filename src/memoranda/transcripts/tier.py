@@ -18,7 +18,7 @@ from memoranda.transcripts.search import TraceFilter, TraceHit
 from memoranda.transcripts.sync import TranscriptSync, is_damaged, sync
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
 
 FRESH_SECONDS = 60
 """A search looks for what is new in transcripts unless that was done so lately."""
@@ -32,7 +32,7 @@ class Transcripts:
     They are no notes: nothing here is written into the memory, and no other search finds it.
     """
 
-    def __init__(self, memory: MemorySession):
+    def __init__(self, memory: ReadVerbs):
         self._memory = memory
         self.path: Path = Layout(memory.home).transcripts
         self.mask = Mask(memory.gate_rules())
@@ -139,7 +139,7 @@ class Transcripts:
             raise StorageError("the index of transcripts", str(error)) from None
 
 
-def find_traces(memory: MemorySession, text: str, *, limit: int = 10) -> list[TraceHit]:
+def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceHit]:
     """What the page shows beside the notes it found: [] where transcripts are not read."""
     transcripts = Transcripts(memory)
     if not transcripts.is_on or not text.strip():

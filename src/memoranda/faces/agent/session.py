@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.engine import overview, session_of
+from memoranda.engine.contents import content_of
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
@@ -106,7 +107,7 @@ class Session:
                     mark = f"[{marks[note.row]}] "
                 else:
                     mark = ""
-                text += ("\n" if text else "") + mark + overview.content_of(memory, note)
+                text += ("\n" if text else "") + mark + content_of(memory, note)
                 infos_shown.append(note)
         memory.note_use(infos_shown)
         self.context = text[:room]
@@ -339,7 +340,7 @@ def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     results = []
     marks = memory.validity_marks([best_hit.note for best_hit in result.best])
     for best_hit in result.best:
-        content = overview.content_of(memory, best_hit.note)
+        content = content_of(memory, best_hit.note)
         info = best_hit.note
         hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
         hit |= {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memoranda import documents
+from memoranda.clock import milliseconds, seconds
 from memoranda.documents.cutting import longest
 from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
@@ -16,7 +17,7 @@ from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import function_of
-from memoranda.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
+from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.text.unicode import flat
 
 LIMIT = 25_000

@@ -35,6 +35,7 @@ from memoranda.index.search.words import (
     snippet,
 )
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import word_count
 
 # Notes whose text is read for a question, and for a text that tells something.
@@ -64,9 +65,9 @@ _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 _style_of = lru_cache(_CACHED)(style_of)
 _first_person = lru_cache(_CACHED)(first_person)
 # The beginning of a list item.
-_ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
+_ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 # A short beginning that ends in a colon: the name of a speaker.
-_SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
+_SPEAKER = lazy_pattern(r"[^\n:：]{1,80}[:：]")
 
 
 @dataclass(slots=True)

@@ -39,6 +39,7 @@ from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import query_text, stop_words
 
 COMMON = 2_000
@@ -87,7 +88,7 @@ _MAX_SPELLINGS = 8
 # Counting ends here: which of two common spellings is the commoner does not matter.
 _SPELLED_COUNT = 100
 # A string of an FTS5 expression; one word as a prefix, with the word.
-_PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
+_PREFIX = lazy_pattern(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
 # A prefix, whether it is a word or not, and the words that begin with it. No character of a word
 # comes before char(1): each word is looked up behind the one before, whatever notes hold that.
 _LONGER = (

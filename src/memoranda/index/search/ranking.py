@@ -7,7 +7,6 @@ texts are read in `chunks`.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +40,7 @@ from memoranda.index.search.word_marks import (
 from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
 # Of a long text this many words count, those of most weight.
@@ -89,7 +89,7 @@ _EMBEDDED = 2_000
 # this many.
 _ENOUGH = 2_000
 # A word of letters alone.
-_NAME = re.compile(r"[^\W\d_]+")
+_NAME = lazy_pattern(r"[^\W\d_]+")
 # A name that more than one in so many notes holds says little.
 _FREQUENT_NAME = 25
 # Homes with fewer notes are judged as if they had so many.

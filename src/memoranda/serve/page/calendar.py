@@ -11,7 +11,8 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.engine.overview import by_day, content_of
+from memoranda.engine.contents import content_of
+from memoranda.engine.overview import by_day
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders

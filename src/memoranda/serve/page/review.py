@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda import documents
-from memoranda.engine.review import KEEP, ReviewItem
+from memoranda.engine.review import ReviewItem
+from memoranda.engine.suspicion import KEEP
 from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.note.model import CATEGORIES, INBOX, Note

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from memoranda.serve.http import HttpServer, Place
     from memoranda.serve.sessions import McpSessions
     from memoranda.serve.socket import Listener
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
@@ -180,7 +180,7 @@ def _span(option: str, text: str) -> timedelta:
 def _stop(call: Invocation, settings: Settings) -> None:
     """End the daemon of the home."""
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     try:
         process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
@@ -212,7 +212,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     from memoranda.faces import DEFAULT_TOOLSETS, registry
     from memoranda.serve.auth import Access, PageVisitors
     from memoranda.serve.daemon import http_address
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if call.caller is not None:
         raise InvalidInput("the page is the owner's; run memory page without an agent's name")
@@ -328,7 +328,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
     from memoranda.jobs.lifecycle import FACE, Scheduler
     from memoranda.serve.daemon import Daemon, http_noted
     from memoranda.serve.turns import collect_garbage
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     served = service.served
@@ -390,7 +390,7 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
     another one does, unless a page is shown beside it.
     """
     from memoranda.serve.daemon import Running
-    from memoranda.store.files import make_private, storing
+    from memoranda.sources.files import make_private, storing
 
     try:
         with storing(layout.daemon_lock.name):

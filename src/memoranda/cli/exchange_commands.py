@@ -27,7 +27,7 @@ from memoranda.config import SOURCES
 from memoranda.errors import InvalidInput, MemorandaError, near
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
-from memoranda.store.files import reason, remove_left
+from memoranda.sources.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 from memoranda.text.user_path import user_path
 
@@ -330,7 +330,7 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
 @contextmanager
 def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
     """`stream`, or if it can be read only once, a copy in an unnamed file on the home's disk."""
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if stream.seekable() and stream is not getattr(sys.stdin, "buffer", None):
         yield stream

@@ -16,7 +16,7 @@ from memoranda.cli.syntax import Usage, command, flag, option
 from memoranda.documents.wording import minute
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
-from memoranda.store.files import lock_owner
+from memoranda.sources.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def status(call: Invocation) -> None:
 def _daemon(memory: MemorySession) -> dict[str, Any]:
     """The daemon of the home (contract 001, 13), and what it says of itself where one runs."""
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
     try:

@@ -47,7 +47,6 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -62,8 +61,9 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness, file_key
 from memoranda.query import Query
-from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited
@@ -151,7 +151,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
-        if self.engine.store(project).place(path).kind != "missing":
+        if self.engine.source(project).place(path).kind != "missing":
             raise Exists(origin)
         data = with_keys(info, text, keys)
         change.put(project, path, data, mode=file.mode, scope=info.scope)
@@ -164,16 +164,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
         """Store several notes as one change (see `Memory.write_many`)."""
-        return [outcome.note for outcome in self._store(list(drafts), False, None)]
+        return [outcome.note for outcome in self._source(list(drafts), False, None)]
 
     @verb
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
         """Store a note (see `Memory.write`)."""
-        return self._store([draft], overwrite, checksum)[0]
+        return self._source([draft], overwrite, checksum)[0]
 
-    def _store(
+    def _source(
         self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
     ) -> list[Stored]:
         """Write the drafts as one change. Every one is checked before the first byte is written."""
@@ -290,7 +290,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             further=extra,
         )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
-        if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
+        if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
         data = encoded(record.text())
         return change.put(
@@ -375,8 +375,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 f"A note of project {draft.project} has no category; memories have one.",
                 "Leave the project out, or the category.",
             )
-        store = self.engine.store(draft.project)
-        if store.name == ARCHIVE_PROJECT:
+        source = self.engine.source(draft.project)
+        if source.name == ARCHIVE_PROJECT:
             raise InvalidInput(
                 "Notes cannot be written into the archive; archive a memory instead."
             )
@@ -390,22 +390,22 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         else:
             folder = draft.folder
         name = links.file_name(draft.file_name or title)
-        if not draft.folder and store.name not in self.engine.layout.built_in:
-            folder = usual_folder(self, store.name)
-            day = usual_place_of_day(self, store.name, title)
+        if not draft.folder and source.name not in self.engine.layout.built_in:
+            folder = usual_folder(self, source.name)
+            day = usual_place_of_day(self, source.name, title)
             if day is not None and not draft.file_name:
                 folder = day[0]
                 name = links.file_name(day[1])
-        folder = path_guard.clean(folder, store.name)
-        folder = self.engine.spelled(store.name, folder)
+        folder = path_guard.clean(folder, source.name)
+        folder = self.engine.spelled(source.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
         if folder:
             path = f"{folder}/{name}"
         else:
             path = name
-        self._check_place(store.name, path)
-        return store.name, path, title
+        self._check_place(source.name, path)
+        return source.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput if `permalink` is already the address of another note."""
@@ -428,7 +428,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         different title makes the same file name. Case and Unicode form of the path do not matter.
         """
         notes = self.index.notes
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
             self.engine.freshness.look_at(project, at)
@@ -444,9 +444,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                         "Choose another title or directory."
                     )
             at = f"{stem} {number}{dot}{suffix}"
-        if info is None and store.place(at).kind != "missing":
+        if info is None and source.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
-        return at, info, store.read(info.path) if info is not None else None
+        return at, info, source.read(info.path) if info is not None else None
 
     @verb
     def edit(
@@ -499,13 +499,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if not isinstance(edit, (edits.Append, edits.Prepend)):
             raise NotFound(identifier, project or self.default_project)
         if project:
-            name = self.engine.store(project).name
+            name = self.engine.source(project).name
         else:
             name = self.default_project
         path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
         projects_by_name = {
-            project_name.lower(): project_name for project_name in self.engine.stores
+            project_name.lower(): project_name for project_name in self.engine.sources
         }
         if (
             slash
@@ -517,15 +517,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         elif (
             slash
             and identifier.startswith(links.SCHEME)
-            and self.engine.store(name).place(first).kind != "folder"
+            and self.engine.source(name).place(first).kind != "folder"
         ):
             # An address, so no new folder is meant
-            store = self.engine.store(first)
+            source = self.engine.source(first)
             if project is not None:
                 raise InvalidInput(
-                    f"{identifier} names project {store.name}, the call {name}. Name one of them."
+                    f"{identifier} names project {source.name}, the call {name}. Name one of them."
                 )
-            name = store.name
+            name = source.name
             path = rest
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):

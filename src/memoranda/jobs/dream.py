@@ -44,8 +44,8 @@ from memoranda.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from memoranda.jobs.text_reminders import Skipped, plan_from_text
 from memoranda.llm import Endpoint, NoAnswer
 from memoranda.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED, REMINDERS
-from memoranda.store.files import put_derived
-from memoranda.store.layout import Layout, changing_shared
+from memoranda.sources.files import put_derived
+from memoranda.sources.layout import Layout, changing_shared
 
 if TYPE_CHECKING:
     from memoranda.config import Settings

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from memoranda.note.model import Provenance
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.sources.base import sha256
+from memoranda.sources.step import Step
 
-LINES = "lines"
-SET = "set"
-"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
 a change about it.
@@ -27,8 +25,6 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
-# Only the owner reads a new note.
-NEW_MODE = 0o600
 TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
@@ -36,19 +32,18 @@ KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 @dataclass(slots=True)
 class Touched:
-    """One file or folder that a change touched.
+    """One file or folder a change touched.
 
-    do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
-        to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
-        `old` are the removed lines, `new` describes the added ones).
-    old, new: SHA-256 of the text before and after.
-    mode: the file's mode before.
-    scope: the scope of the note.
-    kept: whether the old text is kept.
-    root: the project's real folder, if other processes of the home would not look for it there.
-        Otherwise empty.
-    size: of the text after, in bytes.
-    by: the origin of this text, in addition to what the change says (see `Change.provenance`).
+    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
+    to
+    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
+    what went, `new` tells what came: `LineChange`).
+    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
+    project's real
+    folder, where no other process of the home would look for it, else empty. `size`: of the text
+    after, in bytes.
+    `by`: what can be said of where this text comes from, in addition to what the change says: see
+    `Change.provenance`.
     """
 
     do: str
@@ -177,63 +172,30 @@ _FIELDS = [(each.name, each.default) for each in fields(Touched)]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(slots=True)
-class Step:
-    """One planned operation on a file or folder of a project. Paths are relative to the project.
-
-    do: `put` writes `data`; if `old` is None, the place must be free. `remove` needs `old`. `move`
-        moves a file or folder to `to`, which must be free. Also `mkdir`, `rmdir` (the folder must
-        be empty by then), `unlink` (a symlink), `symlink`, `set` (a row of the ledger).
-    root: the folder of the project.
-    old: the file as the caller read it. If it has changed since, that is a Conflict.
-    kept: whether the old text stays in the ledger.
-    is_passing: whether the new text stays out of the ledger.
-    away: whether other processes do not know the project at `root`, so that the ledger has to name
-        it.
-    etag, stamp: of the new file, as soon as a `put` is prepared.
-    by: as in `Touched`.
-    """
-
-    do: str
-    project: str
-    root: str
-    path: str
-    to: str = ""
-    data: bytes | None = None
-    old: File | None = None
-    mode: int | None = None
-    scope: str = "global"
-    link: str = ""
-    kept: bool = True
-    is_passing: bool = False
-    away: bool = False
-    temp: str = ""
-    temp_folder: str = ""
-    etag: str | None = None
-    stamp: Stamp | None = None
-    by: dict[str, str] | None = None
-
-    def touched(self) -> Touched:
-        """The journal's record of this step."""
-        if self.data is not None:
-            self.etag = sha256(self.data)
-        old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        if self.away:
-            root = os.path.realpath(self.root)
-        else:
-            root = ""
-        return Touched(
-            self.do,
-            self.project,
-            self.path,
-            self.to,
-            old,
-            self.etag,
-            mode,
-            self.scope,
-            self.link,
-            self.kept,
-            root=root,
-            size=len(self.data or b""),
-            by=self.by,
-        )
+def touched_by(step: Step) -> Touched:
+    """What the ledger records of a step."""
+    if step.data is not None:
+        step.etag = sha256(step.data)
+    old = None
+    mode = None
+    if step.old is not None:
+        old = step.old.etag
+        mode = step.old.mode
+    root = ""
+    if step.away:
+        root = os.path.realpath(step.root)
+    return Touched(
+        step.do,
+        step.project,
+        step.path,
+        step.to,
+        old,
+        step.etag,
+        mode,
+        step.scope,
+        step.link,
+        step.kept,
+        root=root,
+        size=len(step.data or b""),
+        by=step.by,
+    )

@@ -26,8 +26,8 @@ from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.links import file_name, permalink_for
 from memoranda.note.markdown import Record, compose_note, unpacked
-from memoranda.store.base import File
-from memoranda.store.files import reason
+from memoranda.sources.base import File
+from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
 from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 

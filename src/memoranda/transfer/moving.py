@@ -35,9 +35,9 @@ from memoranda.errors import MemorandaError
 from memoranda.note.entity import Entity, GraphRelation
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from memoranda.store import path_guard
-from memoranda.store.files import reason
-from memoranda.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.sources import path_guard
+from memoranda.sources.files import reason
+from memoranda.sources.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.text.unicode import is_valid_unicode
 
 Progress = Callable[[int, int], None]

@@ -23,6 +23,7 @@ from memoranda.index.features import SHORT, first_person, speaker_of, style_of, 
 from memoranda.index.resolve import key
 from memoranda.index.search.queries import NoteText
 from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is_user
+from memoranda.index.search.word_marks import EXACT, IN_TEXT, LOOSE, TITLE, bits_of, marks_of
 from memoranda.index.search.words import (
     SNIPPET,
     Place,
@@ -291,9 +292,9 @@ class ChunkReading:
 
     def _reasons(self, bits: int) -> list[str]:
         """The reasons shown for a note that holds these words of the query."""
-        words = [(word, bits >> 3 * at) for at, word in enumerate(self._ranking.words)]
-        titled = [word.text for word, part in words if part & 4 and not word.is_weak]
-        held_words = [word for word, part in words if part & 3 and not word.is_weak]
+        words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
+        titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
+        held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
         reasons = []
         if titled:
             reasons.append(f"title: {', '.join(titled)}")
@@ -302,7 +303,7 @@ class ChunkReading:
         spelled = list(chain.from_iterable(word.spelled for word in held_words))
         if spelled:
             reasons.append(f"spelled: {', '.join(spelled)}")
-        if any(part & 3 == 2 for _, part in words):
+        if any(marks & IN_TEXT == LOOSE for _, marks in words):
             reasons.append("prefix")
         return reasons
 
@@ -312,9 +313,9 @@ class ChunkReading:
         """
         bits = 0
         for _, word, _ in self._finder.places(text.called):
-            bits |= 5 << 3 * word
+            bits |= bits_of(word, EXACT | TITLE)
         for _, word, _ in self._finder.places(text.address):
-            bits |= 2 << 3 * word
+            bits |= bits_of(word, LOOSE)
         return bits
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
@@ -530,7 +531,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         piece.own = (scorer[piece.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
         for at, often in piece.often.items():
             # What is in the title counts as often as possible
-            if often > 1 and not piece.bits & 4 << 3 * at:
+            if often > 1 and not marks_of(piece.bits, at) & TITLE:
                 piece.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((piece.own for piece in some), default=0.0) or 1.0
     for piece in some:

@@ -29,6 +29,15 @@ from memoranda.index.search.parse import (
     read_question,
 )
 from memoranda.index.search.queries import COMMON, NAMES, STEMS, Features, SearchContext
+from memoranda.index.search.word_marks import (
+    EXACT,
+    IN_TEXT,
+    LOOSE,
+    TITLE,
+    bits_of,
+    last_word,
+    marks_of,
+)
 from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
@@ -208,29 +217,30 @@ class TermScorer(dict[int, float]):
         super().__init__()
         self._title = weights.WEIGHTS.title
         self.weights = [word.weight for word in words]
-        self.in_titles = sum(4 << 3 * at for at in range(len(words)))
+        self.in_titles = sum(bits_of(at, TITLE) for at in range(len(words)))
 
     def __missing__(self, bits: int) -> float:
         if not bits:
             return 0.0
-        at = (bits.bit_length() - 1) // 3
-        term_bits = bits >> 3 * at
-        term_score = self.weights[at] * (bool(term_bits & 3) + self._title * (term_bits >> 2))
-        self[bits] = score = self[bits ^ term_bits << 3 * at] + term_score
+        word = last_word(bits)
+        marks = marks_of(bits, word)
+        is_in_text = bool(marks & IN_TEXT)
+        is_in_title = bool(marks & TITLE)
+        word_score = self.weights[word] * (is_in_text + self._title * is_in_title)
+        score = self[bits ^ bits_of(word, marks)] + word_score
+        self[bits] = score
         return score
 
 
 class Ranking:
-    """The notes that answer a question, and the part each feature adds to their scores.
+    """The notes that answer a question, for the filters and the viewer of `context`, and what each
+    feature adds; with `query`, a search for all words, the notes `given`, each of which stands
+    alone and is read as a whole.
 
-    context: the filters and the viewer.
-    query, given: for a search for all words, the query and its notes. Each note stands alone and is
-        read as a whole.
-    today: the day that "last week" counts from.
-    near: compares meanings.
-    scores, features: the scores and the features of the notes scored.
-    bits: a bitmask for each note, three bits per word: exact, longer, title.
-    cosines: the similarity of meaning, scaled to 0 to 1.
+    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that
+    were scored;
+    `features`: of these too. `bits`: which words each of them contains, and how
+    (`word_marks`). `cosines`: of meanings, scaled to 0 to 1.
     """
 
     def __init__(
@@ -363,7 +373,9 @@ class Ranking:
         characters: its length.
         """
         rarities = self._rarities
-        shared = sum(rarity for at, rarity in enumerate(rarities) if bits >> 3 * at & 5)
+        shared = sum(
+            rarity for word, rarity in enumerate(rarities) if marks_of(bits, word) & (EXACT | TITLE)
+        )
         question = self.question
         heard = sum(not (word.is_weak or word.is_beside) for word in self.words)
         asked_words = set(question.words) - question.weak - question.beside.keys()
@@ -624,12 +636,14 @@ def _groups(words: Sequence[Word]) -> dict[int, set[int]]:
 
 def _lists(words: Sequence[Word], first: int = 0) -> list[tuple[int, Sequence[int]]]:
     """The notes that contain each word and that are called by it, by the bit that says so."""
-    return [
-        (bit << 3 * at, rows)
-        for at, word in enumerate(words, first)
-        for bit, rows in ((2 if word.is_open else 1, word.rows), (4, word.name_rows))
-        if rows
-    ]
+    lists: list[tuple[int, Sequence[int]]] = []
+    for number, word in enumerate(words, first):
+        if word.rows:
+            mark = LOOSE if word.is_open else EXACT
+            lists.append((bits_of(number, mark), word.rows))
+        if word.name_rows:
+            lists.append((bits_of(number, TITLE), word.name_rows))
+    return lists
 
 
 def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:

@@ -12,6 +12,7 @@ from operator import or_
 from pathlib import Path
 
 from memoranda.index.search.parse import Term, term
+from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
 from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
@@ -318,9 +319,9 @@ class WordFinder:
             pattern = re.compile(rf"{re.escape(first)}(?![+#])")
             self._phrases.append((pattern, True, number))
         else:
-            self._stems.append((set(map(self._stem, words)), "", 1 << 3 * number))
+            self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
             if is_open:
-                self._stems.append((set(), first, 2 << 3 * number))
+                self._stems.append((set(), first, bits_of(number, LOOSE)))
             if self._is_short and len(first) >= _SHORTEST and first.isalnum():
                 self._split.append((first, number))
 
@@ -370,7 +371,7 @@ class WordFinder:
         for run, word in self._runs:
             at = find(run)
             while at >= 0:
-                places_found.append((at, word, 1 << 3 * word))
+                places_found.append((at, word, bits_of(word, EXACT)))
                 at = find(run, at + 1)
         return places_found
 
@@ -383,7 +384,7 @@ class WordFinder:
                 at, end = match.span()
                 is_whole = end == len(flat) or begins_word(end)
                 if begins_word(at) and (is_open or is_whole):
-                    places_found.append((at, word, 1 << 3 * word))
+                    places_found.append((at, word, bits_of(word, EXACT)))
         return places_found
 
     def _places_of_split_words(
@@ -395,7 +396,7 @@ class WordFinder:
         seen_words = {number for _, number, _ in places_found}
         joined = flat.replace("-", "").replace("'", "")
         return [
-            (match.start(), number, 1 << 3 * number)
+            (match.start(), number, bits_of(number, EXACT))
             for word, number in self._split
             if number not in seen_words and word in joined
             for match in re.finditer("['-]?".join(word), flat)
@@ -410,7 +411,7 @@ class WordFinder:
             if stemmed in stems or (prefix and token != prefix and token.startswith(prefix))
         ]
         bits = reduce(or_, matching, 0)
-        return (bits.bit_length() - 1) // 3, bits
+        return last_word(bits), bits
 
 
 def _phrase(parts: Sequence[str]) -> re.Pattern[str]:

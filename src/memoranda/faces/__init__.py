@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 class Face:
     """A toolset that can be served.
 
-    `module`: below memoranda.faces, with a function `toolset`. `file`: the declarations of its
-    tools, in texts/. `prefix`: what goes before their names there. `project`: the one it is about,
-    None for any. `presets`: the servers it replaces. `is_in_all`: it is one of `all`.
+    module: below memoranda.faces, with a function `toolset`.
+    file: the declarations of its tools, in texts/.
+    prefix: the beginning of their names there.
+    project: the project it is about. None means any.
+    presets: the servers it replaces.
+    is_in_all: whether `all` includes it.
     """
 
     name: str

@@ -129,7 +129,7 @@ def is_public(address: str) -> bool:
 
 
 class _To(http.client.HTTPSConnection):
-    """A connection to `address`, whatever the name of the host means by now."""
+    """Connects to `address`, even if the host's name means another address by now."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())

@@ -32,7 +32,10 @@ class Connection(H11Protocol):
     """One connection, as uvicorn serves it, within the limits above."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection; where there are too many, close one that waits, else refuse it."""
+        """Accept the connection.
+
+        If there are too many, close one that waits, or refuse this one.
+        """
         super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self._header_timer: asyncio.TimerHandle | None = None
         self._last = self.loop.time()
@@ -60,7 +63,10 @@ class Connection(H11Protocol):
             self._expect_header()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request; of those that wait, one that was answered goes last."""
+        """Go on with the next request.
+
+        A connection that was answered is closed last of those that wait.
+        """
         self._was_answered = True
         super().on_response_complete()
 

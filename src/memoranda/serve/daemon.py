@@ -123,7 +123,10 @@ def _held(path: Path, *lines: str) -> ExitStack:
 
 
 def http_address(path: Path) -> str | None:
-    """Where this home is served over HTTP on this machine, None where it is not."""
+    """The address at which this home is served over HTTP on this machine.
+
+    None if it is not served.
+    """
     with suppress(OSError):
         if lock_owner(path) is not None:
             return "".join(path.read_text().splitlines()[1:2]) or None
@@ -249,9 +252,7 @@ class Daemon:
         }
 
     def _open_spaces(self) -> int:
-        """Take up the spaces there are now. Raises what opening one of them raised, once the others
-        are open.
-        """
+        """Open the spaces that exist now. Raises the error of a space after the others are open."""
         assert self._http is not None
         trouble = None
         known_spaces = self._http.access.spaces()
@@ -277,8 +278,12 @@ class Daemon:
         return 0
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress,
-        and return. `ready` is called once the socket listens, `stopping` at the signal."""
+        """Serve until SIGINT or SIGTERM. Then finish the running action, answer open requests, and
+        return.
+
+        ready: called when the socket listens.
+        stopping: called at the signal.
+        """
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
@@ -327,7 +332,7 @@ class Daemon:
         return quiet_since is not None and now - quiet_since >= self._idle
 
     def _logged_round(self) -> None:
-        """A round; whatever goes wrong, the daemon goes on."""
+        """Run a round, and log any error so that the daemon goes on."""
         try:
             self.round()
         except Exception as error:
@@ -343,7 +348,7 @@ class Daemon:
 
 
 def _log_failure(name: str, error: Exception) -> None:
-    """Log what went wrong in a step; with its traceback where it is a fault of ours."""
+    """Log the failure of a step, with the traceback if it is a fault of ours."""
     if isinstance(error, Busy):
         _log.info("[%s] put off: %s", name, error)
         return

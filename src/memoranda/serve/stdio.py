@@ -39,16 +39,20 @@ def run_stdio(
     """Serve `registry` over MCP until the client closes stdin, and return the process's exit
     status.
 
-    `open_memory` is called once, off the event loop, when the client has its first answer; if it
-    raises MemorandaError each call answers with that error and the next one tries again. Every call
-    sees the memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the
-    client's name, by `clients` (configuration key `agents`) and the table of known clients. `name`
-    and `version` are what the server calls itself.
+    open_session: opens the memory. It is called once, off the event loop, after the client has its
+        first answer. If it raises MemorandaError, each call answers with that error, and the next
+        one tries again.
+    registry: the tools.
+    name, version: how the server calls itself.
+    agent: the caller (`--agent` or MEMORY_AGENT). None means the identity that belongs to the
+        client's name.
+    clients: names of clients to identities (configuration key `agents`), beside the table of known
+        clients.
 
-    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has
-    sent before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call
-    end, answer the waiting ones with an error and stop; a second signal ends the process at once.
-    Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
+    Descriptors 0 and 1 are the protocol's from here to the end of the process. Everything that the
+    client sends before it closes stdin is carried out and answered. SIGTERM and SIGINT let the
+    running call end, answer the waiting ones with an error and stop; a second signal ends the
+    process immediately. Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)

@@ -169,8 +169,9 @@ class CallQueue:
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
-        """The result of work on the open memory; None without an open memory, or after an error, which
-        is logged.
+        """The result of work on the open memory.
+
+        None without an open memory, or after an error, which is logged.
         """
         try:
             with waits_until(self._ended):

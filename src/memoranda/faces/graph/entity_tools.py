@@ -3,10 +3,10 @@
 In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second
 text; the first is the contract's.
 
-An answer is one sequence: each entity, then the relations that touch it and no earlier entity; last
-the relations that touch none. Inside an entity's relations the order is that of the source's place
-and then of a digest, not of the place inside the source: so a cursor survives what is added or
-deleted in between.
+An answer is one sequence: each entity, followed by the relations that touch it and no earlier
+entity. Relations that touch no entity come last. The relations of an entity are ordered by the
+place of their source and then by a digest, not by the place inside the source. So a cursor stays
+valid when others are added or deleted in between.
 """
 
 from __future__ import annotations
@@ -280,9 +280,11 @@ class GraphReply:
         return _Cursor(order, item.position, item.in_rest, seen_digests).text()
 
     def _sequence(self) -> Iterator[_Item]:
-        """What comes from the cursor or the offset on. `resumes`: it goes on right after the
-        cursor's item, which it does not if the entity of that is gone, and its relations with
-        it."""
+        """The items from the cursor or the offset on.
+
+        If the entity of the cursor's item is gone, its relations are gone too, and the sequence
+        does not resume right after that item (`resumes`).
+        """
         cursor = self._cursor
         begin = self._offset
         resumes = False
@@ -346,7 +348,10 @@ def _items(
 
 
 def _place(position: Position) -> list[tuple[bool, int | str]]:
-    """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
+    """The values by which positions are compared.
+
+    In a file they begin with a digest, in notes with a time.
+    """
     return [(isinstance(part, str), part) for part in position]
 
 
@@ -403,7 +408,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete entities with all that is said of them."""
+    """Delete entities, and everything recorded about them."""
     if form.teaches:
         hint = _undone(graph, arguments)
     else:
@@ -471,7 +476,7 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """Which of `names` are no entities but nearly are; "" for none."""
+    """A hint about names that are close to those of entities. Empty if there are none."""
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
     missing = [name for name in unique_names if name not in known_names][:_GUESSED]

@@ -83,7 +83,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """What `Entries.put` takes. Raises Refused for what cannot be kept."""
+    """The arguments for `Entries.put`. Raises Refused for values that cannot be stored."""
     _key({"key": key}), _name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")

@@ -32,9 +32,12 @@ _LAST = date(2999, 12, 1)
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or
-    done; `put_off`: when an occurrence of a repeating one comes that was put off beyond its next
-    time."""
+    """A reminder as the calendar shows it. Times are local.
+
+    state: overdue, due (today), later or done.
+    repeat: the rule.
+    put_off: when an occurrence of a repeating reminder comes that was put off beyond its next time.
+    """
 
     info: NoteInfo
     text: str
@@ -88,7 +91,7 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """What is due as an agenda, a month, and one day of it."""
+    """Show an agenda of what is due, a month, and one day of it."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
@@ -118,7 +121,7 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date) -> tuple[list[NoteInfo], int]:
-    """The notes of a day, the latest first, and how many there are."""
+    """The notes of a day, the latest first, and the number of all of them."""
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
@@ -145,7 +148,7 @@ def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[Reminder
 
 
 def _when(row: ReminderRow, today: date) -> str:
-    """The part of the agenda a reminder belongs to; empty: to none."""
+    """The part of the agenda that a reminder belongs to. Empty if it belongs to none."""
     if row.state == "overdue":
         return "Overdue"
     if row.state == "due":

@@ -50,7 +50,7 @@ def show(visit: Visit) -> Response:
 
 
 def doctor(visit: Visit) -> Response:
-    """What is wrong, which takes a while to find out; after a POST, what can be fixed is."""
+    """Show the findings of the doctor, which take a while. A POST fixes what can be fixed."""
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)

@@ -38,8 +38,11 @@ WHOLE_LINES = "preference lines"
 class About:
     """Everything about one name.
 
-    `info`: the note of that name, if there is one; `telling`: the passages that have the name, by
-    what they are: `memories`, `notes`, `reminders`.
+    info: the note of that name, if it exists.
+    facts: the facts about it.
+    incoming, outgoing: its links.
+    telling: the passages with the name, by kind: `memories`, `notes`, `reminders`.
+    total: the number of these passages.
     """
 
     name: str
@@ -122,8 +125,9 @@ def _kind(info: NoteInfo) -> str:
 
 
 def me(visit: Visit) -> Response:
-    """What agents know about the owner, each with a tick and a cross; after a POST of `ref` and
-    `do`, with that one confirmed or forgotten.
+    """Show what agents know about the owner.
+
+    A POST of `ref` and `do` confirms or forgets an entry.
     """
     memory = visit.memory
     if visit.is_post:

@@ -66,12 +66,13 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` almost without garbage collection, then exit at once.
+    """The `memory` program: `main` almost without garbage collection, followed by an immediate
+    exit.
 
     Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and
     the system frees the memory anyway. A command that lasts makes enough objects to be collected.
-    Until the command itself runs, an interrupt ends the process at once: raised while a module is
-    imported, it may arrive as another error.
+    Until the command itself runs, an interrupt ends the process immediately. Raised during an
+    import, it could arrive as another error.
     """
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
@@ -113,8 +114,11 @@ def _in_utf8(argument: str) -> bytes:
 def main(
     arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None
 ) -> int:
-    """Run the command with `arguments` (default: those of the process) and return its exit status.
-    `starting` is called when the command line is understood."""
+    """Run the command and return its exit status.
+
+    arguments: of the command line; by default those of the process.
+    starting: called when the command line is understood.
+    """
     from memoranda.cli import output
     from memoranda.cli.invocation import Invocation
 
@@ -240,7 +244,7 @@ def command_group() -> Group:
 
 
 def _today(invocation: Invocation) -> list[str]:
-    """What `memory` alone says, of a home with notes."""
+    """The lines that `memory` alone prints. Empty for a home without notes."""
     from memoranda.cli.today import has_notes, today_lines
 
     if has_notes(invocation):

@@ -121,7 +121,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
     """Put notes into the archive: out of lists, still found by ranked search.
 
-    Reading one, or `memory restore ID`, brings it back to where it was.
+    Reading one, or `memory restore ID`, brings it back to its former place.
     """
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import archive_named
@@ -225,7 +225,7 @@ _DONE = {
 
 
 def _done(action: Action) -> str:
-    """What was done, as one line."""
+    """A finished action, as one line."""
     return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
 
 
@@ -560,15 +560,16 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
 
 
 def _question(item: ReviewItem, number: str) -> str:
-    """A question with what it is about and its keys; `number` says how many there are."""
+    """A question with its subject and its keys. `number` is its number and the total."""
     lines = [f"\n{number}  {item.text}", *subject_lines(item)]
     lines += [f"  {letter}  {label}" for letter, label in item.choices]
     return "\n".join([*lines, f"  ({_KEYS})"])
 
 
 def _take_back(memory: MemorySession, answered: list[tuple[int, int]], at: int) -> int:
-    """Take the last answer back. Returns the position of its question, or `at` where that is not
-    possible.
+    """Take the last answer back, and remove it from `answered`.
+
+    Returns the position of its question, or `at` if that is not possible.
     """
     if not answered:
         output.text("Nothing answered yet.")

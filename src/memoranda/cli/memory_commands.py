@@ -201,8 +201,12 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
 def any_note(
     memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
 ) -> NoteInfo:
-    """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
-    `search` and tools print. Raises NotFound, Ambiguous."""
+    """The note that `ref` names: a memory by its id, or a note of any project.
+
+    ref: a name as `log`, `search` and tools print it.
+
+    Raises NotFound, Ambiguous.
+    """
     try:
         return memory.find_any(ref, looseness=looseness)
     except Ambiguous:
@@ -378,9 +382,9 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
 def edit(call: Invocation, ref: str) -> None:
     """Edit a note of any project in your editor.
 
-    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
-    permalink or a title. A text you left as it was is not written. When another program changed the
-    note meanwhile, nothing is written and your text is kept in a file.
+    The editor is VISUAL or EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
+    permalink or a title. An unchanged text is not written. If another program changed the note in
+    the meantime, nothing is written and your text is kept in a file.
     """
     import shutil
 
@@ -421,7 +425,7 @@ def edit(call: Invocation, ref: str) -> None:
 
 
 def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
-    """What the person's editor makes of a file. Raises Failure when it cannot be run, or fails."""
+    """Run the person's editor on a file, and return the new bytes. Raises Failure if it fails."""
     import subprocess
 
     try:
@@ -441,7 +445,7 @@ def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> 
 
 
 def _text_of(data: bytes) -> str:
-    """The text a person wrote. Raises Failure for what is no text, or an empty one."""
+    """Decode the text that a person wrote. Raises Failure if it is not text, or empty."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """A key that tells one state of a file from another without reading it; of an entity in a graph
-    file the `inode` is a digest of its lines.
+    """A key that tells one state of a file from another without reading it.
 
-    The system sets `ctime_ns` on each change, and no program can set it back: it tells of a text
-    that was changed in place under its old time. A rename and new rights set it too, so a file with
-    another one may have the same text.
+    For an entity in a graph file, `inode` is a digest of its lines. The system sets `ctime_ns` on
+    each change, and no program can set it back, so it reveals a text that was changed under its old
+    time. A rename and new rights set it too, so a different `ctime_ns` may come with the same text.
     """
 
     size: int
@@ -71,11 +70,13 @@ def _bounded_time(nanoseconds: int) -> int:
 
 @dataclass(slots=True)
 class Listing:
-    """All notes of a project as the disk shows them: project-relative path, with `/`, → stamp.
+    """All notes of a project as the disk shows them.
 
-    `unreadable` names folders (project-relative, "" = the project itself) that could not be
-    listed: nothing below them may be taken for deleted. `shared` are the notes whose file has
-    another name, a hard link: the system does not tell of what is written under that.
+    stamps: project-relative path, with `/`, to stamp.
+    unreadable: folders (project-relative, "" = the project itself) that could not be listed. Notes
+        below them must not be taken for deleted.
+    shared: notes whose file has another name, a hard link. The system does not report what is
+        written under that name.
     """
 
     stamps: dict[str, Values] = field(default_factory=dict)
@@ -85,10 +86,13 @@ class Listing:
 
 @dataclass(slots=True)
 class File:
-    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
+    """A file as read.
 
-    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no
-    time; None for files.
+    data: its bytes.
+    etag: their SHA-256 (64 hex digits).
+    born: the birth time in seconds, if known.
+    changed_ns: for an entity of a graph file, whose stamp has no time, the time of its last change.
+        None for files.
     """
 
     data: bytes
@@ -127,10 +131,11 @@ class File:
 
 @dataclass(slots=True)
 class PathInfo:
-    """The kind of thing at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or
-    `missing`.
+    """The kind of thing at a path.
 
-    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
+    kind: `file`, `folder`, `link` (a symlink), `other` or `missing`.
+    path: its real place, project-relative, with folder links resolved.
+    size: in bytes.
     """
 
     kind: str

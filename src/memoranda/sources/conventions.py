@@ -103,7 +103,7 @@ class Conventions:
 
     @property
     def program(self) -> str:
-        """The programs in one text; empty where none is known."""
+        """The names of the programs in one text. Empty if none is known."""
         return ", ".join(self.programs)
 
     @property
@@ -119,7 +119,10 @@ class Conventions:
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """A key that differs once a file that `conventions_of` reads is another one."""
+    """A key that changes when a file that `conventions_of` reads does.
+
+    Missing files are None in it.
+    """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
     missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
@@ -159,7 +162,7 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """The path, without extension, of the note of a day; empty where no format is known."""
+    """The path, without extension, of the note of a day. Empty if no format is known."""
     if not conventions.daily_format:
         return ""
     name = _formatted(conventions.daily_format, year, month, day)
@@ -167,8 +170,10 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """The name that links give to the note of a day at `path`; empty for other notes, and where it
-    is the name of the file."""
+    """The name that links give to the daily note at `path`.
+
+    Empty for other notes, and if it is the name of the file.
+    """
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
         return ""
@@ -432,7 +437,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts of a list; none where the value is no list."""
+    """The texts of a list. Empty if the value is not a list."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str)]
@@ -465,7 +470,10 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file; empty for a missing one."""
+    """The text of a settings file.
+
+    Empty if it is missing or unreadable; the latter adds a warning.
+    """
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST)
@@ -478,8 +486,10 @@ def _text_of(file: Path, conventions: Conventions) -> str:
 
 
 def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
-    """The keys of a settings file in JSON, with or without comments; none where there is no such
-    file."""
+    """The keys of a settings file in JSON, with or without comments.
+
+    Empty if there is no such file.
+    """
     text = _text_of(file, conventions)
     if not text.strip():
         return {}
@@ -498,7 +508,7 @@ def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
 
 
 def _with_comments(text: str) -> object:
-    """The value of JSON with comments and trailing commas, as editors take it; None for others."""
+    """Parse JSON with comments and trailing commas, as editors accept it. None if it is invalid."""
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     try:

@@ -61,13 +61,14 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """The edits to the lines of `source` by a call that is about `names`; `verb` names the change in
-    the history.
+    """The edits to the lines of `store` by one call.
 
-    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
-    come at the end;
-    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins
-    the first is meant.
+    names: the entities that the call is about.
+    verb: the name of the change in the history.
+    lines: line number (from 0) to its new bytes. Empty for a line to remove.
+    added: lines to add at the end.
+    inserted: lines to put back before a line.
+    known: the names that are entities. The first of several twins is meant.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -97,11 +98,11 @@ class LineEdit:
         self._said[name] = [text for text in self.observations(name) if text not in texts]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        """A new entity, with the further keys `more`."""
+        """Add a new entity, with the further keys `more`."""
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        """Nothing: the other keys of a line are another program's."""
+        """Do nothing: the other keys of a line belong to another program."""
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
@@ -135,7 +136,10 @@ class LineEdit:
             )
 
     def finish(self) -> None:
-        """Write what entities say by now into their lines; all else in them stays."""
+        """Write the present observations of entities into their lines.
+
+        Everything else in them stays.
+        """
         for name, texts in self._said.items():
             entity = self._source.entities[self._source.named[name][0]]
             if tuple(texts) != entity.observations:

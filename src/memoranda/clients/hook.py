@@ -1,8 +1,7 @@
-"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home
-itself.
+"""`memory hook`: answers one event of a client, through the daemon if it runs, or with the home
+    itself.
 
-A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text,
-status 0.
+A client waits for its hooks. Therefore any error or delay ends in silence: no text, status 0.
 """
 
 from __future__ import annotations
@@ -33,13 +32,14 @@ LIMIT = 4 << 20
 
 
 class HookLimit:
-    """Ends this process, well and silently, once the time is up since it began: also inside a
-    query, or while it waits for a lock. A change that is cut off is completed or taken back by the
-    next one.
+    """Ends this process silently, with status 0, when its time is up, even inside a query or a
+    wait.
 
-    What a person asks to remember is put aside before: where the machine is so busy that the time
-    is up before the event is read, the process ends as soon as that is done (`is_kept`). It does
-    not wait for a client that sends nothing. Cancel it when all is done.
+    A change that is cut off is completed or taken back by the next process.
+
+    Requests to remember are put aside before that. On a machine so busy that the time is up before
+    the event is read, the process ends as soon as they are safe (`is_kept`). It does not wait for a
+    client that sends nothing. Cancel it at the end.
     """
 
     def __init__(self) -> None:
@@ -65,8 +65,9 @@ class HookLimit:
 
 
 def _age() -> float:
-    """How long this process has run, of one that began for one event, as the system tells; else how
-    long it has computed.
+    """How long this process has run, in seconds, if it was started for one event.
+
+    If the system does not tell, the processor time it has used.
     """
     if METHOD not in sys.argv:
         return 0.0
@@ -87,7 +88,7 @@ def _limit() -> float:
 
 
 def read_event() -> bytes:
-    """What the client sends, to its end; nothing when that is too much."""
+    """Read the client's event to its end. Empty if it is too long."""
     data = bytearray()
     while block := os.read(0, 1 << 16):
         data += block
@@ -97,8 +98,9 @@ def read_event() -> bytes:
 
 
 def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
-    """The answer to the client, or ""; None where the event could not be dealt with. `agent` is who
-    acts if the caller said so.
+    """The answer to the client, perhaps empty. None if the event could not be handled.
+
+    agent: who acts, if the caller said so.
     """
     from memoranda.engine.daemon_client import ask, start
 
@@ -123,7 +125,10 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
 
 
 def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Whether memory is asked about a tool: it runs often, and a client waits each time."""
+    """Whether asking memory about this tool call could pay off.
+
+    This must be cheap: hooks run on every tool call, and the client waits.
+    """
     from memoranda.transcripts.recall import is_about_something
 
     if not settings.hook_tools:
@@ -204,7 +209,10 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """What the client is told of a tool that is about to run, or failed."""
+    """The text for a client about a tool that is about to run, or has failed.
+
+    The facts told are added to `session`.
+    """
     from memoranda.clients.hook_action import for_action
     from memoranda.clients.hook_events import CLIENTS, reply_of
 

@@ -1,4 +1,4 @@
-"""What a hook says before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
+"""The texts of a hook before a tool runs, and after one failed (docs/hooks.md): mostly empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_FACTS = 3
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
-    """What is known of the action, each fact once in a session."""
+    """The known facts about the action. Each is told once per session."""
     room = ACTION_TOKENS - tokens_in(fenced(""))
     lines: list[str] = []
     keys: list[str] = []

@@ -1,7 +1,7 @@
-"""What clients tell a hook on its standard input, and how each wants its answer (docs/hooks.md).
+"""Reading the events that clients send to a hook, and forming their answers (docs/hooks.md).
 
-A payload of a client that is not one of these, or looks like another one's, is no event: several
-programs run the hooks of Claude Code's settings.
+The payload of an unknown client, or one that looks like another client's, does not count as an
+event, since several programs run the hooks of Claude Code's settings.
 """
 
 from __future__ import annotations
@@ -32,12 +32,21 @@ _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
 class HookEvent(NamedTuple):
-    """One event of one client: `kind` is START, PROMPT, CHECKPOINT, END, TOOL (one is about to run)
-    or FAILED (a tool did), `name` the client's own name for it.
-    `source`: what began a session, or whose prompt it is. `transcript`: the file with the session
-    so far, or "".
-    `answer`: the last answer, where the client tells it. `tool`, `given`, `output`: the tool, its
-    arguments as JSON, and of one that failed what came out."""
+    """One event of one client.
+
+    client: the client.
+    kind: START, PROMPT, CHECKPOINT, END, TOOL (a tool is about to run) or FAILED (a tool failed).
+    name: the client's own name for it.
+    session: the session.
+    cwd: the working folder.
+    prompt: the prompt.
+    source: what began a session, or whose prompt it is.
+    transcript: the file with the session so far, or empty.
+    answer: the last answer, if the client sends it.
+    tool: the tool.
+    given: its arguments as JSON.
+    output: the output of a tool that failed.
+    """
 
     client: str
     kind: str
@@ -54,10 +63,15 @@ class HookEvent(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it
-    means; `events` are its names for the kinds of events, `keys` of its payload's values;
-    `injects`: the kinds at which it takes text in; `reply` makes its answer of an event's name and
-    a text."""
+    """The way a client speaks.
+
+    handshake: the name it gives itself over MCP.
+    agent: the agent it means.
+    events: its names of events, mapped to kinds.
+    keys: the names of the values in its payload.
+    injects: the kinds of events at which it accepts text.
+    reply: makes its answer of an event's name and a text.
+    """
 
     handshake: str
     agent: str
@@ -156,11 +170,11 @@ CLIENTS = {
 def event_of(
     client: str, data: bytes, environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """The event that the hook of a client was given. None for data that is no event, for the event
-    of another program, and for one about which there is nothing to do.
+    """The event that a client sent to its hook. None for invalid data, for the event of another
+    program, and for an event that needs no action.
 
     client: the client whose hook this is.
-    name: the event, of a client that does not say it in its payload.
+    name: the event, for a client whose payload does not name it.
     """
     try:
         payload = json.loads(data)
@@ -203,7 +217,7 @@ def event_of(
 
 
 def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The client that sent a payload to the hook of `client`; "" for a program that is no known client."""
+    """The client that sent a payload to the hook of `client`. Empty if it is not a known client."""
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
         return ""
@@ -226,7 +240,7 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
 
 
 def _is_of_person(event: HookEvent) -> bool:
-    """Whether a prompt is a sentence of a person: no command of the client's, and long enough."""
+    """Whether a prompt is a sentence of a person: long enough, and not a command of the client."""
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
     return event.source in ("", "user") and is_sentence and text[0] not in "/!"
@@ -235,7 +249,7 @@ def _is_of_person(event: HookEvent) -> bool:
 def _tool_event(
     dialect: HookDialect, payload: Mapping[str, Any], event: HookEvent
 ) -> HookEvent | None:
-    """The event of a tool; None for one that did not fail where only failures count."""
+    """Add the tool's fields to an event. None if only failures count and the tool did not fail."""
     tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
@@ -254,7 +268,7 @@ _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
 
 def _failure(payload: Mapping[str, Any]) -> str:
-    """What a tool that failed gave back; "" where it did not fail."""
+    """The output of a tool that failed. Empty if it did not fail."""
     for key in ("error", "error_message"):
         if isinstance(payload.get(key), str) and payload[key]:
             return str(payload[key])
@@ -275,7 +289,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 
 
 def _state_of(result: Mapping[str, Any]) -> Any:
-    """How a tool ended, as its result says; None where it does not say it."""
+    """The outcome of a tool, from its result. None if the result does not say."""
     error = result.get("error")
     if isinstance(error, dict | str) and error:
         return "error"
@@ -306,8 +320,9 @@ def _text(payload: Mapping[str, Any], key: str, most: int) -> str:
 
 
 def reply_of(event: HookEvent, text: str) -> str:
-    """The answer to `event` that puts `text` into the client's context; nothing where there is
-    nothing to say.
+    """The answer to `event` that puts `text` into the client's context.
+
+    Empty if there is nothing to say.
     """
     client_events = CLIENTS[event.client]
     if text and event.kind in client_events.injects:

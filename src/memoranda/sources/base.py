@@ -165,7 +165,10 @@ class Source(Protocol):
         """
 
     def version(self) -> Stamp | None:
-        """The state of a source that is one file; None when only `list` tells, or nothing is there."""
+        """The state of a store that is one file.
+
+        None if only `list` can tell, or if the file is missing.
+        """
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named,
@@ -177,18 +180,22 @@ class Source(Protocol):
         ...
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """The paths of notes that may differ from those at `version`; None when only `list` tells."""
+        """The paths of notes that may have changed since `version`.
+
+        None if only `list` can tell.
+        """
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching; none for a source that is
-        one file.
+        """Absolute paths of all folders that may hold notes, for watching.
+
+        None if the store is one file.
         """
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note (by name alone)."""
 
     def stamp(self, path: str) -> Stamp | None:
-        """The note's stamp now, None when there is no such note file."""
+        """The note's present stamp. None if there is no such note file."""
 
     def read(self, path: str) -> File:
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""

@@ -155,17 +155,20 @@ class LineEdit:
 
 
 class GraphFileSource:
-    """The entities of the graph file `file` (absolute) as notes of project `name`; see
-    sources/base.py.
+    """The entities of the graph file `file` (absolute) as notes of project `name` (see
+    sources/base.py).
 
-    Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
-    has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
-    written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
+    Each note is at `<name>.md`, named as in contract 002, 5.3. Of several lines with one name, the
+    first has the relations. A stamp is the size and a digest of the entity's lines, at any time of
+    writing. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
-    `lines` are the file's bytes, each with its end; a line removed since the last load is empty.
-    `entities` and `relations` are by line number, `named` and `ends` are the lines of a name's
-    entities and of the relations at it, `bad` says why a line is ignored. `changes` grows with each
-    change seen. With `logs` ignored lines are logged at each load.
+    lines: the file's bytes by line, each with its end. A line removed since the last load is empty.
+    entities, relations: by line number.
+    named: the lines of the entities of a name.
+    ends: the lines of the relations that touch a name.
+    bad: the reason why a line is ignored.
+    changes: grows with each change seen.
+    logs: log ignored lines at each load.
     """
 
     holds_entities = True
@@ -431,7 +434,7 @@ class GraphFileSource:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Where the note of an entity is: of the `twin`-th line of its name, from 0."""
+        """The path of the note of an entity. `twin` counts the lines with its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
             if twin:
@@ -481,7 +484,7 @@ class GraphFileSource:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path`, made from the lines in memory; None without lines for it."""
+        """The note at `path`, made from the lines in memory. None if it has no lines."""
         entity = self.entity(path)
         if entity is None:
             return None

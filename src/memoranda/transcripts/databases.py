@@ -67,7 +67,7 @@ class DatabaseFormat:
     grows = False
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Each session's name, and what is another text once the session has changed."""
+        """Each session's name, and a text that changes with the session."""
         raise NotImplementedError
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
@@ -337,7 +337,7 @@ def _can_decompress() -> bool:
 
 
 def _module() -> Any:
-    """What decompresses Zstandard in this Python; None where nothing does."""
+    """The module that decompresses Zstandard in this Python. None if there is none."""
     for name in ("compression.zstd", "zstandard"):
         try:
             return import_module(name)

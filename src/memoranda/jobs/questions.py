@@ -55,7 +55,10 @@ def _mark(*memories: MemoryState) -> str:
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
-    """Raises NotFound for a memory that is gone; Conflict, Locked."""
+    """Carry out an action.
+
+    Returns True. Raises Conflict, Locked, and NotFound if the memory is gone.
+    """
     infos = {memory_state.id: memory_state.info for memory_state in Round(memory).memories}
     if action.id not in infos and action.record is None:
         raise NotFound(action.id, CATEGORY_PROJECT)
@@ -90,7 +93,10 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
-    """Of what stays in the inbox: nobody need sort what expires."""
+    """Questions about the category of memories that stay in the inbox.
+
+    Expiring ones need no sorting.
+    """
     turn = Round(memory)
     passing = {
         item.id for item in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
@@ -130,7 +136,7 @@ def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
-    """Each into the first of the categories asked about."""
+    """Put each memory into the first category that was proposed for it."""
     infos = [memory.memory_id(item.refs[0]) for item in items]
     states = states_of(memory, infos)
     classifier = Classifier(memory.settings)

@@ -405,9 +405,9 @@ class Orders:
         return all(_has_any(mask, groups) for groups in self._needs[at])
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match in a text or in what it hides, in order, each once.
+        """The names of the rules that match a text or a text hidden in it, in order, each once.
 
-        clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
+        clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         rules_found, longest = self._in_text(clear)
         if longest >= _SPACED_LETTERS:

@@ -77,6 +77,7 @@ class Settings:
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
     hook_tools: bool = True
+    hook_hold: bool = True
     introduces: bool = True
     transcripts: bool = False
     transcripts_without: tuple[str, ...] = ()

@@ -77,7 +77,10 @@ class AttachmentVerbs(ReadVerbs):
     """The verbs about a folder as a whole."""
 
     def vault(self, project: str) -> FolderSource | None:
-        """The source of a project in a folder that people keep by themselves; None for others."""
+        """The source of a project in a folder that people keep themselves.
+
+        None for other projects.
+        """
         source = self.engine.source(project)
         if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(project, [])

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoranda.engine.daemon_peer import is_stopped, peer_of
+
 if TYPE_CHECKING:
     from socket import socket
 
@@ -54,29 +56,6 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
             return call(daemon, method, params).get("result")
         except ValueError:
             return None
-
-
-def peer_of(daemon: socket) -> int | None:
-    """The process id at the other end of a connection. None if the system does not tell."""
-    import socket
-
-    if not hasattr(socket, "SO_PEERCRED"):
-        return None
-    peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(peer[:4], sys.byteorder)
-
-
-def is_stopped(process: int | None) -> bool:
-    """Whether a process was stopped by a signal, so that it answers nobody.
-
-    False if the system does not tell.
-    """
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            state = file.read().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state in (b"T", b"t")
 
 
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:

@@ -1,10 +1,10 @@
-"""What all callers of one open home share: the guard, the lock, the index, and the projects'
-sources.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
+of the projects.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
-much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
-still there.
+One thread at a time works under the guard; writers also take the home's lock. The order is always
+guard, then lock. While changes wait to be made together, the lock is kept. A large change is
+planned under the guard, checked outside it (`apart`), and made under it if its sources are
+unchanged.
 """
 
 from __future__ import annotations
@@ -80,12 +80,13 @@ _READ_WAITS = 1.0
 
 
 class Engine:
-    """The state all callers of one open home share.
+    """The state that all callers of one open home share.
 
-    `extra` (project -> folder, graph file or source) are projects of this process only; one named
-    like a built-in project puts that one elsewhere. With `only`, there are no projects but these.
-    With `watch` the system tells of changes on disk; `serving`: large projects may be compared with
-    the disk behind the calls.
+    extra: project names to a folder, graph file or source, for this process only. A name of a
+        built-in project gives that project another place.
+    only: names of projects; if given, only these exist.
+    watch: let the system report changes on disk.
+    serving: compare large projects with the disk in the background instead of during a call.
     """
 
     def __init__(
@@ -567,8 +568,9 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits is made. Raises as `Ledger.commit`, and Again where
-        it was refused because of the others.
+        """Let other calls in until a waiting change is made.
+
+        Raises the errors of `Ledger.commit`, and Again if the change was refused because of others.
         """
         depth = self._depth
         self._depth = 0

@@ -70,14 +70,16 @@ UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; co
 
 
 class Freshness:
-    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
-    the engine's guard.
+    """Finds the changes on disk that the index lacks. The caller holds the engine's guard.
 
-    `sources` are those of all projects, set again when there are others; `load` gives the note at a
-    path of a source, `files` what other processes need to read very many. With `watch` the system
-    tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
-    names projects. A process that would have to look at all files asks the daemon first, which
-    listens on `socket` if there is one, and leaves out what that watches.
+    sources: the sources of all projects; set again when the projects change.
+    load: gives the note at a path of a source.
+    files: gives the means by which other processes read many files of a source.
+    watch: let the system report changes.
+    may_be_late: look at large projects in the background. `catch_up` is called between calls as
+        long as `late` names projects.
+    socket: where the daemon listens. A process that would have to look at all files asks it first,
+        and skips the projects that it watches.
     """
 
     def __init__(
@@ -627,8 +629,8 @@ class Freshness:
             )
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """What `source.parts` finds, without files known to be no text, as long as they are the
-        same.
+        """The files that `source.parts` finds, without unchanged files that are known not to be
+        text.
         """
         name = source.name
         skipped = self._skipped

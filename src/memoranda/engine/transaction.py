@@ -297,11 +297,11 @@ class Transaction:
     def add(
         self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `source` of it
-        that is elsewhere.
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
+        that is not the usual one.
 
-        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject,
-        ProjectNotFound.
+        The text of an entry with a time to live is not kept (contract 004, 4). Raises
+        ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)

@@ -21,6 +21,7 @@ from operator import or_
 
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from memoranda.index.resolve import key
+from memoranda.index.search.feedback import SOURCES, topic_shares
 from memoranda.index.search.queries import NoteText
 from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is_user
 from memoranda.index.search.word_marks import EXACT, IN_TEXT, LOOSE, TITLE, bits_of, marks_of
@@ -138,9 +139,46 @@ class ChunkReading:
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
         self._ranking = ranking
-        self._table = ranking._table
+        self._table = ranking.table
         self._question = ranking.question
         self.is_strict = ranking.query is not None
+        self.rows = self._rows_to_read(first)
+        self._features = {
+            row: ranking.features[row] for row in self.rows if row in ranking.features
+        }
+        self._finder = WordFinder(ranking.words)
+        self._asked = key(ranking.context.query.text)
+        if ranking.query:
+            self.terms = ranking.query.terms
+        else:
+            self.terms = shown_terms(ranking.words)
+
+        # A turn of a conversation says little by itself, and what it holds is known
+        telling = [
+            row for row, note in self._features.items() if note.is_long or note.conversation is None
+        ]
+        self.texts = self._read(self.rows if every else telling)
+        self.chunks = self._cut(telling)
+        self._bits: dict[int, int] = {}
+        self._about: dict[int, dict[str, float]] = {}
+        self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
+        if self.chunks:
+            self._score_chunks()
+
+        self._gains: dict[int, float] = {}
+        if ranking.is_told and self._table.feedback:
+            self._learn_from_best()
+        self._archived = ranking.context.archived(self.rows)
+        self._unfilled = ranking.context.unfilled(self.rows)
+        self._factors = dict.fromkeys(self._archived, self._table.archived)
+        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        self._lower_factored()
+        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *self.rows]))
+        self._least = min(self.scores.values(), default=0.0)
+
+    def _rows_to_read(self, first: int) -> list[int]:
+        """The notes that are read, as the class says."""
+        ranking = self._ranking
         if self.is_strict:
             rows = list(ranking.features)
         else:
@@ -148,44 +186,47 @@ class ChunkReading:
         inside = set(rows)
         scores = ranking.scores
         rest = [row for row, note in ranking.features.items() if note.is_long and row not in inside]
-        rows += nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
-        self.rows = rows
-        self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
-        self._finder = WordFinder(ranking.words)
-        self._asked = key(ranking.context.query.text)
-        if ranking.query:
-            self.terms = ranking.query.terms
-        else:
-            self.terms = shown_terms(ranking.words)
-        long = [
-            row for row, note in self._features.items() if note.is_long or note.conversation is None
-        ]
-        self.texts = {
-            text.row: text for text in ranking.context.texts(rows if every else long, self.terms)
-        }
-        self.chunks: dict[int, list[Chunk]] = {}
-        self._bits: dict[int, int] = {}
-        self._about: dict[int, dict[str, float]] = {}
+        return rows + nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
+
+    def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
+        """The texts of these notes."""
+        return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
+
+    def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
+        """The chunks of these notes, so far as there is room; a turn of one chunk is left out."""
+        chunks_of_notes: dict[int, list[Chunk]] = {}
         room = _MAX_CHARACTERS
-        for row in long:
-            if room > 0:
-                some = self._chunks_of(self.texts[row])
-                room -= sum([piece.stop - piece.start for piece in some])
-                if len(some) > 1 or self._features[row].conversation is None:
-                    self.chunks[row] = some
-        self.scores = {row: scores[row] for row in rows if row in scores}
-        if self.chunks:
-            self._score_chunks()
-        self._archived = ranking.context.archived(rows)
-        self._unfilled = ranking.context.unfilled(rows)
-        self._factors = dict.fromkeys(self._archived, self._table.archived)
-        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        for row in rows:
+            if room <= 0:
+                break
+            pieces = self._chunks_of(self.texts[row])
+            room -= sum([piece.stop - piece.start for piece in pieces])
+            if len(pieces) > 1 or self._features[row].conversation is None:
+                chunks_of_notes[row] = pieces
+        return chunks_of_notes
+
+    def _learn_from_best(self) -> None:
+        """Raise the notes that hold the topic of the best ones."""
+        ranking = self._ranking
+        best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
+        most = max(self.scores.values(), default=0.0)
+        unread = self._read([row for row in best if row not in self.texts])
+        texts = self.texts | unread
+        sources = [(texts[row].text, self.scores[row]) for row in best if self.scores[row] > 0]
+        shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
+        for row, share in shares.items():
+            gain = self._gains[row] = self._table.feedback * most * share
+            self.scores[row] = round(self.scores[row] + gain, 6)
+            for piece in self.chunks.get(row, ()):
+                piece.score += gain
+
+    def _lower_factored(self) -> None:
+        """Multiply the scores of archived and unfilled notes, which only ever makes them less."""
         for row, factor in self._factors.items():
-            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * factor)
+            score = self.scores.get(row, 0.0)
+            self.scores[row] = min(score, score * factor)
             for piece in self.chunks.get(row, ()):
                 piece.score = min(piece.score, piece.score * factor)
-        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *rows]))
-        self._least = min(self.scores.values(), default=0.0)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
         """The snippet of a note, from its best chunk, and its line in the file."""
@@ -253,15 +294,16 @@ class ChunkReading:
         """
         if row not in self.scores:
             return {}
+        gain = self._gains.get(row, 0.0)
         if row not in self._about:
             # The scale of words, or the archive
-            change = self.scores[row] - self._ranking.scores[row]
-            return self._ranking.shares(row) | (
-                {"passage": round(change, 3)} if round(change, 3) else {}
-            )
+            change = self.scores[row] - self._ranking.scores[row] - gain
+            parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
+            return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         parts = self._about[row] | max(self.chunks[row], key=lambda piece: piece.score).parts
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
+        parts["feedback"] = gain
         factor = self._factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 

@@ -120,13 +120,13 @@ class _WordLookup:
             is_latin = not is_cjk(text)
             own_match = _own_match(text)
             match = own_match + ("" if is_latin or len(text) > 1 else "*")
-            rows = self._rows(match)
+            rows = self.rows(match)
             share = 1.0
             spelled = list[str]()
             is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
             if is_open:
                 match = f"{quoted(text)}*"
-                rows = self._rows(match)
+                rows = self.rows(match)
             if (
                 is_mended
                 and not rows
@@ -136,7 +136,7 @@ class _WordLookup:
                 match = " OR ".join(map(quoted, spelled))
                 is_open = False
                 share = weights.WEIGHTS.spelled
-                rows = self._rows(match)
+                rows = self.rows(match)
             if not rows and not is_speaker:
                 continue
             note_count = float(len(rows))
@@ -167,7 +167,7 @@ class _WordLookup:
             words_found = [words_found[at] for at in sorted(rare)]
         if not self.column:
             for word in words_found:
-                word.name_rows = self._rows(own_matches[word.text], table=NAMES)
+                word.name_rows = self.rows(own_matches[word.text], table=NAMES)
         return words_found
 
     def terms(self, query: ParsedQuery) -> list[Word]:
@@ -187,7 +187,7 @@ class _WordLookup:
             )
         return term_words
 
-    def _rows(self, text: str, table: str = "") -> list[int]:
+    def rows(self, text: str, table: str = "") -> list[int]:
         if table:
             column = "{title headings tags} : "
         else:
@@ -255,10 +255,10 @@ class Ranking:
         self.context = context
         self.query = query
         self.question = read_question(text, today)
-        self._table = weights.WEIGHTS
+        self.table = weights.WEIGHTS
         self.is_told = query is None and is_told(text)
         if self.is_told:
-            self._table = replace(self._table, meaning=self._table.told_meaning)
+            self.table = replace(self.table, meaning=self.table.told_meaning)
         self._lookup = lookup = _WordLookup(context)
         if query is None:
             self.words = lookup.words(self.question)
@@ -266,7 +266,7 @@ class Ranking:
             self.words = lookup.terms(query)
         focus = focus_of(text)
         self._is_several = (
-            query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
+            query is None and SEVERAL.search(focus) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
@@ -284,16 +284,16 @@ class Ranking:
         for period in self.question.periods if self.question.only_days and query is None else ():
             # The newest notes of a day that is named, whatever they say
             if len(period.first) == len("2026-11-21"):
-                rows = context.rows_of_days(period.first, period.last, self._table.most)
+                rows = context.rows_of_days(period.first, period.last, self.table.most)
                 self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
-        if near is not None and self._table.meaning:
+        if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
         # The share of words is less in what a conversation says, too
         if self.cosines:
-            words_share = 1 - self._table.meaning
-            self._table = replace(
-                self._table, conversation_words=self._table.conversation_words * words_share
+            words_share = 1 - self.table.meaning
+            self.table = replace(
+                self.table, conversation_words=self.table.conversation_words * words_share
             )
         if self.cosines:
             own_scores = {row: sum(self.own_score(row)) for row in self.features}
@@ -357,6 +357,14 @@ class Ranking:
             order = list(dict.fromkeys([*order, *rest]))
         return order[offset:stop]
 
+    def rows_of(self, word: str) -> Sequence[int]:
+        """The notes that hold a form of `word`, the newest where there are very many."""
+        return self._lookup.rows(_own_match(word))
+
+    def rarity(self, note_count: float) -> float:
+        """How much a word counts that this many notes hold."""
+        return self._lookup.rarity(note_count)
+
     def bits_of(self, row: int) -> int:
         """The words of the question a note contains, as in `bits`, whether it was scored or not."""
         if row not in self.bits:
@@ -397,12 +405,12 @@ class Ranking:
         Zero parts are left out.
         """
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
-        parts["several"] = self._table.several * self._better.get(row, 0)
+        parts["several"] = self.table.several * self._better.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
         """The part that each of _FEATURES adds to the score of a note. This is the one formula."""
-        table = self._table
+        table = self.table
         place = note.conversation
         words, meaning = self.own_score(note.row)
         # A note that stands alone is a separate conversation
@@ -457,7 +465,7 @@ class Ranking:
                 self._better[row] = before = min(seen_counts.get(conversation_of, 0), _MAX_BETTER)
                 seen_counts[conversation_of] = before + 1
         return {
-            row: round(score + self._table.several * self._better.get(row, 0), 6)
+            row: round(score + self.table.several * self._better.get(row, 0), 6)
             for row, score in scores.items()
         }
 
@@ -468,7 +476,7 @@ class Ranking:
         """
         words = self._word_scores.get(row, 0.0)
         cosine = self.cosines.get(row)
-        share = self._table.meaning
+        share = self.table.meaning
         if cosine is None:
             return (words, 0.0)
         return (words * (1 - share), cosine * share)
@@ -476,7 +484,7 @@ class Ranking:
     def _choose(self) -> None:
         """Choose the notes whose words weigh most. Among equal notes the newest come first."""
         scorer = self.scorer
-        room = self._table.most
+        room = self.table.most
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
             some: Collection[int] = self._groups[bits]
@@ -522,7 +530,7 @@ class Ranking:
         )
         scorer = self.scorer
         bits = self.bits.get
-        share = self._table.brevity
+        share = self.table.brevity
         least = 1 + 1.2 * (1 - share)
         more = 1.2 * share / usual
         scores_found = {
@@ -575,7 +583,7 @@ class Ranking:
                 if value > best.get(place, -1.0):
                     best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
-        table = self._table
+        table = self.table
         neighbor_scores = self._neighbor_scores
         able = {
             row: own_scores[row]

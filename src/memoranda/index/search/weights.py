@@ -69,6 +69,9 @@ class Weights:
         # Of a long note: the share of its best chunk, the rest is the note as a whole
         0.66
     )
+    # Where something is told: how much of the topic of the best notes it holds, relative to the best
+    # score
+    feedback: float = 0.4
     # This many notes, chosen by words alone, are scored with all features
     most: int = 150
     # How much an archived memory is worth, relative to another one

@@ -163,7 +163,7 @@ def _give_permalink(
 
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
-    """The note that has a permalink. None if there is none."""
+    """The note that has a permalink. None if none exists."""
     query = Query(projects=(project,), address=permalink, order="address")
     return next(iter(memory.list(query, limit=1)[0]), None)
 

@@ -568,7 +568,7 @@ def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
 def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
     """The graph file in use (contract 002, 8).
 
-    If there is none, or if it is itself `taken_in`, the notes.
+    Without one, or if it is itself `taken_in`, the notes.
     """
     from memoranda.engine.graphs import graph_in
 

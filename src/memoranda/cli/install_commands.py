@@ -496,7 +496,7 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 
 
 def _former(client: Client) -> list[Target]:
-    """The entries that an earlier checkout left in files of the client, as far as they still exist."""
+    """The entries that an earlier checkout left in files of the client, if they still exist."""
     targets = [Target(client, *place) for place in table.former(client)]
     return [target for target in targets if _is_there(target)]
 

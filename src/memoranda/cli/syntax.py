@@ -352,7 +352,7 @@ class Group(_Documented, click.Group):
         `a_b_c`.
     now: it takes `--now`, for those of its commands that do.
     titles: the section of the help for each command.
-    alone: gives the lines to print if no command is named. If there are none, the help is printed.
+    alone: gives the lines to print if no command is named. If it is missing, the help is printed.
     """
 
     def __init__(

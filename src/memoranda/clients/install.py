@@ -81,7 +81,7 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """The present value for each edit. None if there is none. Raises Unsure, StorageError."""
+    """The present value for each edit. None if none exists. Raises Unsure, StorageError."""
     text = _text(_read(target.file))
     return [
         None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)

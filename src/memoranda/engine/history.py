@@ -430,7 +430,7 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def refusal_of_undo(self, change: Change) -> str:
-        """Why a change cannot be taken back, as far as the history tells; "" for no reason."""
+        """Why a change cannot be taken back, from the history. Empty if it can."""
         if is_blank(change):
             return f"what it changed was erased{_ANOTHER}"
         if change.verb == ERASE:

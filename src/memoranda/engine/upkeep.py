@@ -564,7 +564,7 @@ class IngestedTexts:
         and for the text it was made from.
     refs: memories by source reference.
     texts: the texts of each source.
-    gone_hashes, gone_refs: the same of removed memories, as far as the history has them.
+    gone_hashes, gone_refs: the same for removed memories that the history still has.
     change: the last change that was looked at.
     """
 
@@ -610,7 +610,7 @@ class Ingested:
         return texts_known
 
     def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed, but for those `merged` into
+        """Add the texts and files of memories that were removed, except those `merged` into
         another, whose files are known by that one."""
         history = self.engine.ledger.history
         finished: set[str] = set()

@@ -487,7 +487,7 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """The first note of a project with exactly this permalink. None if there is none."""
+        """The first note of a project with exactly this permalink. None if none exists."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:

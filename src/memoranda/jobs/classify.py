@@ -146,7 +146,7 @@ class Classifier:
         return self._by_examples(text, is_timeless=is_timeless)
 
     def _by_correction(self, text: str) -> CategoryChoice | None:
-        """The category that the owner gave to a very similar text. None if there is none."""
+        """The category that the owner gave to a very similar text. None if none exists."""
         if self._corrected is None:
             return None
         nearest = self._corrected.nearest(text, 1, _CORRECTED)
@@ -157,7 +157,7 @@ class Classifier:
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
-        """The times that a text names. None stands for one that cannot be read."""
+        """The times that a text names. An unreadable time gives None."""
         from memoranda.note import timephrase
 
         zone = self._settings.reading_zone

@@ -187,7 +187,7 @@ def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
 
 
 def _holder_of(text: _Text, with_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
-    """The first text that contains all lines of `text`. None if there is none.
+    """The first text that contains all lines of `text`. None if none exists.
 
     It must contain the rarest of them, so only the texts with that line are looked at.
     """

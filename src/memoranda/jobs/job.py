@@ -561,7 +561,7 @@ def _relinked(
 
 
 def stored_report(home: Path) -> dict[str, Any]:
-    """Read the report of the last dream. Empty if there is none. Raises StorageError."""
+    """Read the report of the last dream. Empty if none exists. Raises StorageError."""
     try:
         report = json.loads(read_file(str(Layout(home).dream_report)).data)
     except (FileNotFoundError, ValueError):

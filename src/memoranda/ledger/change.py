@@ -74,7 +74,7 @@ class Change:
     details: what the caller said about it, as words to texts and numbers.
     run: the number of the first change of the same run of a job. For an undo, that it takes back
         the whole run.
-    by: the client, session and tool it came through, as far as known.
+    by: the client, session and tool it came through, if known.
     """
 
     number: int

@@ -443,7 +443,7 @@ class Execution:
         return is_changed
 
     def _file(self, step: Step) -> File | None:
-        """The present file at the step's place. None if there is none."""
+        """The present file at the step's place. None if none exists."""
         with suppress(NotFound):
             folder, name = self._at(step)
             if stat_in(name, folder.fd) is not None:

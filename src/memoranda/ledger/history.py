@@ -346,7 +346,7 @@ class History:
         return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
-        """The change with this number. None if there is none."""
+        """The change with this number. None if none exists."""
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 

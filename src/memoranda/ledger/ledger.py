@@ -633,7 +633,7 @@ class Ledger:
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """The plan of an erasure that is running, or whose process died. None if there is none."""
+        """The plan of an erasure that is running, or whose process died. None if none exists."""
         row = self.database.row("select plan from erasing")
         if row is None:
             return None

@@ -1,4 +1,4 @@
-"""How often notes were read and when they were last used, as far as headers do not say it yet.
+"""How often notes were read and when they were last used, unless headers say it already.
 
 A read does not rewrite the note: it is a row here. The counts shown are the sums of the header's
 and these. Upkeep folds these counts into headers, in the transaction of the change that writes the

@@ -365,7 +365,7 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`. If there is none, line breaks may differ.
+    """Start and end of each occurrence of `part`. If `part` does not occur, line breaks may differ.
 
     Occurrences do not overlap.
     """

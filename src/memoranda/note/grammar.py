@@ -743,5 +743,5 @@ def _code_spans(text: str) -> dict[int, int]:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Whether a character is Chinese or Japanese, so that a line break does not stand for a blank."""
+    """Whether a character is Chinese or Japanese, so that a line break does not mean a blank."""
     return not char.isascii() and re.match(_UNSPACED, char) is not None

@@ -258,7 +258,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
 
 
 def own_permalink(text: str) -> str | None:
-    """The permalink in a note's own header, as `parse_note` reads it. None if there is none."""
+    """The permalink in a note's own header, as `parse_note` reads it. None if none exists."""
     try:
         return _text(parse(split(text)[0] or "").get("permalink")) or None
     except ValueError:

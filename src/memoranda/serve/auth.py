@@ -241,7 +241,7 @@ class Access:
         return None
 
     def by_id(self, id: str) -> StoredToken | None:
-        """The valid token with this id. None if there is none."""
+        """The valid token with this id. None if none exists."""
         token_found = next((token for token in self.tokens() if token.id == id), None)
         if token_found is not None and token_found.is_valid(self.clock()):
             return token_found

@@ -81,7 +81,8 @@ def _checked_parts(url: str) -> SplitResult:
 
 def _body(parts: SplitResult, address: str) -> bytes:
     """The answer of a server, at most one byte more than LIMIT. Raises NoDocument for an answer
-    that is none, OSError and HTTPException."""
+    that is not a document, OSError and HTTPException.
+    """
     connection = _To(parts.hostname or "", address)
     # The timeout of a socket is for each read; a slow server could send byte after byte.
     clock = threading.Timer(

@@ -648,7 +648,7 @@ class Handlers:
         return await self.listen(ctx, params)
 
     def _watch(self, memory: MemorySession, uris: Iterable[str]) -> Result:
-        """Begin to compare the versions of these resources, as far as they exist."""
+        """Begin to compare the versions of these resources, if they exist."""
         resources = self._registry.resources
         self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
         return {}

@@ -226,7 +226,7 @@ def uncovered(text: str) -> str:
 
 
 def joined_letters(text: str) -> str | None:
-    """`text` with spaced-out words (`l i k e  t h i s`) joined. None if there are none."""
+    """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
     runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
     if not runs:
         return None

@@ -239,7 +239,7 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _words_near(text: str) -> set[str]:
-    """The words of `near` that stand for a kind of character, if the text has such characters."""
+    """The words of `near` that mean a kind of character, if the text has such characters."""
     near = set()
     if not text.isascii():
         near.add("unseen")

@@ -337,7 +337,7 @@ def _can_decompress() -> bool:
 
 
 def _module() -> Any:
-    """The module that decompresses Zstandard in this Python. None if there is none."""
+    """The module that decompresses Zstandard in this Python. None if none exists."""
     for name in ("compression.zstd", "zstandard"):
         try:
             return import_module(name)

@@ -530,7 +530,7 @@ class TraceIndex:
         return result.fetchone() is not None
 
     def lesson(self, mark: int) -> LessonRow | None:
-        """The newest lesson with a mark. None if there is none."""
+        """The newest lesson with a mark. None if none exists."""
         row = self._database.execute(
             "select id, kind, turn, other, start, stop, time, mark from lesson where mark = ?"
             " order by time desc limit 1",

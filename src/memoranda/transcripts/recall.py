@@ -1,6 +1,6 @@
 """Recalling facts about an action of an agent, or about a command that just failed.
 
-They come from notes and transcripts. Only objections and former fixes count; mostly there are none.
+They come from notes and transcripts. Only objections and former fixes count; mostly none exist.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding\n"
 class _Commits:
     """The noted state of the branch.
 
-    head: its commit. Empty if there is none.
+    head: its commit. Empty if none exists.
     change: the number of the change it shows.
     is_rewriting: whether it is about to begin again without its present commits.
     """

@@ -377,7 +377,7 @@ class _Copying:
     def _collision(self, path: str) -> str:
         """A remark about a path that differs only in the case of its letters.
 
-        Empty if there is none.
+        Empty if none exists.
         """
         earlier = self._paths.setdefault(path.casefold(), path)
         if earlier != path:

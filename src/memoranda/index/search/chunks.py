@@ -134,7 +134,7 @@ class ChunkReading:
     chunks: the chunks of long notes and of notes that stand alone.
     texts: the texts of these notes; with `every`, of all notes.
 
-    A turn of a conversation is not read: it says little by itself, and its words are known.
+    A turn of a conversation is not read: alone it says little, and its words are known.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):

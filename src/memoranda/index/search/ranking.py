@@ -498,7 +498,7 @@ class Ranking:
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Also score the given notes, as far as they pass all filters."""
+        """Also score those of the given notes that pass all filters."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))

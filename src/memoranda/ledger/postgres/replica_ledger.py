@@ -239,7 +239,7 @@ class ReplicaLedger(Ledger):
     def erasing(self) -> str | None:
         """The plan of an erasure.
 
-        It is a shared file, so every replica sees it. None if there is none.
+        It is a shared file, so every replica sees it. None if none exists.
         """
         with suppress(FileNotFoundError):
             return self.layout.erasing.read_text("utf-8")
@@ -581,8 +581,7 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
 
 class _NoLines(LineChanges):
-    """Replaces the changes of lines: files used in place belong to one machine, so there are none
-    here.
+    """Replaces the changes of lines: files used in place belong to one machine, so none are here.
 
     JSON files of entries are the exception, but their changes are in no history.
     """

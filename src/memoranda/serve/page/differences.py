@@ -70,7 +70,7 @@ class Difference:
     """The differences between two texts of a note.
 
     properties: the keys that changed.
-    lines: lines of the text, each as its parts. GAP stands for lines that are left out.
+    lines: lines of the text, each as its parts. GAP marks lines that are left out.
     has_more: whether there are more lines.
     """
 

@@ -269,10 +269,10 @@ class Memory:
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive and return it.
 
-        A memory goes to its category, a note of another project to where it was.
+        A memory goes to its category, a note of another project returns to its former place.
 
         ref: the note.
-        category: where a memory goes, in place of the category it has.
+        category: the category for a memory, in place of its own.
 
         Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
         for a note that is not archived.

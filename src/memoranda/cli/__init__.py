@@ -98,7 +98,7 @@ def run() -> NoReturn:
 
 
 def _end_with(text: str) -> NoReturn:
-    """Print a text, if it is any, and exit at once."""
+    """Print a text, unless it is empty, and exit immediately."""
     if text:
         from memoranda.cli import output
 
@@ -137,7 +137,7 @@ def main(
 ) -> int:
     """Run the command and return its exit status.
 
-    arguments: of the command line; by default those of the process.
+    arguments: the command line; by default the arguments of the process.
     starting: called when the command line is understood.
     """
     from memoranda.cli import output

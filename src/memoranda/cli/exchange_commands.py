@@ -246,7 +246,7 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take notes in from FILE, with nothing lost. Doing it twice is doing it once.
+    """Take notes in from FILE, with nothing lost. Repeating it changes nothing.
 
     FILE holds the lines of `memory export`; without one they are read from stdin.
 
@@ -760,8 +760,8 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
     FROM stays.
 
-    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move
-    from FROM that was cut off: it goes on.
+    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an
+    interrupted move from FROM, which is resumed.
     """
     from memoranda.transfer.whole_home import move
 

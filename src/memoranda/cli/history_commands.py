@@ -289,10 +289,10 @@ def undo(
     since: Text,
     project: Text,
 ) -> None:
-    """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
+    """Take a change back: number N of `memory log`, or the latest. An undo is a change too.
 
     A job leaves a memory alone if its change was taken back. To look at the changes of an agent,
-    use `memory log --agent NAME -p` . To take them back, all or none, use `memory undo --by NAME`.
+    use `memory log --agent NAME -p`. To take them back, all or none, use `memory undo --by NAME`.
     """
     if by is not None:
         if number is not None or run is not None:

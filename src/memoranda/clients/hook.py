@@ -108,8 +108,11 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """What the client sends, to its end; nothing when that is too much. Read once, and remembered.
-    Raises TimeoutError where the client keeps it waiting until `end`, of the monotonic clock.
+    """Read the client's event to its end, once per process. Empty if it is too long.
+
+    end: until when to wait for the client, on the monotonic clock.
+
+    Raises TimeoutError if the client is later.
     """
     global _event
     if _event is None:
@@ -191,7 +194,6 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
     """The daemon's answer to what a client sent to `hook_relay`. The reply is None if the hook must
     do it itself. Raises TypeError, ValueError for an invalid payload.
-
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 

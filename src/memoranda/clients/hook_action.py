@@ -25,8 +25,11 @@ _MOST_FACTS = 3
 
 
 class ActionTelling(NamedTuple):
-    """The text about an action, and the facts in it. `is_first`: nothing about this action was told
-    in the session before, so that the agent does not know yet.
+    """The text about an action.
+
+    facts: the facts in it.
+    is_first: whether nothing about this action was told in the session before, so that the agent
+        does not know it yet.
     """
 
     text: str

@@ -63,11 +63,18 @@ class HookEvent(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it
-    means; `events` are its names for the kinds of events, `keys` of its payload's values;
-    `injects`: the kinds at which it takes text in; `reply` makes its answer of an event's name and
-    a text, and `hold` the answer that keeps a tool from running and tells the model why: None where
-    it has no such answer."""
+    """The way a client speaks.
+
+    handshake: the name it gives itself over MCP.
+    agent: the agent it means.
+    events: its names of events, mapped to kinds.
+    reply: makes its answer of an event's name and a text.
+    keys: the names of the values in its payload.
+    injects: the kinds of events at which it accepts text.
+    foreign: keys that show that a payload comes from another client.
+    hold: makes the answer that keeps a tool from running and tells the model why. None if the
+        client has no such answer.
+    """
 
     handshake: str
     agent: str
@@ -196,7 +203,7 @@ def event_of(
 def event_in(
     client: str, payload: Mapping[str, Any], environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """As `event_of`, for a payload that was parsed."""
+    """The event in a parsed payload (see `event_of`). None if it is not an event to act on."""
     client = _sender(client, payload, environ)
     if not client:
         return None
@@ -302,7 +309,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 
 
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
-    """The output of a tool, and how it ended; None where nothing says how."""
+    """The output of a tool, and how it ended. The latter is None if unknown."""
     from memoranda.transcripts.blocks import text_of
 
     result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")

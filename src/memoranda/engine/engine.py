@@ -1,5 +1,5 @@
-"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
-of the projects.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the
+sources of the projects.
 
 One thread at a time works under the guard; writers also take the home's lock. The order is always
 guard, then lock. While changes wait to be made together, the lock is kept. A large change is
@@ -184,8 +184,9 @@ class Engine:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
-        """Open the built-in projects' sources, those of the configuration and `extra`; known ones
-        are kept.
+        """Open the sources of the built-in projects, of the configured projects and of `extra`.
+
+        Sources that are open already are kept.
         """
         sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
@@ -257,9 +258,12 @@ class Engine:
         return {name: access[name].scope for name in access if access[name].agents}
 
     def source(self, project: str) -> Source:
-        """The source of a project: of this name, else of the one that differs in case only, else of
-        the one that differs in signs and blanks too (`example-project` is Example Project). Raises
-        ProjectNotFound, also where several differ so."""
+        """The source of a project. Raises ProjectNotFound.
+
+        The exact name is tried first, then the name in another case, then without signs and blanks
+        (`example-project` is Example Project). A name that fits several projects this way is not
+        found.
+        """
         name = self.project_name(project)
         if name is None:
             # Another process may have added it since the last look

@@ -133,7 +133,7 @@ class Erasure:
         observation: str | None,
         dry_run: bool,
     ) -> Erased:
-        """See `Memory.erase`."""
+        """Remove notes for good (see `Memory.erase`)."""
         if observation is not None and (len(refs) != 1 or agent or project or source):
             raise InvalidInput("An observation is erased from one note: give one reference.")
         with self.engine.writing():

@@ -161,7 +161,7 @@ class ReviewVerbs(RestoreVerbs):
     def is_held_back(self, info: NoteInfo) -> bool:
         """Whether a note is held back (see `ReadVerbs.is_held_back`).
 
-        False once the owner has said in `review` that the note is fine.
+        False if the owner has said in `review` that the note is fine.
         """
         if not super().is_held_back(info):
             return False

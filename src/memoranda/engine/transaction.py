@@ -628,9 +628,11 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
-    """The source of the project there. Raises LocationGone. A folder the journal names must still be
-    that very folder: one that was moved away, or is reached through a symlink by now, may be
-    anything."""
+    """The source of the project at `root`. Raises LocationGone.
+
+    A folder that the journal names must still be the same folder. If it was moved away or is now
+    reached through a symlink, it may be any folder.
+    """
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
         return cast(FolderSource, engine.sources[project])

@@ -95,8 +95,8 @@ class Undo:
 
         together: the numbers of the changes that are taken back with it.
 
-         The memories that a job changed remember that its action was taken back. Of a pair, one
-         remembers the other.
+        The memories that a job changed remember that its action was taken back. Of a pair, one
+        remembers the other.
         """
         self._done = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)

@@ -275,7 +275,7 @@ def _cut(text: str) -> str:
 
 
 def _places(lines: Sequence[int]) -> str:
-    """A list of line numbers. Of very many, only the first."""
+    """A list of line numbers. If there are very many, only the first."""
     line_numbers = ", ".join(map(str, lines[:_PLACES]))
     if len(lines) <= _PLACES:
         return line_numbers

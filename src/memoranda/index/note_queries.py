@@ -542,8 +542,8 @@ class NoteQueries(Queries):
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
-        """(row, author, created in ISO 8601) of those of these notes that agents wrote, the oldest
-        first.
+        """The notes among these that agents wrote, the oldest first: (row, author, created in ISO
+        8601).
         """
         sql = (
             "select row, created, provenance ->> 'who' from note"

@@ -699,10 +699,10 @@ def _claimed(
 ) -> None:
     """Give `permalink` to the note `row`, and renumber the groups that this touches.
 
-    Of the notes with one derived permalink (contract 000b, 4.1), the first path in code-point order
-    keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or frontmatter
-    permalink of another note. The outcome does not depend on the order in which notes came. A note
-    with its own permalink never gives way.
+    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
+    order keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or
+    frontmatter permalink of another note. The outcome does not depend on the order in which notes
+    came. A note with its own permalink never gives way.
     """
     other_rows = db.execute(
         "select own, base from note where permalink = ? and project = ? and row <> ?",

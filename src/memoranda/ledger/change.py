@@ -32,18 +32,19 @@ KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 @dataclass(slots=True)
 class Touched:
-    """One file or folder a change touched.
+    """One file or folder that a change touched.
 
-    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
-    to
-    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
-    what went, `new` tells what came: `LineChange`).
-    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
-    project's real
-    folder, where no other process of the home would look for it, else empty. `size`: of the text
-    after, in bytes.
-    `by`: what can be said of where this text comes from, in addition to what the change says: see
-    `Change.provenance`.
+    do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
+        to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
+        `old` are the removed lines, `new` describes the added ones: `LineChange`).
+    old, new: SHA-256 of the text before and after.
+    mode: the file's mode before.
+    scope: the scope of the note.
+    kept: whether the old text is kept.
+    root: the project's real folder, if other processes of the home would not look for it there.
+        Otherwise empty.
+    size: of the text after, in bytes.
+    by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
 
     do: str
@@ -173,7 +174,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def touched_by(step: Step) -> Touched:
-    """What the ledger records of a step."""
+    """The ledger's record of a step. Sets `etag` of a step with data."""
     if step.data is not None:
         step.etag = sha256(step.data)
     old = None

@@ -380,7 +380,7 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
 
 @cache
 def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
-    """Kinds of claims, the surest first, each with the words of which its sentences have one."""
+    """Kinds of claims, the surest first. Each has words of which a sentence must contain one."""
     preferring = frozenset(("prefer", "prefers"))
     counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
@@ -407,7 +407,10 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
 
 
 def _polar_claim(text: str) -> Claim | None:
-    """Something that is so or is not: "I am not allergic to nuts"."""
+    """The claim that something is so or not: "I am not allergic to nuts".
+
+    None for any other text.
+    """
     match = _words().quality.fullmatch(text)
     if match is not None:
         return _polar(match[1], match[2], "be", _cut(match[3]))
@@ -441,7 +444,10 @@ def _is_hedged(text: str) -> bool:
 
 
 def _counted_claim(text: str) -> Claim | None:
-    """What somebody has one number of, or one value of: "The team has 12 engineers"."""
+    """The claim of a number or an only value: "The team has 12 engineers".
+
+    None for any other text.
+    """
     match = _AGE.fullmatch(text)
     if match is not None:
         return _statement(f"age of {match[1]}", match[2], "is")
@@ -461,7 +467,10 @@ def _counted_claim(text: str) -> Claim | None:
 
 
 def _use_claim(text: str) -> Claim | None:
-    """What is used for a purpose: "For error tracking we use Sentry"."""
+    """The claim that something is used for a purpose: "For error tracking we use Sentry".
+
+    None for any other text.
+    """
     match = _USE.fullmatch(text)
     if match is not None:
         return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
@@ -542,7 +551,10 @@ def _verb_claim(text: str) -> Claim | None:
 
 
 def _done_claim(text: str) -> Claim | None:
-    """What is done to something by one, at one place, on one day: "Invoices are approved by Dana"."""
+    """The claim that somebody does something, or that it happens at a place or on a day.
+
+    "Invoices are approved by Dana". None for any other text.
+    """
     match = _DONE_TO.fullmatch(text)
     if match is None or match[2].lower() in _words().of_many:
         return None
@@ -550,7 +562,10 @@ def _done_claim(text: str) -> Claim | None:
 
 
 def _role_claim(text: str) -> Claim | None:
-    """Who somebody is: "Max is the maintainer of the parser"."""
+    """The claim that somebody has a role: "Max is the maintainer of the parser".
+
+    None for any other text.
+    """
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None

@@ -71,7 +71,7 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
     """Pass on between a daemon and the client, and do not return, if a daemon serves the home.
 
     settings: the settings that the daemon must have.
-    arguments: of the session to ask for (sessions.py).
+    arguments: the arguments of the session to ask for (sessions.py).
 
     Otherwise returns, and nothing of the client has been read.
     """

@@ -486,10 +486,7 @@ def _text_of(file: Path, conventions: Conventions) -> str:
 
 
 def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
-    """The keys of a settings file in JSON, with or without comments.
-
-    Empty if there is no such file.
-    """
+    """The keys of a settings file in JSON, with or without comments. Empty if it does not exist."""
     text = _text_of(file, conventions)
     if not text.strip():
         return {}

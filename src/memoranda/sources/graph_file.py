@@ -158,7 +158,7 @@ class GraphFileSource:
     """The entities of the graph file `file` (absolute) as notes of project `name` (see
     sources/base.py).
 
-    Each note is at `<name>.md`, named as in contract 002, 5.3. Of several lines with one name, the
+    Each note is at `<name>.md`, named as in contract 002, 5.3. If several lines have one name, the
     first has the relations. A stamp is the size and a digest of the entity's lines, at any time of
     writing. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 

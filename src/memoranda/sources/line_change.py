@@ -14,7 +14,7 @@ class LineChange:
     numbers: the lines that change or are removed, from 0, in the file before.
     old, new: these lines before and after. Empty if removed.
     added: the other new lines.
-    inode: of the file, or of the file that will replace it.
+    inode: the inode of the file, or of the file that will replace it.
     size: the file's size before, if the new lines are appended. Otherwise None.
     data: the bytes to append, or the new contents if the file is overwritten.
     whole: the old contents, if the file is overwritten.

@@ -213,7 +213,7 @@ class LockedFile:
 
         size: the size of the file before.
         data: the bytes to append.
-        inode: of the file.
+        inode: the inode of the file.
 
         Returns False if none of it was written, or if the file has been replaced.
         """

@@ -26,7 +26,7 @@ class Step:
     is_passing: whether the new text stays out of the ledger.
     away: whether other processes do not know the project at `root`, so that the ledger has to name
         it.
-    etag, stamp: of the new file, as soon as a `put` is prepared.
+    etag, stamp: set for the new file, as soon as a `put` is prepared.
     by: as in `Touched`.
     """
 

@@ -118,11 +118,11 @@ class Rules:
 
     @remembered
     def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
-        """The matches of rules of `kind`, in the order of the text. Of overlapping matches, the
+        """The matches of rules of `kind`, in the order of the text. If matches overlap, only the
         first.
 
-        A suspicious text is suspicious as a whole: those matches have the place of the text. Of a
-        text longer than 2 * SPAN characters, only the first and the last SPAN are searched.
+        A suspicious text is suspicious as a whole: those matches have the place of the text. Only
+        the first and the last SPAN characters of a text are searched.
 
         text: the text.
         kind: the kind of rules.

@@ -142,8 +142,9 @@ def signs_in(text: str) -> list[str]:
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """The kind of lesson in a person's sentence; None for most sentences, and for questions.
-    `signs`: those of its text, where they are known.
+    """The kind of lesson in a person's sentence. None for most sentences, and for questions.
+
+    signs: the signs of its text, if they are known.
     """
     if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
         return None

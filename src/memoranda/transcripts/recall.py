@@ -337,7 +337,7 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
 
 
 def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
-    """What to tell of a sentence that a person said; "" where all of it may be planted."""
+    """The line about a sentence that a person said. Empty if all of it may be planted."""
     if not mask.is_suspicious(sentence):
         return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
     # Planted instructions must not reach a model in this way either.

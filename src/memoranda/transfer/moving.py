@@ -518,7 +518,7 @@ _Incoming = tuple[Entry, dict[str, Any]]
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
     """The plan for copying the entries of an agent-memory folder into notes.
 
-    Of two entries with one key, the later `created_at` counts, as a repeated "remember" sets it. If
+    If two entries have one key, the later `created_at` counts, as a repeated "remember" sets it. If
     both are equal, the existing one counts.
 
     skip_bad: leave out files that are not lists of entries.

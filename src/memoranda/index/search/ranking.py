@@ -233,14 +233,16 @@ class TermScorer(dict[int, float]):
 
 
 class Ranking:
-    """The notes that answer a question, for the filters and the viewer of `context`, and what each
-    feature adds; with `query`, a search for all words, the notes `given`, each of which stands
-    alone and is read as a whole.
+    """The notes that answer a question, and the part each feature adds to their scores.
 
-    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that
-    were scored;
-    `features`: of these too. `bits`: which words each of them contains, and how
-    (`word_marks`). `cosines`: of meanings, scaled to 0 to 1.
+    context: the filters and the viewer.
+    query, given: for a search for all words, the query and its notes. Each note stands alone and is
+        read as a whole.
+    today: the day that "last week" counts from.
+    near: compares meanings.
+    scores, features: the scores and the features of the notes scored.
+    bits: which words each note contains, and how (`word_marks`).
+    cosines: the similarity of meaning, scaled to 0 to 1.
     """
 
     def __init__(
@@ -358,7 +360,7 @@ class Ranking:
         return order[offset:stop]
 
     def rows_of(self, word: str) -> Sequence[int]:
-        """The notes that hold a form of `word`, the newest where there are very many."""
+        """The notes that contain a form of `word`. If very many do, the newest."""
         return self._lookup.rows(_own_match(word))
 
     def rarity(self, note_count: float) -> float:
@@ -669,7 +671,7 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """The words to look for. Of very many, the words of the question and the longest others.
+    """The words to look for. If there are very many, those of the question and the longest others.
 
     Long words are rarely common.
     """

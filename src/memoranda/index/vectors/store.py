@@ -224,7 +224,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note, each preceded by the note's title and its heading unless it repeats
     them.
 
-    A heading alone is not a passage. Of a very long text, only the beginning is cut into passages
+    A heading alone is not a passage. Only the beginning of a very long text is cut into passages
     (docs/semantic.md).
     """
     found_passages = []

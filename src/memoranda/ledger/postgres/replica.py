@@ -76,11 +76,11 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 class ReplicaState:
     """The state of the space that the folder is a complete copy of.
 
-    id, epoch: of the space.
+    id, epoch: identify the space.
     files: the version of its shared files.
     boot: the boot of the machine in which the copy was made.
 
-    How recent the notes are is told by the last number of the journal.
+    The last number of the journal tells how recent the notes are.
     """
 
     id: str

@@ -1,4 +1,6 @@
-"""What agents received: who read or found a note, what an agent read, and what it would be told."""
+"""The notes that agents received: who read or found a note, what an agent read, and what it would
+be told.
+"""
 
 from __future__ import annotations
 

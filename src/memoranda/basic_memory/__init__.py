@@ -1,9 +1,9 @@
 """The note tools in the manner of Basic Memory 0.24 (contract 000b, 10; amendment 8).
 
-Names, arguments, aliases, JSON keys, configuration and effects on files are those of that program.
-The sentences are ours, and so are the listed schemas. Further arguments that the program accepts
-are in texts/arguments.json. A call of a tool that is no longer served is answered with the name of
-the tool that does its work.
+Names, arguments, aliases, JSON keys, configuration and effects on files are the program's. The
+sentences are ours, and so are the listed schemas. Further arguments that the program accepts are in
+texts/arguments.json. A call of a tool that is no longer served is answered with the name of the
+tool that does its work.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ FORMER = {
 
 
 def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
-    """A function that turns our note tools into those of the program, over the projects of `vault`."""
+    """A function that turns our note tools into the program's, over the projects of `vault`."""
 
     def adapted(toolset: Toolset) -> Toolset:
         arguments = json.loads(text_file("arguments.json"))

@@ -306,7 +306,7 @@ class Service:
     ends_after: end this long after the last client.
     show: called with the address of HTTP when it answers. With it, another process may already do
         the upkeep of the home.
-    takes_any_port: serve HTTP on another port if that of `place` is taken.
+    takes_any_port: serve HTTP on another port if the port of `place` is taken.
     """
 
     span: timedelta

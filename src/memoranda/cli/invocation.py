@@ -201,9 +201,9 @@ def text_from(words: tuple[str, ...]) -> str:
 
 @contextmanager
 def input_of(file: str | None) -> Iterator[BinaryIO]:
-    """The bytes of a file.
+    """The bytes of a file, or of stdin without a file or for `-`.
 
-    Without a file, or for `-`, those of stdin. Raises Failure naming the file.
+    Raises Failure naming the file.
     """
     if file is None or file == "-":
         if sys.stdin is None:

@@ -350,7 +350,7 @@ class Group(_Documented, click.Group):
     modules: each command's module below memoranda.cli, imported when asked for. A command `b-c` is
         the function `b_c` there, or `b_c_` if that name is taken in Python. In a group `a` it is
         `a_b_c`.
-    now: it takes `--now`, for those of its commands that do.
+    now: it takes `--now`, for its commands that do.
     titles: the section of the help for each command.
     alone: gives the lines to print if no command is named. If it is missing, the help is printed.
     """

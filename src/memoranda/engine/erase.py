@@ -54,7 +54,7 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What an erasure removed, and what is left.
+    """The result of an erasure.
 
     notes: what was erased, as `project/path`.
     changes, texts: the number of changes of the journal and of kept texts that were removed.

@@ -179,7 +179,10 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the time of a file to that of its note. A note without a header has no other date."""
+        """Set the time of a file to the time of its note.
+
+        A note without a header has no other date.
+        """
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
@@ -448,10 +451,7 @@ class Contents:
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header counts yet, by id.
-
-        With notes in a database, those of all machines.
-        """
+        """The reads that no header counts yet, by id. With notes in a database, on all machines."""
         return self.engine.reads.whole()
 
 

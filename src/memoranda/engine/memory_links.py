@@ -371,8 +371,8 @@ def end_validity(
     """Write `valid_until: begins` into superseded notes. A note that ended earlier keeps its end.
 
     scope: the scope of the new note.
-    explicit: whether the beginning was given. Otherwise, a beginning before that of the old note
-        becomes the present.
+    explicit: whether the beginning was given. Otherwise, a beginning before the old note's becomes
+        the present.
 
     Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
     """

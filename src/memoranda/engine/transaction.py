@@ -153,8 +153,8 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. Its one change may wait for the disk together with those of
-        others.
+        """Return the result of `work`. Its one change may wait for the disk together with other
+        changes.
 
         If that fails, `work` is repeated as a whole, so it must change files only through a change.
         """
@@ -173,8 +173,8 @@ class HomeSession:
         """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
         verb: the verb in the journal.
-        about: the (project, path) that the journal lists it under; by default that of the first
-            step.
+        about: the (project, path) that the journal lists it under; by default the place of the
+            first step.
         fresh: bring the index up to date with the disk first.
 
         Raises Conflict, Exists, StorageError, and nothing is changed then.

@@ -95,7 +95,7 @@ class Undo:
 
         together: the numbers of the changes that are taken back with it.
 
-        The memories that a job changed remember that its action was taken back. Of a pair, one
+        The memories that a job changed remember that its action was taken back. In a pair, one
         remembers the other.
         """
         self._done = done_change

@@ -142,7 +142,7 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], also: Also
     ) -> Arguments:
-        """Replace further names of arguments (see `check`) by those of the schema.
+        """Replace further names of arguments (see `check`) by the names in the schema.
 
         A further name with a schema is added to `properties`.
         """

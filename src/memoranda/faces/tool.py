@@ -57,8 +57,7 @@ class Tool:
         at all.
     accepts: the schema they are checked against, if it is not the published one.
     also: further names of arguments, as for `check`.
-    rewrite: turns arguments of older clients into those of the schema, before the check. It gets a
-        copy.
+    rewrite: turns arguments of older clients into the schema's, before the check. It gets a copy.
     refuse: words the reply to arguments that do not fit.
     shares_commit: a call makes one change of files and nothing else, so calls may wait for the disk
         together.

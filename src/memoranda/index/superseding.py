@@ -82,7 +82,7 @@ def validity_marks(
 ) -> dict[int, str]:
     """Remarks to show at the notes of `rows` that are not always valid, by row.
 
-    Examples: `superseded by …`, `valid until …`. Days are those of `zone`; None means the system's.
+    Examples: `superseded by …`, `valid until …`. Days are in `zone`; None means the system's zone.
     """
     rows_json = json.dumps(list(rows))
     limited = db.execute(

@@ -153,7 +153,7 @@ def plan(
     A text that a memory already has is skipped. A known file with a new text changes its memory.
     Removed memories stay removed, unless `again`.
 
-    texts_known: the texts stored already; those of the plan are added to them.
+    texts_known: the texts stored already; the plan's texts are added to them.
     """
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []

@@ -43,7 +43,7 @@ class Touched:
     kept: whether the old text is kept.
     root: the project's real folder, if other processes of the home would not look for it there.
         Otherwise empty.
-    size: of the text after, in bytes.
+    size: the size of the text after, in bytes.
     by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
 

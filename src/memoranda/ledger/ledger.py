@@ -516,7 +516,7 @@ class Ledger:
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Complete the changes left by another boot, and sync those of this boot.
+        """Complete the changes left by another boot, and sync the changes of this boot.
 
         Once per process.
         """

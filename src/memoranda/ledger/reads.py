@@ -169,7 +169,10 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """All reads that a fold may take away. For a copy of a database, those of all machines."""
+        """All reads that a fold may take away.
+
+        For a copy of a database, the reads on all machines.
+        """
         self.flush()
         return self._written_rows(None)
 

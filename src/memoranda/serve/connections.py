@@ -1,7 +1,7 @@
-"""The connections of the HTTP server: how many there may be, how long a request's header may take.
+"""The connections of the HTTP server: their number, and how long a request's header may take.
 
-Whoever sends nothing takes no place from others: a server that is full closes the connection that
-has waited longest for its client, first those that never sent a whole request.
+A client that sends nothing takes no place from others. A full server closes the connection that has
+waited longest for its client, beginning with connections that never sent a whole request.
 """
 
 from __future__ import annotations

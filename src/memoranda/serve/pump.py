@@ -238,7 +238,7 @@ class Pump:
     """One session, between descriptors 0 and 1 and the connection to the daemon.
 
     command: the command that this process was and becomes again.
-    first: lines to send before those of the client.
+    first: lines to send before the client's.
     not_for_client: ids of requests whose answers are dropped, since the client has them already.
     """
 

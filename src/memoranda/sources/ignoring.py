@@ -1,4 +1,4 @@
-"""Leaving out files of a project's folder, by lists in gitignore's form and by those of Obsidian.
+"""Leaving out files of a project's folder, by lists in gitignore's form and by Obsidian's lists.
 
 A path that is left out is neither indexed nor shown, and no note can be written there. As in git, a
 later pattern wins over an earlier one, and nothing below a folder that is left out comes back.

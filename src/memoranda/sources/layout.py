@@ -84,7 +84,7 @@ class Layout:
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:
-        """All existing index files, also those of other processes."""
+        """All existing index files, even of other processes."""
         return sorted(self.private.glob("index*.db"))
 
 

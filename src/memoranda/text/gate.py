@@ -101,7 +101,7 @@ class Rules:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
-        """These rules and those of the owner's file, which replace rules with the same id.
+        """These rules and the rules in the owner's file, which replace rules with the same id.
 
         Raises OSError, ValueError.
         """

@@ -222,10 +222,7 @@ class CopilotCli(LineFormat):
 
 
 class CursorCli(LineFormat):
-    """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`.
-
-    The only time is that of the file.
-    """
+    """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`. The only time is the file's."""
 
     def begin(self, path: Path) -> Session:
         session = Session(path.stem, "", path.stat().st_mtime)

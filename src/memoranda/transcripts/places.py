@@ -70,7 +70,7 @@ def find(
     without: Collection[str] = (),
     folders: Iterable[str] = (),
 ) -> Iterator[SourceFile]:
-    """The readable files with transcripts, except those of the agents `without`.
+    """The readable files with transcripts, except transcripts of the agents `without`.
 
     folders: folders of projects, in which some agents leave their transcripts.
     """

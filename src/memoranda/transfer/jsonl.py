@@ -115,7 +115,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header keys beyond those of every memory, without the former key of the phase."""
+    """The header keys that not every memory has, without the former key of the phase."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
     if keys.get("type") in OLD_PHASES:
         del keys["type"]
@@ -184,7 +184,7 @@ def read(
 
 
 def _phase(values: Mapping[str, Any], category: Any) -> Any:
-    """The phase that a record names under its present or former key, or else that of its category."""
+    """The phase that a record names under its present or former key, or else the category's phase."""
     if values.get("phase"):
         return values["phase"]
     former = values.get("type")
@@ -333,7 +333,7 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
 
 
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
-    """The header keys after `version`: those of contract 001, 2 in order, then all others.
+    """The header keys after `version`: the keys of contract 001, 2 in order, then all others.
 
     Raises InvalidInput if `extra` is not an object, or has keys of ours.
     """

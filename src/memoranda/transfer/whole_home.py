@@ -7,7 +7,7 @@ move can be resumed. The source is only read.
 
 A mirror is a folder kept like the memory, byte for byte, one way. The files to copy are found by
 comparing the home with the last copy. With git, each run is one commit (`git_history.py`). Names in
-it are those of a home: `notes/Plan.md`, `projects/NAME/…`.
+it are as in a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations

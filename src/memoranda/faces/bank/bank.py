@@ -115,7 +115,7 @@ def template_files(kind: str) -> list[str]:
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
-    """The files of a bank in the order shown: those of the template, then the others, sorted."""
+    """The files of a bank in the order shown: the template's files, then the others, sorted."""
     first = [path for path in template_files(kind) if path in paths]
     return first + sorted(path for path in paths if path not in first)
 
@@ -136,7 +136,7 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository. For a linked worktree, name and root are those of the main repository.
+    """A repository. For a linked worktree, name and root are the main repository's.
 
     name: the name of its folder, as written.
     root: its folder.

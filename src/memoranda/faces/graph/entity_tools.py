@@ -476,7 +476,7 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """A hint about names that are close to those of entities. Empty if none exist."""
+    """A hint about names that are close to names of entities. Empty if none exist."""
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
     missing = [name for name in unique_names if name not in known_names][:_GUESSED]

@@ -376,8 +376,8 @@ class Ranking:
     def relevance(self, bits: int, characters: int) -> float:
         """How relevant a text is to the question, on its own scale and not relative to other notes.
 
-        It is the sum of the rarities (0 to 1) of the shared words, times their part of those of all
-        words. A long text gets less, since it shares many words with anything.
+        It is the sum of the rarities (0 to 1) of the shared words, times their share of the
+        rarities of all words. A long text gets less, since it shares many words with anything.
 
         bits: the words the text contains.
         characters: its length.
@@ -500,7 +500,7 @@ class Ranking:
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Also score those of the given notes that pass all filters."""
+        """Also score the given notes if they pass all filters."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
@@ -671,7 +671,7 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """The words to look for. If there are very many, those of the question and the longest others.
+    """The words to look for. If there are very many, the question's words and the longest others.
 
     Long words are rarely common.
     """

@@ -326,7 +326,7 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
 
 
 class KnownTexts:
-    """The vectors of the program's own texts, in a file beside those of the notes. Any thread may
+    """The vectors of the program's own texts, in a file beside the notes' vectors. Any thread may
     call.
 
     Raises NoModel if no model is available.

@@ -96,7 +96,7 @@ _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """The weights of a layer as (out, in), mapped from disk except those of the heads.
+    """The weights of a layer as (out, in), mapped from disk except the heads' weights.
 
     Query, key and value of the heads are one array; the query's part is divided by the root of a
     head's size.

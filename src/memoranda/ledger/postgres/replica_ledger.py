@@ -1,10 +1,10 @@
 """A home whose truth is a space of a database: `Home` over the replica folder.
 
 A change, or all that are staged, is one transaction in the database, under the lock of the space's
-writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
-journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
-what is missing in its folder and brings it. So a process that dies between the two leaves nothing
-to repair.
+writers; COMMIT is the acknowledgement. Only then are the files of the replica exchanged and its
+journal gets the lines. The next process, here or elsewhere, sees from the numbers of the journal
+what its folder lacks, and fetches it. So a process that dies between the two leaves nothing to
+repair.
 """
 
 from __future__ import annotations

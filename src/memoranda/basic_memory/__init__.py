@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 Answer = Callable[[Vault, "MemorySession", Arguments], Reply]
-# What MCP clients are told of tools that only read.
+# Hints for MCP clients about tools that only read.
 _READS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 

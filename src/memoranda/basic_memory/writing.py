@@ -178,8 +178,8 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     for number, name in enumerate(folders):
         try:
             entries = memory.directory(project, parent, limit=_FOLDERS).entries
-        # Nothing below exists; what is wrong with the path, the caller says
         except MemorandaError:
+            # Nothing below exists; the caller reports the problem with the path.
             break
         names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
         if name not in names:

@@ -85,7 +85,7 @@ def run() -> NoReturn:
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
-    # Else a script has it ignored
+    # Otherwise a script ignores the signal on purpose.
     usual = _signal.getsignal(_signal.SIGINT)
     if usual is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
@@ -163,8 +163,8 @@ def main(
         return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
-    # The outermost loop: reported, never swallowed
     except Exception as error:
+        # The outermost loop: errors are reported, never swallowed.
         # What an import made of one
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
@@ -193,7 +193,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.UsageError as error:
         from memoranda.cli.syntax import usage_words
 
-        # What stands behind `--` is text, also if it reads like an option.
+        # Words after `--` are text, even if they look like options.
         options = arguments[: arguments.index("--")] if "--" in arguments else arguments
         invocation.json = invocation.json or "--json" in options
         message, hint = usage_words(error)

@@ -241,7 +241,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     if running is not None:
         opening = show(running)
         if opening:
-            # This process ends at once, and its threads with it
+            # Threads end with this process, so wait for this one.
             opening.join(_OPENING)
         return None
     from memoranda.serve.http import Place, place_of
@@ -420,8 +420,8 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
         return None
     try:
         return stack.enter_context(closing(Listener(layout.socket)))
-    # A home where no socket can be is served without
     except StorageError as error:
+        # Some homes cannot have a socket; they are served without one.
         output.failure(str(error))
     return None
 

@@ -28,8 +28,8 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
         if reply:
             output.text(reply)
             output.write(flush=True)
-    # The outermost loop of hooks: a client is never to fail because of them
     except Exception as error:
+        # The outermost loop of hooks: a client must never fail because of them.
         if os.environ.get("MEMORY_HOOK_DEBUG"):
             output.failure(f"{type(error).__name__}: {error}")
     finally:

@@ -212,7 +212,7 @@ def _lessons(memory: MemorySession) -> int:
 
 # Counting questions takes time, so beyond this number "50+" is shown.
 _MOST_COUNTED = 50
-# What became of a memory, in one word.
+# The result for a memory, in one word.
 _DONE = {
     "expire": "archived",
     "decay": "archived",
@@ -549,8 +549,8 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
                 memory.decide(item, key)
                 answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
-            # Changed meanwhile: the next question is as good
             except MemorandaError as error:
+                # The memory changed in between; go on with the next question.
                 output.failure(output.error_sentence(error))
             at += 1
         else:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
-# What can only be meant as the id or the address of a note, not as a text.
+# A word that can only be the id or the address of a note, not a text.
 _REFERENCE = re.compile(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
 ).fullmatch
@@ -158,7 +158,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
-            # What an archived memory said is so again, otherwise
+            # An archived memory that comes back keeps its text.
             if old.project in MEMORY_PROJECTS:
                 like_old = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
@@ -404,15 +404,15 @@ def edit(call: Invocation, ref: str) -> None:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
         text = _text_of(after)
-        # They may have changed meanwhile
+        # The settings may have changed while the editor was open.
         del call.settings
         with call.memory() as memory:
             written = memory.edit(
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
-        # What the person wrote is kept; nothing else is
         if not file.exists() or file.read_bytes() == before:
+            # The person's text is kept, but an unchanged draft is not.
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
         problem = str(error).rstrip(".")

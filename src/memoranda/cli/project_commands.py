@@ -39,7 +39,7 @@ _CONVENTION_KEYS = (
     "warnings",
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
-# Names told of each kind of what is no note.
+# How many names to show of each kind of file that is not a note.
 _SHOWN = 8
 
 project = group(

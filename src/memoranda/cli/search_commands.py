@@ -53,7 +53,7 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
-# Fewer words than this are no question.
+# Fewer words than this are not a question.
 _QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110

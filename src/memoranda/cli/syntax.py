@@ -32,14 +32,13 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
-# Words of commands the contract gives one argument: where none is given, its words say so (contract
-# 001, 1).
+# Arguments for which the contract words the error as if the command took one (contract 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
-# What the shell is offered for a positional argument of this name.
+# The kind of completions for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
-# What other programs call our commands: no names of ours, but what is guessed.
+# The names that other programs give our commands. They are not accepted, but guessed from.
 _MEANT = {
     "cat": "read",
     "create": "write",
@@ -141,8 +140,8 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
     invocation = ctx.find_object(Invocation) or Invocation()
     try:
         return offers(invocation.settings, kind, prefix, invocation.caller)
-    # The configuration cannot be read
     except MemorandaError:
+        # The configuration cannot be read.
         if kind == "project":
             return [*BUILT_IN_PROJECTS]
         return []
@@ -329,8 +328,8 @@ class Command(_Documented):
         try:
             values = (*options["words"], *options.values(), *options.get("tags", ()))
             "".join([value for value in values if isinstance(value, str)]).encode()
-        # Bytes that are not UTF-8 arrive as lone surrogates
         except UnicodeEncodeError:
+            # Bytes that are not UTF-8 arrive as lone surrogates.
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)

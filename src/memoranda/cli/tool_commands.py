@@ -97,7 +97,7 @@ def mcp(
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    # What a daemon does not know of: these are served here.
+    # A daemon does not know these settings, so this process serves them.
     is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
     if not (is_special or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on

@@ -349,7 +349,7 @@ def _add(
         indent = text[text.rfind("\n", 0, last.start) + 1 : last.start]
     else:
         indent = outer + unit
-    # It does not begin its line
+    # The member does not begin its line.
     if indent.strip(" \t"):
         indent = outer + unit
     if key is None:

@@ -144,18 +144,18 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
         return ""
     if agent is None:
         try:
-            # One that is starting answers the next event
+            # A daemon that is starting only answers the next event.
             if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
             reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if reply:
                 return str(reply["reply"])
         except OSError:
-            # It is busy, and so would we be
             return None
     from memoranda.engine import open_session
 
     with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
+        # The daemon is busy, and so would this process be.
         return answer(memory, event)
 
 
@@ -203,7 +203,7 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     event = event_in(client, params["payload"], {}, params["name"])
     if event is None:
         return {"reply": ""}
-    # That is put aside before anything may fail.
+    # A request to remember is put aside before anything may fail.
     if may_ask_to_remember(event):
         return {"reply": None}
     if event.kind in _ACTIONS and not _may_say_something(event, memory.settings):
@@ -279,7 +279,7 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     telling = for_action(memory, event, session)
     if not telling.text:
         return ""
-    # An agent that was told of this call knows what it does.
+    # An agent that was already told about this call knows what it does.
     is_held = may_hold and telling.is_first
     if not is_held and event.kind not in client.injects:
         return ""

@@ -74,7 +74,7 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     extract = _extract(event, session)
     if not extract:
         return
-    # What a session says in passing is nobody's wish to keep.
+    # Secrets are always removed: nobody asked to keep this text.
     text = redact(extract, memory.gate_rules().find(extract, "secret"))
     names = project_names(event.cwd)
     where = ""

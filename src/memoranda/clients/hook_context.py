@@ -179,7 +179,7 @@ def _repository(cwd: str) -> Path | None:
     home = user_folder()
     for candidate in (folder, *folder.parents)[:40]:
         if candidate == home:
-            # A home folder under version control is no project
+            # A home folder under version control is not a project.
             return None
         if (candidate / ".git").exists():
             return candidate
@@ -247,7 +247,7 @@ class _Teller:
             (info, self._with_stale(mark, info, body), telling, body)
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
-        # What cites code that is another by now comes last
+        # Notes that cite changed code come last.
         rows.sort(key=lambda row: _STALE in row[1])
         for info, mark, telling, body in rows:
             text = texts.get(info.row, body)

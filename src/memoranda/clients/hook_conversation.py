@@ -88,8 +88,8 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
     for line in data.split(b"\n"):
         try:
             entry = json.loads(line)
-        # A line that was cut, or is no JSON
         except (ValueError, RecursionError):
+            # The line was cut, or is not JSON.
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

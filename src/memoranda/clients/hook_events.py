@@ -96,7 +96,7 @@ _CLAUDE_HOLD = lambda name, text: {
         "permissionDecisionReason": text,
     }
 }
-# Each client's name of an event, and what it means here.
+# Each client's name of an event, mapped to our kind.
 _CLAUDE = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
@@ -124,7 +124,7 @@ CLIENTS = {
             "BeforeAgent": PROMPT,
             "PreCompress": CHECKPOINT,
             "SessionEnd": END,
-            # It takes text before a tool runs only together with a refusal.
+            # This client takes text before a tool runs only together with a refusal.
             "BeforeTool": TOOL,
             "AfterTool": FAILED,
         },
@@ -140,7 +140,7 @@ CLIENTS = {
             "beforeSubmitPrompt": PROMPT,
             "preCompact": CHECKPOINT,
             "sessionEnd": END,
-            # It takes text only once a tool has run: the next call is told
+            # This client takes text only after a tool has run, so the next call is told.
             "postToolUse": TOOL,
             "postToolUseFailure": FAILED,
         },
@@ -220,7 +220,7 @@ def event_in(
     if kind in (TOOL, FAILED):
         return _tool_event(dialect, payload, HookEvent(client, kind, name, session, cwd))
     if payload.get("agent_id"):
-        # A subagent's prompts are no person's.
+        # A subagent's prompts are not written by a person.
         return None
     event = HookEvent(
         client,

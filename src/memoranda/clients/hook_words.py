@@ -27,7 +27,7 @@ _REMEMBER = re.compile(
 )
 # Characters of a request; the rest is cut.
 _LONGEST = 1_000
-# Fewer characters are no request: "remember: x".
+# Fewer characters are not a request: "remember: x".
 _LEAST = 4
 # Requests of one prompt.
 _MOST = 5

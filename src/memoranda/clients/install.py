@@ -45,7 +45,7 @@ EDITORS: dict[str, Editor] = {
     "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
 }
-# How often a file is read again that another program changes meanwhile.
+# How often a file is read again if another program keeps changing it.
 _ATTEMPTS = 5
 # Copies kept of each client's files.
 _BACKUPS = 5
@@ -217,7 +217,7 @@ class Installer:
                         if backup is not None:
                             backup.unlink()
                         continue
-                    # There is something else in it
+                    # The folder stays if it holds anything else.
                     with suppress(OSError):
                         for folder in created if new is None else ():
                             folder.rmdir()
@@ -357,7 +357,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        # It is in its place, or never was
+        # The temporary file was renamed, or never written.
         with suppress(OSError):
             temp.unlink()
     return True

@@ -112,8 +112,8 @@ class MemorandaSession(SessionABC):
             try:
                 self._memory.write(self._draft(f"{number:08}", items))
                 return
-            # Another program added at the same time
             except Exists:
+                # Another program added one at the same time.
                 continue
         raise InvalidInput(
             f"session {self.session_id} is written by too many programs at once; add the items again"

@@ -36,7 +36,7 @@ _PLACES = (
 )
 # The longest name of an entry that all clients take.
 _NAME = 64
-# What the command and the module that clients start are called, or were.
+# Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
 

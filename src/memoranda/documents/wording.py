@@ -37,7 +37,7 @@ _STATES = {
     "ambiguous": " (ambiguous)",
     "attachment": " (an attachment)",
 }
-# Of a memory (contract 001, 3)
+# The text of a memory (contract 001, 3).
 _MEMORY = """\
 ID:     {id}
 Phase:   {phase}
@@ -183,7 +183,7 @@ def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
         rows.append(f"Expires: {local(document['expires_at'], zone)}")
     due = document.get("due_at")
     if due:
-        # Else it is shown as the note has it
+        # An unreadable time is shown as the note has it.
         with suppress(ValueError, OverflowError):
             due = minute(due, zone)
         repeat = f" repeat {document['repeat']}" if document.get("repeat") else ""

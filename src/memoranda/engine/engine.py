@@ -219,7 +219,7 @@ class Engine:
             sources = {
                 name: source for name, source in sources.items() if name.lower() in self.only
             }
-        # At once: threads without the guard may look a project up meanwhile
+        # In one assignment: threads without the guard may look up a project at the same time.
         self.sources = sources
 
     def reload_config(self) -> None:
@@ -310,7 +310,7 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        # Else others wrote until the lock was held
+        # Without the lock, others may have written.
         is_kept = not self.is_writing or bool(self.ledger.queue.changes)
         if (
             is_kept
@@ -518,7 +518,7 @@ class Engine:
                         ]
                         if outside:
                             self._folders.enter_context(lock_folders(outside))
-                        # It could not be written while others had the lock
+                        # The index could not be written while others had the lock.
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
                     self.is_writing = True
@@ -665,7 +665,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             engine._check_open()
             is_outermost = not engine._depth
             commits = engine.commits
-            # What changed elsewhere, in a database and the configuration
+            # First take up changes from elsewhere: in a database, and in the configuration.
             if is_outermost and not engine.is_writing:
                 engine.freshness.elsewhere = engine.ledger.follow()
                 engine.reload_config()
@@ -680,7 +680,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                # It is written; repeated, it would be written twice
+                # The change is written. Repeating it would write it twice.
                 if engine.commits != commits:
                     raise MemorandaError(
                         "The change is made, but the index was damaged; it is made anew."

@@ -49,7 +49,7 @@ from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-# What the journal calls a change made here
+# The journal's name for a change made here.
 VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
@@ -117,7 +117,7 @@ class Exchange:
         are there too, or two memories would have one id."""
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        # Of two with one id the last one counts
+        # If two memories have one id, the last one counts.
         infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
@@ -512,7 +512,7 @@ class IntoDatabase:
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                # What the server makes of its bytes must be what was read here.
+                # The server must return exactly the bytes that were read here.
                 stored = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
                 read = {

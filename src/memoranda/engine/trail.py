@@ -418,10 +418,10 @@ def _is_row(
 
 # Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# What a word must be that no other text holds by chance: one with a digit or of another alphabet,
-# or a long one.
+# A word that no other text has by chance: it has a digit or letters of another alphabet, or is
+# long.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-# What a longer word, address or title goes on with: `notes/c-1`, `notes/c/d`, `C++`, `C#`
+# Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 # Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
@@ -530,15 +530,15 @@ def search(
     mentions = list[str]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
-    # The place of a project is no trace of a note
+    # The place of a project is not a trace of a note.
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             size, words_found, is_named = _look_into(path, needles, known_words)
         except OSError:
-            # Gone meanwhile
             continue
         if size is None:
+            # The file is gone by now.
             continue
         remains_found.files = remains_found.files + 1
         remains_found.bytes = remains_found.bytes + size
@@ -591,9 +591,9 @@ def _look_into(
             is_named = needles.names_in(data, words_found - known_words)
             return status.st_size, words_found, is_named
     except ValueError:
-        # Emptied meanwhile
         return 0, set(), False
     finally:
+        # The file is empty by now.
         os.close(descriptor)
 
 

@@ -211,10 +211,10 @@ class HomeSession:
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
-                    # It was free when the change was planned
                     raise Conflict(error.path, "of another note", "none") from error
 
     def parse(self, project: str, path: str, file: File) -> Note:
+        # The place was free when the change was planned.
         """The note these bytes are. Raises NotText."""
         note = self.engine.parse(project, path, file)
         if note is None:
@@ -553,21 +553,21 @@ class Transaction:
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
-        # It is in no index
+        # The note is in no index.
         if note is None:
             if step.do == "put":
                 file = _file_of(step)
             else:
                 file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
-        # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
+            # The change has no other note that could have given it another permalink.
             note.access_count += self._engine.reads.counts([note.id])[note.id]
             return note
         try:
             return session.as_indexed(note)
-        # The note is written; its index is rebuilt
         except sqlite3.Error:
+            # The note is written; its index is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
 

@@ -182,8 +182,8 @@ class Undo:
             )
             if do in ("put", "remove"):
                 self._steps[touched.project, path] = step
-        # Made and removed again within what is taken back
         elif do == "remove" and before.old is None:
+            # The file was created and removed by the changes taken back.
             self._transaction.steps.remove(before)
             del self._steps[touched.project, path]
         else:
@@ -243,8 +243,8 @@ class Undo:
                     mode=touched.mode,
                 )
         elif touched.do == "remove":
-            # Else one of several that were cleared; the others come back
             if touched.kept:
+                # One of several that were cleared and not kept; the others come back.
                 self._expect_free(source, touched)
                 self._add(
                     "put",
@@ -308,7 +308,7 @@ class Undo:
                 return None
             raise self._blocked(touched, path)
         file = self._file(source, touched.project, path)
-        # Counts of reads written since are no other text
+        # A text that only counts more reads since is not a different text.
         if file is not None:
             etag = self._later.text_now(etag, file.etag)
         if file is not None and file.etag == etag:

@@ -59,7 +59,7 @@ FACES = {
         ),
         Face("bank", "bank", "bank-tools.json", "", "banks", ("memory-bank",)),
         Face("kv", "kv", "kv-tools.json", "", "kv", ("agent-memory",)),
-        # It shares a tool name with `kv`, so `all` is without it
+        # This toolset shares a tool name with `kv`, so `all` does not include it.
         Face("agent", "agent", "agent-tools.json", "", "categories", is_in_all=False),
     )
 }

@@ -155,8 +155,8 @@ class _Checker:
             elif target == name:
                 if value is not None or name not in renamed:
                     renamed[name] = value
-            # A further name counts where the usual one is not given.
             elif target and value is not None and arguments.get(target) is None:
+                # A further name counts if the usual one is not given.
                 renamed[target] = value
                 self.shown[target] = name
         return renamed

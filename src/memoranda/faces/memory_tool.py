@@ -170,7 +170,7 @@ class MemoryCommands:
                     f"{head}, excluding hidden items and node_modules:",
                     f"{_FOLDER_SIZE}\t{path}",
                 ]
-                # It was deleted meanwhile
+                # The file may be deleted by now.
                 with suppress(NotFound):
                     _list_level(files, inside, path.rstrip("/"), 2, rows)
                 return "\n".join(rows)

@@ -90,7 +90,7 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(name, element) for element in value]
     elif isinstance(value, dict):
         _check_keys(f"Parameter `{_shown(name)}`", value)
-        # What a note's header holds, and a filter of it, has its own names
+        # A note's header, and a filter of it, may have any keys.
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []

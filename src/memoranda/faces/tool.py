@@ -262,8 +262,8 @@ class Hooks:
         for entry_point in entry_points(group="memoranda.hooks"):
             try:
                 hooks.append(entry_point.load()())
-            # Foreign code; to go on without it would let through what it should block
             except Exception as error:
+                # Foreign code. Without the hook, calls that it should block would go through.
                 raise ConfigError(
                     f'the hooks "{entry_point.name}" ({entry_point.value}) cannot be loaded: {error}'
                 ) from error
@@ -295,8 +295,8 @@ class Hooks:
         for hook in self._having("before_tool_call"):
             try:
                 is_allowed = bool(hook.before_tool_call(context, name, arguments))
-            # Foreign code that fails must not let the call through
             except Exception as error:
+                # Foreign code that fails must not let the call through.
                 _warn("before_tool_call", hook, error)
                 is_allowed = False
             if not is_allowed:
@@ -312,8 +312,8 @@ class Hooks:
                             f"it returned a {type(changed).__name__}, not a Reply or None"
                         )
                     reply = changed or reply
-                # A hook is foreign code; it may not break the call
                 except Exception as error:
+                    # A hook is foreign code; it may not break the call.
                     _warn("after_tool_call", hook, error)
         if reply.is_error:
             self._emit("error", name, error=reply.text)
@@ -333,8 +333,8 @@ class Hooks:
         for hook in self._having("on_event"):
             try:
                 hook.on_event(event)
-            # Foreign code again
             except Exception as failure:
+                # Foreign code again.
                 _warn("on_event", hook, failure)
 
 
@@ -450,13 +450,13 @@ class Registry:
                 arguments = check(
                     arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also
                 )
-                # Again, as a text may have become a list
+                # Check sizes again: a text may have become a list.
                 check_sizes(arguments)
         except InvalidInput as error:
             return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            # Each time with its own arguments: `run` may take out what it used
+            # Each call gets its own arguments, since `run` may remove those it used.
             if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:

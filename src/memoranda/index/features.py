@@ -46,7 +46,7 @@ _TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 # Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
-# Fewer turns are no conversation.
+# Fewer turns are not a conversation.
 _MIN_TURNS = 4
 # A sentence that ends in a question mark.
 _QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")

@@ -338,7 +338,7 @@ class NoteQueries(Queries):
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
         most = prefix.count("/") + depth
-        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        # Without hidden notes, an index of paths suffices, which has no scopes.
         hides = self._hides(project, folder.strip("/"), viewer)
         if hides:
             scope_of = "scope"

@@ -19,7 +19,7 @@ from memoranda.index.resolve import Resolver
 from memoranda.note.links import parse_link
 from memoranda.text.unicode import one_line
 
-# What one agent keeps to himself no other agent ends.
+# A note that one agent keeps to itself does not end for other agents.
 _MAY_END = (
     "old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"

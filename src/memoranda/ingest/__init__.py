@@ -53,7 +53,7 @@ class IngestPlan:
     warnings: list[str] = field(default_factory=list)
 
 
-# A file whose text is another one than its memory has.
+# A file whose text differs from its memory's.
 _ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
 
 
@@ -219,7 +219,7 @@ def apply(
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         records = []
         for note in source_plan.new:
-            # One after the other: of two files of one name the first is the older
+            # One after the other, so that of two files with one name the first is older.
             now = memory.clock()
             expires = now + memory.settings.short_term_ttl
             further = _further(note, source_plan.root, note.aliases)
@@ -232,7 +232,7 @@ def apply(
             list(batches(records, BATCH, size, BATCH_CHARACTERS)), texts_known, advance
         )
     for source_plan, outcome in zip(plans, outcomes, strict=True):
-        # What a memory was tagged and named with since stays
+        # Tags and names that a memory got since stay.
         for info, note in source_plan.changed:
             keys = _further(
                 note, source_plan.root, tuple(dict.fromkeys((*info.aliases, *note.aliases)))

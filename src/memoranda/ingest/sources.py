@@ -87,7 +87,7 @@ class Tree:
 
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
         """Where a link leads; "" for one that is left out. Warns of one out of the root."""
-        # It leads nowhere, or to itself.
+        # The link leads nowhere, or to itself.
         if not os.path.exists(entry.path):
             return ""
         target = os.path.realpath(entry.path)
@@ -157,7 +157,7 @@ def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
     return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")
 
 
-# Characters of a file that become a memory; the file itself stays where it is.
+# Characters of a file that become a memory. The file itself is not changed.
 LONGEST_START = 5000
 # Paths that one warning names.
 _NAMED = 20
@@ -430,8 +430,8 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # A wikilink in a tag's place is a relation just where the tag is text: one place knows what is
-    # code.
+    # A wikilink in place of a tag is a relation exactly if the tag is text. The grammar decides
+    # what is code.
     probe = _TAG.sub(placeholder, text)
     if not names:
         return ()

@@ -54,7 +54,7 @@ _OUTWEIGHS = 0.25
 _TABLE_SHARE = 0.15
 # The likeness a memory the owner corrected must have to decide
 _CORRECTED = 0.35
-# How many times the votes of the second category those of the first are when nobody need be asked
+# How many times the votes of the second category the first must have so that nobody is asked.
 _SURE = 1.5
 # Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
@@ -132,7 +132,7 @@ class Classifier:
         classified = classify(text)
         highest = max(classified.scores.values(), default=0)
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
-        # One usual word decides only if no example is very like the text.
+        # A single usual word decides only if no example is very similar to the text.
         if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)

@@ -70,8 +70,8 @@ ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
 _FINAL = ".。!！"
 
 
-# One English sentence, whose capital says nothing: three words or more, without what keys and
-# commands have.
+# An English sentence, whose capital means nothing: three words or more, without signs of keys and
+# commands.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
 # Signs of keys, flags and commands: in such lines a capital counts.
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
@@ -275,7 +275,7 @@ _ALIKE = 0.75
 _FEWEST_RARE = 2
 _MOST_OF_RARE = 4
 _SHARE_OF_RARE = 50
-# So many memories may have a word by which near ones are found
+# How many memories may share a word by which near ones are found.
 _MOST_WITH_WORD = 40
 # Words of the longest text that is compared word by word
 _LONGEST_SAID = 80
@@ -410,7 +410,7 @@ def _near_in(
     scored_pairs: list[tuple[float, str, str]] = []
     spoken_texts = [spoken(memory.content) for memory in group]
     for pair, count in _words_in_common(spoken_texts).items():
-        # One word in common is chance.
+        # A single common word is chance.
         if count < 2 or pair in closed:
             continue
         first, second = pair

@@ -391,8 +391,8 @@ class Round:
             is_known = not skipped and all(action.record is None for action in carried_out)
             if carried_out and is_known:
                 self._memories = _states_after(states, infos)
-        # One of the outermost loops: reported, and the next job runs.
         except Exception as error:
+            # One of the outermost loops: errors are reported, and the next job runs.
             return Outcome(job, tuple(carried_out), skipped, error)
         finally:
             self.memory.run = None
@@ -516,7 +516,7 @@ def after_actions(
     states = {memory.id: memory for memory in memories}
     linked = defaultdict[str, list[str]](list)
     merged = defaultdict[str, list[MemoryState]](list)
-    # What is merged is organized by then.
+    # Merged memories must be organized before.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
         if action.verb in _REMOVING:

@@ -55,7 +55,7 @@ def plan_expire(
     actions = []
     for memory, at in expired:
         category = category_of(memory, classifier)
-        # Of what was made from a file that is gone nothing is kept.
+        # Nothing is kept of a memory whose file is gone.
         if not careful or category not in settings.keep or "source_ref" in memory.header:
             actions.append(
                 Action("expire", "expire", memory.id, f"expired {stamp(at)}", memory.path, category)
@@ -393,7 +393,7 @@ class Scheduler:
         """The steps of a round in their order: the name, and what to call for the number of items
         it processed.
         """
-        # What each machine does for itself.
+        # The steps that each machine does for itself.
         own_steps: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),

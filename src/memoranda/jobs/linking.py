@@ -31,7 +31,7 @@ from memoranda.note.model import ORGANIZED, REMINDERS
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
 """Links to related memories a memory has when it gets no further ones."""
-# So many links that a person can look through them.
+# Few enough links for a person to look through.
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
@@ -55,7 +55,7 @@ _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 _SHORTEST = 4
 # A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
-# The beginning of a sentence, where a capital is no sign of a name.
+# The beginning of a sentence, where a capital does not mean a name.
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
     re.M,

@@ -73,8 +73,7 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
         for memory_state in memories
         if not memory_state.header.get("reminder_of")
     }
-    # Of several memories that say the same each is asked about once: what the answer leaves is the
-    # next question.
+    # Each of several equal memories is asked about once. The rest is the next question.
     asked_ids: set[str] = set()
     for _, a, b in pairs_to_ask(list(memories_by_id.values())):
         first_memory = memories_by_id[a]
@@ -150,7 +149,8 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     )
 
 
-# How long nobody must have read or used what the owner is asked about: it does no harm where it is.
+# How long nobody must have read or used a memory before the owner is asked. It does no harm where
+# it is.
 _UNREAD = timedelta(days=365)
 
 
@@ -163,8 +163,8 @@ def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
     long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
     for action in plan_decay(turn.memories, long, turn.now):
         memory_state = memories_by_id[action.id]
-        # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then,
-        # unasked too.
+        # The daemon archives sure cases unasked, and keeps memories with a coming reminder until
+        # then.
         if (
             memory_state.id not in sure
             and memory_state.category not in settings.keep

@@ -93,7 +93,7 @@ class _Plan:
         self._skipped = skipped
         self._doubt = doubt
         self._made_ids = {memory.id for memory in memories}
-        # What is to happen, by scope and time
+        # The coming events, by scope and time.
         self._subjects = defaultdict[object, list[frozenset[str]]](list)
         for memory in memories:
             self._made_ids.update(id_list(memory.header.get(REMINDED)))
@@ -226,7 +226,7 @@ def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] |
     except Ambiguous:
         return None
     except NotFound:
-        # For an agent it may be what another one keeps to itself
+        # For an agent, the memory may be private to another agent.
         if memory.agent is None:
             return []
         return None

@@ -44,7 +44,7 @@ _TO_CANCEL = re.compile(
     r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
     re.I,
 )
-# Words of a habit, which is no appointment.
+# Words of a habit, which is not an appointment.
 _HABIT = re.compile(
     r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I
 )
@@ -187,7 +187,7 @@ class _MemoryText:
             if start >= place.end or getattr(outcome, "is_dated", False):
                 break
             if self.ends_range(later):
-                # It may be after midnight
+                # The end of a range may be after midnight.
                 continue
             words = f"{day.phrase} {outcome.phrase}"
             with suppress(TimeRefused):

@@ -77,7 +77,7 @@ HOME_TEMP = re.compile(
 )
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
-# The temporary file of a step; the first number is that of the process.
+# The temporary file of a step. The first number is the process.
 _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
 _WAITING = "change-"
 
@@ -241,8 +241,8 @@ class Ledger:
         try:
             self._promise(execution, changes)
             self._apply_all(execution, accepted(changes))
-        # Whoever takes the lock next looks at it, as after a crash
         except KeyboardInterrupt:
+            # The next process that takes the lock completes it, as after a crash.
             self.lock.leave_torn()
             raise
         finally:

@@ -13,7 +13,7 @@ from memoranda.note.links import WrittenLink, fold
 
 # A block id at the end of a line: `^id`.
 _BLOCK = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
-# A block id after a heading, which is no part of its name.
+# A block id after a heading, which is not part of its name.
 _BLOCK_AT_END = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$")
 # Signs that Obsidian leaves out of a heading in a link.
 _NOT_IN_LINKS = re.compile(r"[#|^\[\]:]|%%")

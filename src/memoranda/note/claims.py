@@ -63,7 +63,7 @@ _ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-(\d\d)\b")
 _NAMED = re.compile(
     r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|#?[A-Z0-9][\w.+#&-]*|#\w[\w-]*|\S*[@/_]\S*|https?:\S+)"
 )
-# What makes a word in small letters a name: a digit, or a sign between letters.
+# Signs that a lower-case word is a name: a digit, or a sign between letters.
 _CODE = re.compile(r"\d|\w[-_./]\w")
 # Quotes around a value.
 _QUOTES = re.compile(r"[`\"“”]")
@@ -423,7 +423,7 @@ def _polar_claim(text: str) -> Claim | None:
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # What somebody likes is said of persons: "the user", "Anna".
+    # Likes are about persons: "the user", "Anna".
     is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
     if not who or not is_person or (verb != "be" and not words):
         return None
@@ -491,7 +491,7 @@ def _is_promising(sentence: str) -> bool:
     # Words that are in too many sentences count together with others alone.
     if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
         return True
-    # What is done to a thing, or how often it happens
+    # Sentences about what is done to a thing, or how often it happens.
     is_described = not _BE.isdisjoint(words)
     return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
 
@@ -631,7 +631,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
     if not group or not has_one_value:
         return None
-    # What is called something is called so in small letters, too.
+    # The value of "is called" is a name in lower case, too.
     if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)
@@ -697,7 +697,7 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
     """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
     if _NAMED.match(value) or _HAN.search(value):
         return True
-    # "is waiting" and "is locked" are no names.
+    # "is waiting" and "is locked" are not names.
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
     return len(words) <= _FEW_WORDS and not is_state
 

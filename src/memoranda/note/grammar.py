@@ -63,7 +63,7 @@ _SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
 # `key:: value` of Logseq and Dataview on a separate line
 _PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
-# Between these signs of Chinese and Japanese a line break is no blank
+# Between these Chinese and Japanese characters, a line break does not mean a blank.
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
 # The end of each kind of comment.
 _CLOSERS = {"<!--": "-->", "%%": "%%"}
@@ -158,7 +158,7 @@ class _Lines:
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body
-        # One character is found much faster than two
+        # A single character is found much faster than two.
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []

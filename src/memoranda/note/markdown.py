@@ -38,7 +38,7 @@ _PAGE = re.compile(r"\[\[([^\[\]]+)\]\]")
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
 # Keys that close a note. They count even in a header that YAML cannot read.
 _KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
-# What a memory belongs to that is organized, when nothing names its category.
+# The category of an organized memory whose header names none.
 _ORGANIZED_CATEGORY = "knowledge"
 # Folders of agent memories by phase, from before categories.
 _OLD_FOLDERS = {"short-term": model.INBOX, "long-term": model.ORGANIZED}
@@ -151,7 +151,7 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     except ValueError as error:
         warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
-            # One bad line must not take its id and its category from a memory.
+            # A bad line must not cost a memory its id and its category.
             return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
         return _Header(yaml_text, {}, {}, end, 0)
     return _Header(yaml_text, values, values, end, end)
@@ -495,7 +495,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
             note.warnings.append(
                 f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
             )
-            # It was the phase of a memory in the other category.
+            # The phase belonged to the other category.
             phase = ""
         category = folder
     elif not category and (phase or old_phase) == model.ORGANIZED:
@@ -617,7 +617,7 @@ def compose_note(
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
     extra = dict(metadata or {})
-    # These two are arguments of their own.
+    # Title and type have their own arguments.
     extra.pop("title", None)
     extra.pop("type", None)
     tags_named = [

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
-# So many calls that change something can wait for the disk together; they work one after the other
-# anyway.
+# How many changing calls may wait for the disk together. They run one after the other anyway.
 _CALLS_AT_ONCE = 64
 
 
@@ -227,8 +226,8 @@ class Daemon:
         try:
             with waits_until(self._stopping):
                 count = step()
-        # The outermost loop of the daemon: reported, and the next step runs
         except Exception as error:
+            # The outermost loop of the daemon: errors are reported, and the next step runs.
             _log_failure(name, error)
             self._rounds.steps[name] = StepDone(clock.now(), error=str(error))
             return False
@@ -310,7 +309,7 @@ class Daemon:
                 while not stop.is_set() and (seconds_left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
-                    # What callers of the socket changed shows before that
+                    # Changes by callers of the socket are shown before that.
                     await asyncio.to_thread(self._keep_up)
                     if self._is_idle(loop.time()):
                         on_signal()
@@ -342,8 +341,8 @@ class Daemon:
         try:
             with waits_until(self._stopping):
                 self._scheduler.keep_up()
-        # As in a round: reported, and the daemon goes on
         except Exception as error:
+            # As in a round, errors are reported, and the daemon goes on.
             _log_failure("memory.md", error)
 
 

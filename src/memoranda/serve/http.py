@@ -476,7 +476,7 @@ class HttpServer:
             member = None
         # The home
         space = None
-        # What a caller is no member of does not exist
+        # A space does not exist for a caller who is not its member.
         if name is not None or member is not None:
             space = self.access.spaces().get(name or "")
             if space is None or member is None or member not in space.members:
@@ -503,8 +503,8 @@ class HttpServer:
             return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
         except MemorandaError:
             raise
-        # The outermost loop of this transport: reported, and the server lives
         except Exception:
+            # The outermost loop of this transport: errors are reported, and the server goes on.
             _log.exception("A call failed")
             raise InternalError from None
 

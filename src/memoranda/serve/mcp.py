@@ -90,7 +90,7 @@ _TOOL = {
     "annotations": "annotations",
 }
 _TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
-# What the protocol calls the attributes of what a list shows.
+# The protocol's names for the attributes shown in a list.
 _RESOURCE = {
     "uri": "uri",
     "name": "name",
@@ -443,7 +443,7 @@ class Handlers:
             )
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
-        # Else nobody has a connection to be told on
+        # Only clients with a connection can be told about changes.
         if registry.resources and self._turns is not None:
             handlers |= {
                 "on_subscribe_resource": self.subscribe,
@@ -466,7 +466,7 @@ class Handlers:
         if ctx.method == "tools/call" and not isinstance(
             (ctx.params or {}).get("arguments"), dict | None
         ):
-            # the SDK would refuse arguments that are no object, but the tool is to answer
+            # The SDK would refuse arguments that are not an object, but the tool must answer.
             ctx = replace(
                 ctx,
                 params={

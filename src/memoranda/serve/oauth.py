@@ -386,11 +386,11 @@ class _Consent:
                     row = section["asked"].get(digest(key))
                     if row is not None:
                         row["tries"] += 1
-                        # It no longer waits
+                        # Too many tries: the request no longer waits.
                         if row["tries"] >= _TRIES:
                             del section["asked"][digest(key)]
                 return self._shown(key, "This is no valid token for this memory.", 403)
-            # It was answered meanwhile
+            # The request was answered in between.
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
             more = {

@@ -121,8 +121,8 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
             daemon.settimeout(max(0.1, end - time.monotonic()))
             try:
                 daemon_client.from_folder(path, daemon.connect)
-            # Nobody listens there any more
             except OSError:
+                # Nobody listens there any more.
                 continue
             try:
                 stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
@@ -145,7 +145,7 @@ def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
     daemon.sendall(json.dumps(request).encode() + b"\n")
     lines = Lines()
     while block := daemon.recv(BLOCK):
-        # It lives, so it may take its time
+        # The daemon is alive, so it may take its time.
         daemon.settimeout(_GRANTED_WITHIN)
         for line in lines.feed(block):
             if line != ALIVE:
@@ -163,8 +163,8 @@ class _Json:
 
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
-# What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
-# there.
+# The errors of the scanner. Up to Python 3.11 this includes a SystemError, because `json`, whose
+# error it means, is not loaded.
 _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
 
 
@@ -253,7 +253,7 @@ class Pump:
         self._size = 0
         self._output = bytearray()
         self._begun: dict[Any, str] = {}
-        # What another server must be told first
+        # Lines that another server must be told first.
         self._opening: dict[str, bytes] = {}
         self._is_heard = self._has_sent = self._is_awaited = False
         self._at_end = self._is_too_long = self._is_cut = False
@@ -346,8 +346,8 @@ class Pump:
             del self._output[: posix.write(1, self._output[:_AT_ONCE])]
         except BlockingIOError:
             pass
-        # The client is gone: running calls finish, their replies are dropped.
         except OSError:
+            # The client is gone: running calls finish, their replies are dropped.
             self._output.clear()
             self._end()
 
@@ -356,8 +356,8 @@ class Pump:
             block = posix.read(0, BLOCK)
         except BlockingIOError:
             return
-        # The terminal or socket behind it is gone: the same as its end.
         except OSError:
+            # The terminal or socket behind it is gone, which counts as its end.
             block = b""
         if block:
             self._from_client(block)
@@ -424,7 +424,7 @@ class Pump:
             self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
         except BlockingIOError:
             return
-        # It may have answered before it went
+        # The daemon may have answered before it disappeared.
         except OSError:
             self._is_cut = True
             return

@@ -124,8 +124,8 @@ class McpSessions:
             finally:
                 hearing.cancel()
                 await asyncio.to_thread(session.turns.close)
-        # What the client wants wrongly its own process reports
         except MemorandaError as refused:
+            # The client's own process reports a wrong request.
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")

@@ -138,8 +138,8 @@ class StdioTransport:
             os.dup2(nothing.fileno(), 0)
             try:
                 os.dup2(2, 1)
-            # Stderr is closed
             except OSError:
+                # Stderr is closed.
                 os.dup2(nothing.fileno(), 1)
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
@@ -172,8 +172,8 @@ class StdioTransport:
                 while this_line := lines.readline():
                     self._post(line, rest + this_line)
                     rest = b""
-        # The terminal or socket behind it is gone: the same as its end
         except OSError:
+            # The terminal or socket behind it is gone, which counts as its end.
             pass
         self._post(line, rest)
         self._post(end)
@@ -184,14 +184,14 @@ class StdioTransport:
                 rest = memoryview(line)
                 while rest:
                     rest = rest[os.write(self._out, rest) :]
-        # The client is gone: running calls finish, their replies are dropped
         except OSError:
+            # The client is gone: running calls finish, their replies are dropped.
             self._post(end)
         self._post(self._written.set)
 
     def _post(self, call: Callable[..., None], *data: bytes) -> None:
         try:
             self._loop.call_soon_threadsafe(call, *data)
-        # The loop has ended; so has everyone who would listen
         except RuntimeError:
+            # The loop has ended, and so have all listeners.
             pass

@@ -142,7 +142,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        # That it is there says all; programs write into it all the time
+        # Only the existence of the folder counts; programs write into it all the time.
         return 0, status.st_ino
     return status.st_mtime_ns, status.st_ino
 
@@ -244,12 +244,12 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         if match[1] is None:
             parts.append(values.get(match[0], match[0]))
         else:
-            # What is in square brackets is written as it is
             parts.append(match[1])
     return "".join(parts)
 
 
 def _obsidian(folder: Path, conventions: Conventions) -> None:
+    # Text in square brackets is copied.
     settings = folder / ".obsidian"
     if not settings.is_dir():
         return

@@ -293,7 +293,7 @@ def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
     """
     check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    # Put there meanwhile
+    # Something else was put there in between.
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise _odd(path)
@@ -397,7 +397,7 @@ def signature() -> bytes:
 def _owner(fd: int) -> Owner:
     """The holder of the lock on the open file: as it signed itself, or as the system tells (Linux)."""
     signed = _SIGNED.match(_signature(fd))
-    # A process that ended has written it, and another one holds the lock
+    # A process that has ended signed it, and another holds the lock.
     if signed and is_alive(int(signed[1])):
         return Owner(
             signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")

@@ -145,7 +145,7 @@ class FolderSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        # What a link leads to is listed there
+        # Files behind a link are listed at their real place.
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
         else:
@@ -349,11 +349,11 @@ def _with_stats(
     try:
         return entries, [entry.stat(follow_symlinks=False) for entry in entries]
     except FileNotFoundError:
-        # One went away meanwhile.
         pass
     present: list[os.DirEntry[str]] = []
     stats: list[os.stat_result] = []
     for entry in entries:
+        # A folder was removed in between.
         with suppress(FileNotFoundError):
             stats.append(entry.stat(follow_symlinks=False))
             present.append(entry)

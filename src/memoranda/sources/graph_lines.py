@@ -18,7 +18,7 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
-# What a line, or a file, has that may be one of the forms of `as_lines`.
+# Signs that a line, or a file, may be in one of the forms of `as_lines`.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
 # Lists of a document that holds a whole graph, and the type of their members.
 _MEMBERS = {"entities": "entity", "relations": "relation"}

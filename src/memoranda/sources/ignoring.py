@@ -15,7 +15,7 @@ from typing import NamedTuple
 _MOST_PATTERNS = 1_000
 # Folders remembered before they are all forgotten.
 _MOST_KNOWN = 10_000
-# What begins a named group in JavaScript, as Obsidian reads it.
+# The beginning of a named group in JavaScript, as Obsidian reads it.
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
 # A class of signs in a pattern of .gitignore.
 _CLASS_END = re.compile(r"\[(?:[!^])?\]?[^\]\n]*\]")

@@ -169,8 +169,8 @@ class LockedFile:
             return None
         try:
             files.sync_folder(Path(self.target).parent)
-        # A power failure may bring either file: show the old one again
         except OSError as error:
+            # A power failure may leave either file, so show the old one again.
             try:
                 self._rename_over(fd, self.read(fd))
             except OSError:

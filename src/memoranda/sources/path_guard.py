@@ -178,8 +178,8 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
             try:
                 with Folder(os.open(root, _FOLDER), "") as top:
                     base = real_path(top.fd)
-            # A folder that may be passed through, not read
             except OSError:
+                # The folder may be passed through, but not read.
                 base = os.path.realpath(root)
         if real == base:
             inside = ""

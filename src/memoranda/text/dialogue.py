@@ -18,7 +18,7 @@ MOST_TURNS = 12
 
 # The beginning of a turn: a name and a colon.
 _TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
-# Fewer turns are no dialogue.
+# Fewer turns are not a dialogue.
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
 _MIN_SAID = 3

@@ -11,7 +11,7 @@ OPEN = (
     'It may be stale: check what matters.">'
 )
 CLOSE = f"</{TAG}>"
-# What could end our fence; in its place
+# Marks that could end our fence, and their replacement.
 MARKS = re.compile(rf"</?\s*{TAG}[^>\n]*>?", re.I)
 PLAIN_MARK = f"[{TAG}]"
 

@@ -25,7 +25,7 @@ _MARKS = (
 )
 # Signs set behind a name; NFKC would make letters of two of them.
 _BLANKS = str.maketrans("™®©℠", "    ")
-# What Hindi also writes as a dot: `हिन्दी` is `हिंदी`.
+# Nasals that Hindi also writes as a dot: `हिन्दी` is `हिंदी`.
 _NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")

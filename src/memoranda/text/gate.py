@@ -41,7 +41,7 @@ _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 _WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 # Words that say that a value is an example.
 _SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
-# What is in the place of a secret without being one.
+# A text in place of a secret that is not one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
     r"|api[_-]?key)\Z|your|example|changeme|redacted|hidden|none|null|true|false|xxx|https?:|process\.|os\.|env"
@@ -156,7 +156,7 @@ class Rules:
         names = {
             match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
         }
-        # What an entity or a hidden character keeps apart
+        # Text without entities and hidden characters.
         clear = uncovered(text)
         if clear.isascii():
             plain = clear

@@ -455,7 +455,7 @@ class Orders:
         outside = _QUOTE.sub(" ", sentence)
         if len(outside) == len(sentence):
             return rules_found
-        # What is only quoted, by somebody who says so, asks nobody for anything
+        # A text that its writer only quotes asks nobody for anything.
         rest = folded(outside).split()
         is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
         if is_report:

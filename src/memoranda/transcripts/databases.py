@@ -358,8 +358,8 @@ def _decompressed(data: bytes) -> bytes:
         if module.__name__ == "zstandard":
             return bytes(module.ZstdDecompressor().decompressobj().decompress(data))
         return bytes(module.decompress(data))
-    # Each module defines its own errors.
     except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
+        # Each module defines its own errors.
         return b""
     except getattr(module, "ZstdError", ValueError):
         return b""

@@ -257,7 +257,7 @@ class Cline(DocumentFormat):
             return
         task = _TASK.match(text)
         if task:
-            # What follows the mark is the state of the editor.
+            # The rest after the mark is the state of the editor.
             text = task[2]
         yield from spoken(Kind.SAID, text)
 

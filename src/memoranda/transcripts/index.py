@@ -411,7 +411,7 @@ class TraceIndex:
         """
         most = _CANDIDATES
         if filters:
-            # What other agents and projects have is dropped after the search.
+            # Hits of other agents and projects are dropped after the search.
             most *= 20
         first = self._first(query.newest)
         scored = self._scored(query.words, query.selective, first, most)
@@ -457,7 +457,7 @@ class TraceIndex:
 
     def turns_with(self, word: str, newest: float) -> frozenset[int]:
         """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
-        # One text is read several times as fast as thousands of rows.
+        # A single text is read several times as fast as thousands of rows.
         row = self._database.execute(
             "select json_group_array(rowid) as ids from turn_fts"
             " where turn_fts match ? and rowid >= ?",

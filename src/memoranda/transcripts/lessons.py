@@ -334,7 +334,7 @@ class Miner:
     def _worked(self, ran: Turn, commands: list[list[str]]) -> None:
         for failure in list(self._open):
             if any(words in commands for words in failure.commands):
-                # It works now, so that its failure was not about the command.
+                # The command works now, so its failure was not about the command.
                 self._open.remove(failure)
             elif self._number - failure.number <= _NEAR and self._is_mended(failure, commands):
                 self._open.remove(failure)

@@ -26,7 +26,7 @@ _CARD_DIGITS = 13
 _MOST_KNOWN = 100_000
 # Characters of a text whose clauses are looked at one by one; of a longer one what is shown is.
 _LONGEST_APART = 1_000
-# What parts the clauses of a sentence, and the words of a path.
+# Separators of the clauses of a sentence, and of the words of a path.
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)

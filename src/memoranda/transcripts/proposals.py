@@ -175,7 +175,7 @@ def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Make memories of these, in one change."""
     keys = {item.key for item in items}
-    # What was shown may be gone by now: only what is still proposed is stored.
+    # A question shown may be outdated: only present proposals are stored.
     chosen = [result for result in proposals(memory) if result.key in keys]
     if not chosen:
         raise NotFound(items[0].key, "the open questions")

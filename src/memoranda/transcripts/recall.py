@@ -43,7 +43,7 @@ _MOST_TERMS = 80
 # Notes in which they are looked for, and the lines of each.
 _MOST_NOTES = 12
 _MOST_LINES = 400
-# Characters of what is told of a note, and of a command.
+# Characters to tell of a note, and of a command.
 _LINE = 220
 _COMMAND = 160
 _NAME = 60
@@ -156,7 +156,7 @@ class ActionTerms:
         for key in _CODE_KEYS:
             yield from texts_in(self.given.get(key))
         patch = self.given.get("input") or self.given.get("patch")
-        # Of a patch only the new lines count.
+        # Only the new lines of a patch count.
         if isinstance(patch, str):
             lines = patch.splitlines()
             yield "\n".join(line[1:] for line in lines if line.startswith("+"))
@@ -273,7 +273,7 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
     if about.action.output:
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
-    # What a person said comes first, then the newest.
+    # A person's words come first, then the newest.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
     project = project_of(about.action.folder)
     seen_texts: set[str] = set()

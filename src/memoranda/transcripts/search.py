@@ -39,16 +39,16 @@ _PASSAGE = 320
 _BEFORE = 40
 # Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
-# What further turns of an exchange add to its score, against the first.
+# The share of further turns of an exchange in its score, relative to the first.
 _OTHER = 0.3
 # Further turns of an exchange that add to its score.
 _FURTHER = 3
-# What the exchanges before and after add to a score, and how many turns away they may begin.
+# The share of the exchanges before and after in a score, and how many turns away they may begin.
 _NEAR = 0.3
 _NEAR_TURNS = 8
-# What another word for the same counts, against the word itself.
+# The weight of a synonym, relative to the word itself.
 _SYNONYM = 0.7
-# What a score is raised by at most, as a multiple, where all that is asked for is near.
+# The most by which a score is raised, as a multiple, if all the words are close by.
 _COVERAGE = 8.0
 # The best exchanges are judged by how many of the words are in them or near.
 _MOST_COVERED = 100

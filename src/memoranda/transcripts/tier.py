@@ -58,7 +58,7 @@ class Transcripts:
             except sqlite3.Error as error:
                 if not is_damaged(error):
                     raise
-                # It is derived, so that it can be rebuilt from the transcripts.
+                # The index is derived, so it can be rebuilt from the transcripts.
                 remove(self.path)
                 return sync(self.path, self.mask, without=without, progress=progress)
         except OSError as error:

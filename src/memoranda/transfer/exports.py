@@ -45,7 +45,7 @@ _CATEGORIES = {
     "skill": "skills",
 }
 _NEWER_HERE = "another text is there"
-# What ChatGPT is told of its user in a conversation, and the category of it.
+# The texts that ChatGPT is given about its user in a conversation, with their category.
 _CONTEXTS = {
     "model_set_context": "knowledge",
     "user_profile": "people",
@@ -571,7 +571,7 @@ def _parts(content: Any) -> str:
         return str(content.get("text") or "")
     texts_shown = []
     for part in filter(None, parts):
-        # What was spoken has a text
+        # Spoken parts have a text.
         if isinstance(part, dict):
             texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:

@@ -85,7 +85,7 @@ class GitHistory:
         make_private(info)
         put_derived(info / "exclude", f"/{own.name}/\n".encode())
         put_derived(info / "attributes", _ATTRIBUTES)
-        # Of a run that was killed: this one has the lock of the mirror
+        # A lock left by a killed run: this run has the lock of the mirror.
         with suppress(FileNotFoundError):
             os.unlink(folder / ".git" / "memory-index.lock")
         self._commits = self._noted()

@@ -201,7 +201,7 @@ class FolderMove:
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
-        # It was cut off after it was checked
+        # The move was interrupted after the check.
         moved_before = self._noted().get("moved")
         if moved_before:
             self._finish()
@@ -295,8 +295,8 @@ class FolderMove:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
-            # Gone since it was listed; the second time nobody writes
             with suppress(FileNotFoundError):
+                # The file was removed after the listing, by a change that the next run sees.
                 status = os.lstat(self.source / name)
                 source = self.source / name
                 staged = self._staged / name
@@ -310,7 +310,7 @@ class FolderMove:
                     staged.unlink(missing_ok=True)
                     staged.symlink_to(os.readlink(source))
                 elif _is_ledger(name):
-                    # It may be in use: its log has what the file has not
+                    # The ledger may be in use, and its log has pages that the file lacks.
                     copy_ledger(source, self._staged / name)
                     self._digests[name] = digest_of(staged)
                     stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
@@ -355,7 +355,7 @@ class FolderMove:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
                 data = anywhere.sub(lambda match: new, file.data)
-                # This is how the places of a database's projects are told
+                # These keys name the places of a database's projects.
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",
@@ -666,7 +666,7 @@ class Mirror:
                 is_there = read_file(last, folder.fd).data == data
             if not is_there:
                 temp = f"{TEMP_PREFIX}mirror"
-                # Of a run that was killed
+                # A file left by a killed run.
                 with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=folder.fd)
                 write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
@@ -707,6 +707,6 @@ class Mirror:
                         os.rmdir(last, dir_fd=folder.fd)
                     else:
                         os.unlink(last, dir_fd=folder.fd)
-        # It is gone, or the folder holds more
         except (OSError, NotFound):
+            # The folder is gone, or holds more.
             return

@@ -95,8 +95,8 @@ class Session:
                 and sum(hit.note.size for hit in result.best) < 4 * room
             ):
                 result = memory.smart_search(query, 0, use=False)
-        # Nothing to look for
         except InvalidInput:
+            # The query has nothing to look for.
             self.context = ""
             return ""
         notes = [hit.note for hit in result.best]

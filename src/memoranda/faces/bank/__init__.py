@@ -324,8 +324,8 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
-            # It can be read all the same
             except MemorandaError as error:
+                # The bank can still be read.
                 reason = (
                     f"The bank could not be marked as that of its repository: {_reason_of(error)}"
                 )
@@ -422,7 +422,7 @@ def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
     for id, is_own in owned.items():
         if is_own:
             return id
-    # None: there is no bank of this id yet.
+    # None means that no bank has this id yet.
     return plain if owned[plain] is None else hashed
 
 

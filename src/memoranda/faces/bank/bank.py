@@ -240,9 +240,9 @@ class Bank:
                 stamps[path] = file.stamp
                 loaded.texts[path] = file.data.decode()
             except NotFound:
-                # It was removed since the listing
                 continue
             except UnicodeDecodeError:
+                # The file was removed after the listing.
                 loaded.unreadable[path] = "it is not UTF-8 text"
             except MemorandaError as error:
                 loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")
@@ -369,7 +369,7 @@ def _head_of(git_folder: str) -> tuple[str | None, str | None]:
     head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        # Git writes `.invalid` where the branch is kept elsewhere.
+        # Git writes `.invalid` if the branch is stored elsewhere.
         return (None if branch == ".invalid" else branch or None), None
     if _HASH.fullmatch(head):
         return None, head[:7]

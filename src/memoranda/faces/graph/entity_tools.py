@@ -41,7 +41,7 @@ _BATCH = 200
 # Characters of a page beside its items and its cursor
 _FRAME = 200
 _CURSOR_PER_CHARACTER = (
-    # Of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
+    # Bytes of a cursor per character it holds: at most 12 as JSON, a third more in base64.
     16
 )
 # Characters an entity or a relation takes at least
@@ -71,7 +71,7 @@ class Form:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None and "pydantic_core" not in sys.modules:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        # Loaded where a server is; three times as fast
+        # Loaded in servers only. It is three times as fast.
         from pydantic_core import to_json
 
         return to_json(value, indent=self.indent).decode()
@@ -170,7 +170,7 @@ class GraphReply:
             entities = list[Data]()
             used = 0
             for part in self._entities(0):
-                # It is found not to fit before all is read
+                # Stop before everything is read if it does not fit.
                 if used > most:
                     break
                 entities += part
@@ -238,8 +238,9 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            # Too large for a page: it has the first observations that fit, at least one
             else:
+                # The entity is too large for a page. It has the first observations that fit, at
+                # least one.
                 texts = item.data["observations"]
                 count = item.data.get("observationCount", len(texts))
                 short = {**item.data, "observations": [], "observationCount": count}
@@ -306,7 +307,7 @@ class GraphReply:
         else:
             position = None
         if in_rest:
-            # What was created since is no part of this answer
+            # Entities created since are not part of this answer.
             del self._keys[begin:]
         first: dict[str, int] = {}
         for number, key in enumerate(self._keys):

@@ -36,7 +36,7 @@ _MARK_ROOM = 30
 # More results than any reply has room for
 _MOST_RESULTS = 400
 
-# What contract 004 shows of an entry that a search finds.
+# The fields that contract 004 shows of an entry found by a search.
 _RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
 
 Fields = Mapping[str, Any]

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from memoranda.engine.reading import DirectoryEntry
     from memoranda.transcripts.search import TraceHit
 
-# Characters of the frontmatter in a reply, and of one of its values where that is too long.
+# Characters of the frontmatter in a reply, and of one of its values if that is too long.
 _HEADER_ROOM = 6000
 _HEADER_VALUE = 200
 # Characters kept free for the lines around a text that is cut.
@@ -84,7 +84,7 @@ _LISTED = 10
 _ATTACHMENTS = 20
 # Characters of an observation in the structured reply.
 _CONTENT = 2000
-# Of a note's text in build_context
+# Characters of a note's text in build_context.
 _CONTEXT_CHARACTERS = 8000
 # Of each list in build_context: its heading, and how to see what is left out.
 _SECTIONS = {
@@ -566,7 +566,7 @@ def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
     )
     types: tuple[str, ...] | None = tuple(args.get("note_types", ())) or None
     if types and query.types:
-        # "" is no note's type
+        # No note has the type "".
         types = _both(types, query.types) or ("",)
     if args.get("after_date") is not None:
         since = memory.since(args["after_date"])

@@ -188,8 +188,8 @@ def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
         if identity:
             args["project"] = _project_of_id(memory, identity)
         return run(memory, args)
-    # An address alone does not know whose it is
     except OutsideError as error:
+        # An address alone does not tell its project.
         project = error.project or short(args.get("project") or memory.default_project)
         return error_reply(OutsideError(error.path, project))
     except MemorandaError as error:
@@ -337,8 +337,8 @@ def _complete(
     try:
         query = Query(projects=(name,), address=f"{beginning}*", order="address")
         matches, _ = memory.list(query, limit=_COMPLETIONS)
-    # What cannot be an address has no completion
     except (InvalidInput, OutsideError):
+        # An invalid address has no completion.
         return []
     return [match.permalink.removeprefix(f"{name}/") for match in matches]
 

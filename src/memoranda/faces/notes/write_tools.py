@@ -112,7 +112,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
         if overwrite or not _is_there(memory, draft.project, error.path):
-            # What is no note, or not the caller's, cannot be changed by them
+            # A file that is not a note, or not the caller's, cannot be changed by this call.
             raise Taken(error.path, error.permalink) from None
         raise
 

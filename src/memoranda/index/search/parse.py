@@ -354,7 +354,7 @@ _MONTHS = (
     "december",
 )
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
-# A year that is no part of a longer number or name.
+# A year that is not part of a longer number or name.
 _YEAR = re.compile(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
 # Words before "may" that make it the month.
 _BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
@@ -606,7 +606,7 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
                 middle = today - timedelta(days=days)
                 spans.append((middle - slack, middle + slack))
             continue
-        # So many units before today's
+        # This many units before today's.
         unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
             spans.append((today - timedelta(days=back),) * 2)

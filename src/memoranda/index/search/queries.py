@@ -355,7 +355,7 @@ class SearchContext:
                 raise
             # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
             return []
-        # One text is read faster than many rows
+        # A single text is read faster than many rows.
         result = json.loads(f"[{newest_rows or ''}]")
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
@@ -442,7 +442,7 @@ class SearchContext:
         """
         form = self._placed if whole else self.loose
         table = self.table
-        # These rows are all that hold it
+        # No other rows contain it.
         rare = [
             query_term
             for query_term in query.terms
@@ -454,7 +454,7 @@ class SearchContext:
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # Else they are the newest
+        # Otherwise they are the newest rows.
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))

@@ -43,7 +43,7 @@ from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, query_text
 
-# Of a long text this many words count, those of most weight.
+# How many words of a long text count: those with most weight.
 _MAX_WORDS = 64
 # Speakers who are the person.
 _USERS = frozenset(("user", "human"))
@@ -78,15 +78,15 @@ _MAX_BETTER = 5
 _LONG = 720
 # With more lists of notes there are enough groups that notes are grouped one by one.
 _MANY_LISTS = 20
-# Of a long text the index is asked for this many words.
+# For how many words of a long text the index is asked.
 _MOST_ASKED = 96
 # Characters of a text that is pasted.
 _PASTED = 1_000
-# Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
-# it is asked about this many characters at the end.
+# A longer text is reduced for the model to its questions. For a conversation, the model gets this
+# many characters of its end.
 _EMBEDDED = 2_000
-# Of a long text no note comes to be looked at for a common word alone, once rarer words have found
-# this many.
+# If rarer words of a long text have found this many notes, no note is added for a common word
+# alone.
 _ENOUGH = 2_000
 # A word of letters alone.
 _NAME = re.compile(r"[^\W\d_]+")

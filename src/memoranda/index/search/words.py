@@ -73,7 +73,7 @@ _INFLECTIONS = (
 _MIN_ROOT = 4
 # Words that English endings are taken from; shorter and longer ones are left alone.
 _INFLECTED = re.compile("[a-z]{3,30}")
-# A stem without a vowel is no word.
+# A stem without a vowel is not a word.
 _VOWEL = re.compile("[aeiouy]")
 # Any doubled consonant at the end.
 _DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
@@ -87,7 +87,7 @@ SNIPPET = 200
 Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
-# So few words are spelled anew where no note holds one.
+# At most this many words are respelled if no note contains them.
 _FEW_WORDS = 32
 # Characters between two words at which their nearness is a half.
 _APART = 60

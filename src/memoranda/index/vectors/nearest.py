@@ -318,7 +318,7 @@ def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
     """A row for each text with `before` in front, of zeros for what the model cannot read."""
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
-    # Else how long a vector is, is not known
+    # Without any text, the length of a vector would be unknown.
     embedded_rows = embedder.embed([before + texts[at] for at in readable] or ["a"])
     rows = np.zeros((len(texts), embedded_rows.shape[1]), np.float32)
     rows[readable] = embedded_rows[: len(readable)]

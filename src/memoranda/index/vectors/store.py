@@ -115,7 +115,7 @@ class VectorFile:
                 with open(self.path, "r+b", buffering=0) as file:
                     record = _KEY + 4 * size
                     end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
-                    # What a killed process left of a record
+                    # Cut off a partial record that a killed process left.
                     file.truncate(end)
                     file.seek(end)
                     try:

@@ -57,7 +57,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
         is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
         due = reminder.shown_due if is_open else reminder.due
         when = due and due.astimezone(zone)
-        # What comes later today is due today, though its time has not come
+        # A reminder later today counts as due today.
         state = _state(reminder, due, is_open, now)
         if state == "later" and when and when.date() == today:
             state = "due"
@@ -70,7 +70,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
-    # What comes an hour before is not late yet
+    # A reminder within the last hour is not late yet.
     if is_open and (due is None or due <= now):
         return "overdue"
     if reminder.is_done and not reminder.is_waiting:

@@ -153,7 +153,7 @@ class RowWriter:
 
 def word_of(change: Change) -> str:
     """The word for a change in the page: LEARNED, CHANGED or FORGOT."""
-    # To take a writing back is no forgetting: the page says "took back"
+    # Taking a write back does not count as forgetting: the page says "took back".
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)

@@ -123,7 +123,7 @@ class Summary:
 def show(visit: Visit) -> Response:
     """The newest changes, or those before a number, of a day, of an agent."""
     memory = visit.memory
-    # Before the look: what comes meanwhile is told to the page
+    # Read this before the changes: later ones are announced to the page.
     since = memory.journal_stamp()
     runs, is_whole = _runs(visit)
     if not runs and not visit.fields and not memory.stats().total:

@@ -17,7 +17,7 @@ from memoranda.serve.page.visit import Visit
 
 EDITABLE = 1 << 20
 """The largest note, in characters, that is edited in the page."""
-# What a browser's form would not give back as it was.
+# Characters that a browser's form does not return unchanged.
 _LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 

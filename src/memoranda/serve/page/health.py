@@ -11,7 +11,7 @@ from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.visit import Visit
 
-# What the steps of upkeep did, for people; the others only look.
+# Sentences about the steps of upkeep that change something. The others only look.
 _STEPS_TOLD = {
     "expire": "Removed what had ended",
     "decay": "Let unused notes fade",

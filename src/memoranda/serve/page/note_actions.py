@@ -168,6 +168,6 @@ def as_json(visit: Visit) -> dict[str, Any]:
     changed = {"change": memory.changed or None}
     if info is None:
         return changed | {"note": None}
-    # Else what was archived would come back
+    # Otherwise an archived memory would come back.
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
     return changed | {"note": documents.page_of_note(memory, note, info)}

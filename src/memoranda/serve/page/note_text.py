@@ -35,7 +35,7 @@ _MARKS = re.compile(r"[\[\]!*_~`<(|]")
 # The time a paragraph takes grows with the square of its marks: longer ones are shown as they
 # are.
 _MOST_MARKS = 2000
-# What a box of a task list may hold: not the category of a fact.
+# The contents of a box in a task list, as opposed to the category of a fact.
 _TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
 
 

@@ -105,7 +105,7 @@ def _about(memory: MemorySession, name: str) -> About:
         page.facts = [observation.content for observation in observations]
         page.incoming = memory.incoming(page.info, _EDGES)
         page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_EDGES]
-    # A name is searched as a phrase, so that of two words both stand together
+    # A name is searched as a phrase, so that its words must be together.
     phrase = name.replace('"', " ")
     hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_HITS)
     page.total = hits.total

@@ -59,7 +59,7 @@ def colour_of(agent: str | None) -> str:
     """The class of an agent's avatar: always the same for one name."""
     if agent is None:
         return "me"
-    # Of the name alone, so that an agent has its colour on every page and machine
+    # The colour depends on the name alone, so that it is the same on every page and machine.
     return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
 
 

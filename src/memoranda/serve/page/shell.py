@@ -120,7 +120,7 @@ def presence(visit: Visit) -> list[Presence]:
     """The agents that were here lately, those at work first."""
     now = visit.now
     last_seen: dict[str, datetime] = {}
-    # The latest changes name whoever is at work, however long the log is
+    # The latest changes name all active agents, however long the log is.
     for change in visit.memory.log(limit=500, since=now - LATELY):
         if change.agent:
             last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))

@@ -160,7 +160,7 @@ class Visit:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
-        # What cannot be taken back is not offered
+        # A change that cannot be taken back is not offered.
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
@@ -248,8 +248,8 @@ async def viewed(
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
         call = AdmittedRequest(None, None, server)
-    # Programs come with a token, and only to the addresses made for them
     elif _is_api(request):
+        # Programs come with a token, and only to the addresses made for them.
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
@@ -265,7 +265,7 @@ async def viewed(
         if is_owner:
             session = digest(f"session {secret}")[:8]
             memory = memory.as_caller(None, "page", client="page", session=session)
-            # What a person looks at is no use by an agent
+            # A look by a person does not count as use by an agent.
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")

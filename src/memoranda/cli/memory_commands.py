@@ -158,7 +158,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
-            # An archived memory that comes back keeps its text.
+            # The text of an archived memory holds again, so the new one is not archived.
             if old.project in MEMORY_PROJECTS:
                 like_old = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
@@ -411,8 +411,8 @@ def edit(call: Invocation, ref: str) -> None:
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
+        # The person's text is kept, but an unchanged draft is not.
         if not file.exists() or file.read_bytes() == before:
-            # The person's text is kept, but an unchanged draft is not.
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
         problem = str(error).rstrip(".")

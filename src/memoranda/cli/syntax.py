@@ -32,7 +32,8 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
-# Arguments for which the contract words the error as if the command took one (contract 001, 1).
+# Arguments of commands that take one in the contract: without it, the error is in the contract's
+# words (contract 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
 # The kind of completions for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}

@@ -151,11 +151,11 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
             if reply:
                 return str(reply["reply"])
         except OSError:
+            # The daemon is busy, and so would this process be.
             return None
     from memoranda.engine import open_session
 
     with open_session(agent=agent, config=settings, face="hook", watch=False) as memory:
-        # The daemon is busy, and so would this process be.
         return answer(memory, event)
 
 

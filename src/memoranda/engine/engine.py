@@ -219,7 +219,7 @@ class Engine:
             sources = {
                 name: source for name, source in sources.items() if name.lower() in self.only
             }
-        # In one assignment: threads without the guard may look up a project at the same time.
+        # Assigned at once, since threads without the guard may look up a project at any time.
         self.sources = sources
 
     def reload_config(self) -> None:
@@ -310,7 +310,8 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        # Without the lock, others may have written.
+        # A writer's first look may not use the last one: others could write until the lock was
+        # taken.
         is_kept = not self.is_writing or bool(self.ledger.queue.changes)
         if (
             is_kept

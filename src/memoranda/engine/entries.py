@@ -248,7 +248,7 @@ class NoteEntries(Entries):
         if old is not None:
             path = old.path
         else:
-            # Another entry with the same path keeps it.
+            # If another entry has the same path, that entry keeps it.
             self._check(entry.namespace)
             paths = list(notes.places(entry.namespace, entry.key))
             source = self.engine.source(PROJECT)

@@ -346,9 +346,9 @@ class Freshness:
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
+            # The daemon is busy.
             return set()
         if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
-            # The daemon is busy.
             return set()
         self._load_skipped()
         return {name for name in sweeps if answer["projects"].get(name) == self.sources[name].root}
@@ -463,12 +463,12 @@ class Freshness:
             try:
                 watch.add(name, source.root, folder)
             except OSError:
+                # There are too many folders to watch, so every call has to look at all files.
                 self.close()
                 self._wants_watch = False
                 return
             listing = Listing()
             for _ in source.portions(folder, listing, folders, _LISTED):
-                # There are too many folders to watch, so every call has to look at all files.
                 known_stamps = notes.stamps_of(name, listing.stamps)
                 seen_paths.update(known_stamps)
                 comparison.look(known_stamps, listing.stamps)

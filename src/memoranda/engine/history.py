@@ -120,9 +120,9 @@ class HistoryVerbs(NoteVerbs):
                 and len(groups) >= limit
                 and change.number < min(runs, default=change.number + 1)
             ):
+                # The rest of a run has at least the number of its first change.
                 break
             if (run or change.number) in groups or not limit or len(groups) < limit:
-                # The rest of a run has at least the number of its first change.
                 groups.setdefault(run or change.number, []).append(change)
                 runs += [run] if run else []
         return list(groups.values())
@@ -196,13 +196,13 @@ class HistoryVerbs(NoteVerbs):
             if change.verb in _DELETING:
                 files = about
             elif change.undoes is not None:
+                # Links may have come back into texts that the caller does not see.
                 files = [file for file in change.files if file in about or file.old is None]
         return all(self.may_see(change, file, past) for file in files)
 
     def may_see(
         self, change: Change | PlacedStep, touched: Touched, past: PastPrivacy | None
     ) -> bool:
-        # Links may have come back into texts that the caller does not see.
         """Whether the caller may see what a change did to this file: its project is there, and the
         note was never another agent's since. `past` is None for the owner.
         """
@@ -374,7 +374,7 @@ class HistoryVerbs(NoteVerbs):
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
-        # If the ids differ, memories were merged or separated.
+        # Different ids mean that memories were merged or separated.
         for id, count in now.items() if before.keys() == now.keys() else ():
             if before[id] < count:
                 pending = reads.counts([id])[id]

@@ -360,7 +360,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         text = in_link_style(self, project, path, text, old)
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            # Any other permalink is a free one.
+            # In other cases the permalink was chosen as a free one.
             self._check_permalink(project, path, markdown.own_permalink(text))
         return change.put(
             project, path, data, old=file, scope=new_scope(self, data, file.data if file else None)

@@ -369,7 +369,7 @@ class ReadVerbs(HomeSession):
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
-        # Without scores it is a list of notes that pass filters.
+        # Hits without scores are a plain list, which does not count as use.
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits

@@ -530,15 +530,15 @@ def search(
     mentions = list[str]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
-    # The place of a project is not a trace of a note.
+    # Names that are part of a project's place are not a trace of a note.
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             size, words_found, is_named = _look_into(path, needles, known_words)
         except OSError:
+            # The file is gone by now.
             continue
         if size is None:
-            # The file is gone by now.
             continue
         remains_found.files = remains_found.files + 1
         remains_found.bytes = remains_found.bytes + size
@@ -591,9 +591,9 @@ def _look_into(
             is_named = needles.names_in(data, words_found - known_words)
             return status.st_size, words_found, is_named
     except ValueError:
+        # The file is empty by now.
         return 0, set(), False
     finally:
-        # The file is empty by now.
         os.close(descriptor)
 
 

@@ -211,10 +211,10 @@ class HomeSession:
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
+                    # The place was free when the change was planned.
                     raise Conflict(error.path, "of another note", "none") from error
 
     def parse(self, project: str, path: str, file: File) -> Note:
-        # The place was free when the change was planned.
         """The note these bytes are. Raises NotText."""
         note = self.engine.parse(project, path, file)
         if note is None:

@@ -243,8 +243,8 @@ class Undo:
                     mode=touched.mode,
                 )
         elif touched.do == "remove":
+            # Otherwise it was one of several that were cleared; the others come back.
             if touched.kept:
-                # One of several that were cleared and not kept; the others come back.
                 self._expect_free(source, touched)
                 self._add(
                     "put",

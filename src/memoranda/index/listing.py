@@ -69,7 +69,7 @@ _LONGEST_LIKE = 10_000
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
 
 
-# Otherwise a note of a new scope may come between the filters and the list.
+# In a snapshot, since a note of a new scope could come between the filters and the list.
 @in_snapshot
 def listing(
     db: sqlite3.Connection,

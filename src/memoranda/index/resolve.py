@@ -533,7 +533,7 @@ def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
     return [note for note in notes if note.project.casefold() == project.casefold()]
 
 
-# Otherwise another process may replace the row before it is read.
+# In a snapshot, since another process could replace the row before it is read.
 @in_snapshot
 def find(
     db: sqlite3.Connection,

@@ -19,7 +19,7 @@ from memoranda.index.resolve import Resolver
 from memoranda.note.links import parse_link
 from memoranda.text.unicode import one_line
 
-# A note that one agent keeps to itself does not end for other agents.
+# A note private to one agent does not end the notes of others.
 _MAY_END = (
     "old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"

@@ -116,7 +116,7 @@ class Watch:
             return
         project, root, folder = place
         if mask & (flags.DELETE_SELF | flags.MOVE_SELF):
-            # For a folder below, the folder that contains it reports this too.
+            # A folder below the project is also reported by the folder that contains it.
             changes.lost = changes.lost or not folder
             return
         name = event.name

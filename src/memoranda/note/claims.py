@@ -423,7 +423,7 @@ def _polar_claim(text: str) -> Claim | None:
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # Likes are about persons: "the user", "Anna".
+    # Such claims are only made about persons: "the user", "Anna".
     is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
     if not who or not is_person or (verb != "be" and not words):
         return None
@@ -631,7 +631,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
     if not group or not has_one_value:
         return None
-    # The value of "is called" is a name in lower case, too.
+    # After "is called", a name may be in lower case.
     if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)

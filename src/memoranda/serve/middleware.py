@@ -232,8 +232,8 @@ class RequestLog:
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
+            # The client did not send HTTP after all; it has been answered.
             with suppress(LocalProtocolError):
-                # The client did not send HTTP after all; it has been answered.
                 await send(message)
 
         try:

@@ -244,12 +244,12 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         if match[1] is None:
             parts.append(values.get(match[0], match[0]))
         else:
+            # Text in square brackets is copied.
             parts.append(match[1])
     return "".join(parts)
 
 
 def _obsidian(folder: Path, conventions: Conventions) -> None:
-    # Text in square brackets is copied.
     settings = folder / ".obsidian"
     if not settings.is_dir():
         return

@@ -349,11 +349,11 @@ def _with_stats(
     try:
         return entries, [entry.stat(follow_symlinks=False) for entry in entries]
     except FileNotFoundError:
+        # A folder was removed in between.
         pass
     present: list[os.DirEntry[str]] = []
     stats: list[os.stat_result] = []
     for entry in entries:
-        # A folder was removed in between.
         with suppress(FileNotFoundError):
             stats.append(entry.stat(follow_symlinks=False))
             present.append(entry)

@@ -85,7 +85,8 @@ class GitHistory:
         make_private(info)
         put_derived(info / "exclude", f"/{own.name}/\n".encode())
         put_derived(info / "attributes", _ATTRIBUTES)
-        # A lock left by a killed run: this run has the lock of the mirror.
+        # A killed run may have left the lock of its index. The lock of the mirror shows that no run
+        # is active.
         with suppress(FileNotFoundError):
             os.unlink(folder / ".git" / "memory-index.lock")
         self._commits = self._noted()

@@ -105,7 +105,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
     """The keys of an exported record in their order; unknown header keys are in `extra`."""
     document = documents.note(memory, note, content)
     del document["path"]
-    # The rules of the reader decide about this there.
+    # The rules of the importing home decide what is suspicious there.
     document.pop("suspicious", None)
     document["source"] = document["source"] or MANUAL
     extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}

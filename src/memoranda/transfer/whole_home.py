@@ -355,7 +355,7 @@ class FolderMove:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
                 data = anywhere.sub(lambda match: new, file.data)
-                # These keys name the places of a database's projects.
+                # The configuration names the places of a database's projects like this.
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",

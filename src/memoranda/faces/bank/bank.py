@@ -240,9 +240,9 @@ class Bank:
                 stamps[path] = file.stamp
                 loaded.texts[path] = file.data.decode()
             except NotFound:
+                # The file was removed after the listing.
                 continue
             except UnicodeDecodeError:
-                # The file was removed after the listing.
                 loaded.unreadable[path] = "it is not UTF-8 text"
             except MemorandaError as error:
                 loaded.unreadable[path] = getattr(error, "reason", "it cannot be read")

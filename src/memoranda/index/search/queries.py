@@ -442,7 +442,7 @@ class SearchContext:
         """
         form = self._placed if whole else self.loose
         table = self.table
-        # No other rows contain it.
+        # A word on its own, without filters, is always used: the rows are all that contain it.
         rare = [
             query_term
             for query_term in query.terms
@@ -454,7 +454,7 @@ class SearchContext:
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # Otherwise they are the newest rows.
+        # Without this condition, the rows are simply the newest.
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))

@@ -82,8 +82,8 @@ _MANY_LISTS = 20
 _MOST_ASKED = 96
 # Characters of a text that is pasted.
 _PASTED = 1_000
-# A longer text is reduced for the model to its questions. For a conversation, the model gets this
-# many characters of its end.
+# For a longer text, the model only gets its questions. For a conversation, it gets this many
+# characters of the end.
 _EMBEDDED = 2_000
 # If rarer words of a long text have found this many notes, no note is added for a common word
 # alone.

@@ -199,7 +199,7 @@ class Bert:
             parts = mixed[start:stop].reshape(count, length, 3, self._heads, -1)
             query, key, value = (parts[:, :, at].transpose(0, 2, 1, 3) for at in range(3))
             scores = query @ key.transpose(0, 1, 3, 2)
-            # Otherwise every exponential is in range.
+            # With a smaller spread, every exponential is in range.
             if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)

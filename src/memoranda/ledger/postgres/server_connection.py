@@ -55,7 +55,7 @@ frees its lock.
 """
 # The addresses that were found not to share a session between callers, by this process.
 _KEEPS_SESSIONS: set[str] = set()
-# Our errors contain what psycopg logs to stderr.
+# Without a handler, psycopg would log to stderr what our errors already say.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 # Sentences for a server's errors, by SQLSTATE or its first digits.
 _REASONS = {

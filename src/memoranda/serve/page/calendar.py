@@ -70,7 +70,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
-    # A reminder within the last hour is not late yet.
+    # A reminder that fires early, before its time, is not overdue yet.
     if is_open and (due is None or due <= now):
         return "overdue"
     if reminder.is_done and not reminder.is_waiting:

@@ -121,7 +121,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
     """Put notes into the archive: out of lists, still found by ranked search.
 
-    Reading one, or `memory restore ID`, brings it back to its former place.
+    Reading one, or `memory restore ID`, brings it back to where it was.
     """
     with call.memory() as memory:
         from memoranda.jobs.lifecycle import archive_named

@@ -458,8 +458,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """The texts of the notes that a change touched and the caller may see (see
-        `Memory.revisions`).
+        """The texts before and after a change, of notes that the caller may see.
+
+        See `Memory.revisions`.
         """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])

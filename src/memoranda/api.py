@@ -269,10 +269,10 @@ class Memory:
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive and return it.
 
-        A memory goes to its category, a note of another project to where it was.
+        A memory goes to its category, a note of another project returns to its former place.
 
         ref: the note.
-        category: where a memory goes, in place of the category it has.
+        category: the category for a memory, in place of its own.
 
         Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
         for a note that is not archived.
@@ -359,7 +359,7 @@ class Memory:
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
         """List the notes changed lately, newest first. Returns a page, the number of all such
-        notes, and the moment `timeframe` stands for.
+        notes, and the moment that `timeframe` means.
 
         timeframe: such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
         projects: names of projects; None means all projects.

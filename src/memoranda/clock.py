@@ -42,7 +42,7 @@ _ONE = lazy_pattern(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
 # "an hour" is a frame; "hour" alone is too little to be one.
 _ARTICLE = lazy_pattern(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
-# A longer text is no time.
+# A longer text is not a time.
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 # A date, or a date and a time of day, with or without an offset.

@@ -32,7 +32,7 @@ _CARRIED_OVER = (
     "sessions",
 )
 
-# What a person may have copied there by hand.
+# Files that a person may have copied there by hand.
 _FILES = (
     f"~/.config/systemd/user/{NAME}.service",
     f"~/Library/LaunchAgents/{NAME}.plist",
@@ -121,7 +121,7 @@ def left_behind(root: Path) -> list[tuple[str, str]]:
     return leftovers + [(path, _ADVICE[Path(path).suffix]) for path in files()]
 
 
-# What to do with a file under the former name, by its extension.
+# The advice for a file under the former name, by its extension.
 _ADVICE = {
     ".service": f"starts the daemon a second time: systemctl --user disable --now {NAME}, then delete it",
     ".plist": "starts the daemon a second time: launchctl unload it, then delete it",

@@ -123,9 +123,9 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 
     Filters are taken out of the text; a value with blanks is in double quotes. If `tag:` or
     `category:` is given twice, both must hold; of several `type:` or `project:` filters, any may
-    hold. Of any other filter the last counts. Other `x:y`, filters inside quotes and unreadable
-    times stay text. `now` (default: the clock) and `zone` (default: local) are for `before:`,
-    `after:` and `as_of:`. Never raises.
+    hold. If any other filter is repeated, the last one counts. Other `x:y`, filters inside quotes
+    and unreadable times stay text. `now` (default: the clock) and `zone` (default: local) are for
+    `before:`, `after:` and `as_of:`. Never raises.
     """
     values: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""The tools that read and search, with Basic Memory's JSON. Their texts are those of our tools."""
+"""The tools that read and search, with Basic Memory's JSON. Their texts are the texts of our tools."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
 
 
 def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """A note, some of its lines, or what is known of it without its text."""
+    """Read a note, some of its lines, or the facts about it without its text."""
     for name in ("page", "page_size", "start_line", "end_line"):
         bounded(args, name, 1)
     first = args.get("start_line")
@@ -134,7 +134,7 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """What read_note says of a note there is not: the notes that come near."""
+    """The reply of read_note for a missing note: notes with similar words."""
     name = args["identifier"]
     page, size = paged(args)
     words = name.removeprefix("memory://").replace("/", " ").strip()
@@ -290,10 +290,10 @@ def _kinds(args: Arguments) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """A search whose results are rows: of notes, of their observations, of their relations.
+    """A search whose results are rows of notes, of their observations, or of their relations.
 
-    `categories`: only observations of these, folded; empty: of all. `prefixes`: what goes before a
-    path, by project, in compact rows.
+    categories: only observations of these categories, folded. Empty means all.
+    prefixes: the text before a path in compact rows, by project.
     """
 
     memory: MemorySession
@@ -467,7 +467,7 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
 
 
 def _check_url(url: str) -> None:
-    """Raise InvalidInput for what is no address there."""
+    """Raise InvalidInput for an invalid address."""
     if "://" in url and not url.startswith("memory://"):
         raise InvalidInput(f"An address begins with memory:// or with a name: {url}")
     bare = url.removeprefix("memory://")

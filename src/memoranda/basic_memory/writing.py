@@ -56,7 +56,7 @@ _OPERATIONS = (
 
 
 def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Create a note where the program would, or replace one with `overwrite`."""
+    """Create a note at the place the program would choose, or replace one with `overwrite`."""
     try:
         data = _written(vault, memory, args)
     except MemorandaError as error:
@@ -135,9 +135,9 @@ def _give_permalink(
     permalink_given: str | None,
     is_new: bool,
 ) -> None:
-    """Put the permalink that the program would give a new note into its metadata.
+    """Put the permalink that Basic Memory would give a new note into its metadata, in `args`.
 
-    Raises Refused if an overwrite means a note that is somewhere else by now.
+    Raises Refused if the note to overwrite is at another place by now.
     """
     project = args["project"]
     derived = slug(file.removesuffix(".md"))
@@ -163,7 +163,7 @@ def _give_permalink(
 
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
-    """The note that has a permalink."""
+    """The note that has a permalink. None if none exists."""
     query = Query(projects=(project,), address=permalink, order="address")
     return next(iter(memory.list(query, limit=1)[0]), None)
 
@@ -178,8 +178,8 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     for number, name in enumerate(folders):
         try:
             entries = memory.directory(project, parent, limit=_FOLDERS).entries
-        # Nothing below exists; what is wrong with the path, the caller says
         except MemorandaError:
+            # Nothing below exists; the caller reports the problem with the path.
             break
         names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
         if name not in names:
@@ -265,7 +265,7 @@ def _edited_metadata(args: Arguments) -> dict[str, Any]:
 
 
 def _check_is_there(memory: MemorySession, args: Arguments) -> None:
-    """Raise Refused for a checksum of a note that is not there: nothing has that revision."""
+    """Raise Refused if the note does not exist, since then it cannot have the given checksum."""
     name = args["identifier"]
     try:
         memory.find(name, args["project"], looseness=Looseness.CASE)
@@ -324,7 +324,10 @@ def _not_edited(
 
 
 def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Move a note or a folder; no other note is rewritten, as there."""
+    """Move a note or a folder. As in Basic Memory, no other note is rewritten.
+
+    The names of `args` are replaced by ours.
+    """
     name = args["identifier"]
     data = {"moved": False, **UNNAMED, "source": name}
     data["destination"] = args.get("destination_path") or args.get("destination_folder")
@@ -488,7 +491,7 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
 
 
 def _asked(reply: Reply) -> dict[str, Any]:
-    """The row of a folder that waits for the owner: nothing was added."""
+    """The reply about a folder that waits for the owner's consent. Nothing was added."""
     assert reply.data is not None
     return {
         "name": reply.data["name"],

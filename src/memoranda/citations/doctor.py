@@ -16,7 +16,7 @@ from memoranda.query import Query
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-# A citation that still holds is no finding.
+# A citation that is still right is not a finding.
 _CODES = {
     State.CHANGED: "stale_citation",
     State.GONE: "gone_citation",

@@ -60,9 +60,7 @@ class Invocation:
 
     @property
     def caller(self) -> str | None:
-        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises
-        InvalidInput.
-        """
+        """The acting agent: `--agent` or MEMORY_AGENT. None for the owner. Raises InvalidInput."""
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
             from memoranda.errors import InvalidInput
@@ -235,7 +233,10 @@ def text_from(words: tuple[str, ...]) -> str:
 
 @contextmanager
 def input_of(file: str | None) -> Iterator[BinaryIO]:
-    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
+    """The bytes of a file, or of stdin without a file or for `-`.
+
+    Raises Failure naming the file.
+    """
     if file is None or file == "-":
         if sys.stdin is None:
             raise Failure("cannot read the input: stdin is closed")

@@ -168,7 +168,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
-            # What an archived memory said is so again, otherwise
+            # The text of an archived memory holds again, so the new one is not archived.
             if old.project in MEMORY_PROJECTS:
                 like_old = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
@@ -219,8 +219,12 @@ def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
 
 
 def any_note(memory: ReadVerbs, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-    """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
-    `search` and tools print. Raises NotFound, Ambiguous."""
+    """The note that `ref` names: a memory by its id, or a note of any project.
+
+    ref: a name as `log`, `search` and tools print it.
+
+    Raises NotFound, Ambiguous.
+    """
     try:
         return memory.find_any(ref, looseness=looseness)
     except Ambiguous:
@@ -396,9 +400,9 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
 def edit(call: Invocation, ref: str) -> None:
     """Edit a note of any project in your editor.
 
-    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
-    permalink or a title. A text you left as it was is not written. When another program changed the
-    note meanwhile, nothing is written and your text is kept in a file.
+    The editor is VISUAL or EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
+    permalink or a title. An unchanged text is not written. If another program changed the note in
+    the meantime, nothing is written and your text is kept in a file.
     """
     import shutil
 
@@ -418,14 +422,14 @@ def edit(call: Invocation, ref: str) -> None:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
         text = _text_of(after)
-        # They may have changed meanwhile
+        # The settings may have changed while the editor was open.
         del call.settings
         with call.memory() as memory:
             written = memory.edit(
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
-        # What the person wrote is kept; nothing else is
+        # The person's text is kept, but an unchanged draft is not.
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
@@ -439,7 +443,7 @@ def edit(call: Invocation, ref: str) -> None:
 
 
 def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
-    """What the person's editor makes of a file. Raises Failure when it cannot be run, or fails."""
+    """Run the person's editor on a file, and return the new bytes. Raises Failure if it fails."""
     import subprocess
 
     try:
@@ -459,7 +463,7 @@ def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> 
 
 
 def _text_of(data: bytes) -> str:
-    """The text a person wrote. Raises Failure for what is no text, or an empty one."""
+    """Decode the text that a person wrote. Raises Failure if it is not text, or empty."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""How notes of any project are listed: which of them, their rows, and what was left out.
+"""Listing notes of any project: selecting them, their rows, and the line about those left out.
 
-A row has the note's id, its kind and its text. The kind of a memory is its category, that of any
-other note its project.
+A row has the note's id, its kind and its text. The kind of a memory is its category. The kind of
+any other note is its project.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def within(
 
 
 def left_out(memory: ReadVerbs, query: Query) -> list[str]:
-    """What `query` would list as well, were it asked for: `3 archived`, `12 traces`."""
+    """The notes that `query` would also list if asked, in words: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]
@@ -79,14 +79,16 @@ def mention_left_out(memory: ReadVerbs, query: Query) -> None:
 
 
 def noun(infos: Sequence[NoteInfo]) -> str:
-    """What these are called: memories, or notes where one is of another project."""
+    """The word for these notes: memories, or notes if one is of another project."""
     if all(info.project in MEMORY_PROJECTS for info in infos):
         return "memories"
     return "notes"
 
 
 def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
-    """What the `total` notes are called that `query` lists: memories, where all of them are."""
+    """The word for the `total` notes that `query` lists: memories if all of them are, otherwise
+    notes.
+    """
     memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:
         return "notes"

@@ -53,7 +53,7 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
-# Fewer words than this are no question.
+# Fewer words than this are not a question.
 _QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110
@@ -126,7 +126,10 @@ def _show_list(
     *last: str,
     changed: bool = False,
 ) -> None:
-    """The table of `list`; on a narrow terminal without what leaves no room for the text."""
+    """Print the table of `list`.
+
+    A narrow terminal gets fewer columns, so that the text has room.
+    """
     zone = memory.settings.zone
     if changed:
         word = "Changed"
@@ -268,7 +271,7 @@ def _show_scores(call: Invocation, hits: Hits) -> None:
 
 
 def _in_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
-    """What agents' transcripts say, where the owner lets them be read."""
+    """The hits in agents' transcripts, if the owner allows reading them."""
     from memoranda.transcripts.tier import find_traces
 
     return find_traces(memory, text, limit=limit or _PASSAGES)
@@ -316,7 +319,7 @@ def _found(
     ranked: bool,
     explain: bool,
 ) -> tuple[list[NoteInfo], Hits]:
-    """The notes found; with `ranked` as hits too, else how many there are alone."""
+    """The notes found, and the hits. Without `ranked`, the hits only have the total."""
     if ranked and text.strip():
         ranking = memory.search(
             query.replace(text=text),
@@ -341,7 +344,10 @@ def _show_found(
     infos: Sequence[NoteInfo],
     hits: Hits,
 ) -> None:
-    """What was found, for people and pipes; when nothing was, the nearest by words."""
+    """Print the notes found, for people and pipes.
+
+    If nothing was found, print the nearest by words.
+    """
     total = _counted(hits)
     # More words are rather a question, which is asked of any note that holds some
     if hits.relaxed and infos and len(text.split()) < _QUESTION:
@@ -363,7 +369,10 @@ def _show_found(
 
 
 def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
-    """The few notes with all words of `text`, else with any of them; archived ones when asked for."""
+    """The few notes with all words of `text`, or if none has all, with any of them.
+
+    Archived notes are included if asked for.
+    """
     from memoranda.text.tokens import pairs, words
 
     if query.archived is None and not query.lists_archived:

@@ -1,8 +1,7 @@
-"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home
-itself.
+"""`memory hook`: answers one event of a client, through the daemon if it runs, or with the home
+    itself.
 
-A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text,
-status 0.
+A client waits for its hooks. Therefore any error or delay ends in silence: no text, status 0.
 """
 
 from __future__ import annotations
@@ -40,13 +39,14 @@ LIMIT = 4 << 20
 
 
 class HookLimit:
-    """Ends this process, well and silently, once the time is up since it began: also inside a
-    query, or while it waits for a lock. A change that is cut off is completed or taken back by the
-    next one.
+    """Ends this process silently, with status 0, when its time is up, even inside a query or a
+    wait.
 
-    What a person asks to remember is put aside before: where the machine is so busy that the time
-    is up before the event is read, the process ends as soon as that is done (`is_kept`). It does
-    not wait for a client that sends nothing. Cancel it when all is done.
+    A change that is cut off is completed or taken back by the next process.
+
+    Requests to remember are put aside before that. On a machine so busy that the time is up before
+    the event is read, the process ends as soon as they are safe (`is_kept`). It does not wait for a
+    client that sends nothing. Cancel it at the end.
     """
 
     def __init__(self) -> None:
@@ -82,8 +82,9 @@ def is_sent(seconds: float) -> bool:
 
 
 def _age() -> float:
-    """How long this process has run, of one that began for one event, as the system tells; else how
-    long it has computed.
+    """How long this process has run, in seconds, if it was started for one event.
+
+    If the system does not tell, the processor time it has used.
     """
     if METHOD not in sys.argv:
         return 0.0
@@ -107,8 +108,11 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """What the client sends, to its end; nothing when that is too much. Read once, and remembered.
-    Raises TimeoutError where the client keeps it waiting until `end`, of the monotonic clock.
+    """Read the client's event to its end, once per process. Empty if it is too long.
+
+    end: until when to wait for the client, on the monotonic clock.
+
+    Raises TimeoutError if the client is later.
     """
     global _event
     if _event is None:
@@ -129,8 +133,9 @@ def _read(end: float | None) -> bytes:
 
 
 def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
-    """The answer to the client, or ""; None where the event could not be dealt with. `agent` is who
-    acts if the caller said so.
+    """The answer to the client, perhaps empty. None if the event could not be handled.
+
+    agent: who acts, if the caller said so.
     """
     from memoranda.engine.daemon_client import ask, start
 
@@ -139,14 +144,14 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
         return ""
     if agent is None:
         try:
-            # One that is starting answers the next event
+            # A daemon that is starting only answers the next event.
             if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
             reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if reply:
                 return str(reply["reply"])
         except OSError:
-            # It is busy, and so would we be
+            # The daemon is busy, and so would this process be.
             return None
     from memoranda.engine import open_session
 
@@ -155,7 +160,10 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
 
 
 def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Whether memory is asked about a tool: it runs often, and a client waits each time."""
+    """Whether asking memory about this tool call could pay off.
+
+    This must be cheap: hooks run on every tool call, and the client waits.
+    """
     from memoranda.transcripts.recall import is_about_something
 
     if not settings.hook_tools:
@@ -184,8 +192,8 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
-    """The daemon's answer to what a client sent to `hook_relay`. The reply is None where the hook
-    has to do it by itself. Raises TypeError, ValueError for what is no event's payload.
+    """The daemon's answer to what a client sent to `hook_relay`. The reply is None if the hook must
+    do it itself. Raises TypeError, ValueError for an invalid payload.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 
@@ -195,7 +203,7 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     event = event_in(client, params["payload"], {}, params["name"])
     if event is None:
         return {"reply": ""}
-    # That is put aside before anything may fail.
+    # A request to remember is put aside before anything may fail.
     if may_ask_to_remember(event):
         return {"reply": None}
     if event.kind in _ACTIONS and not _may_say_something(event, memory.settings):
@@ -256,7 +264,10 @@ def answer(memory: MemorySession, event: HookEvent) -> str:
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """What the client is told of a tool that is about to run, or failed."""
+    """The text for a client about a tool that is about to run, or has failed.
+
+    The facts told are added to `session`.
+    """
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
 
@@ -268,7 +279,7 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     telling = for_action(memory, event, session)
     if not telling.text:
         return ""
-    # An agent that was told of this call knows what it does.
+    # An agent that was already told about this call knows what it does.
     is_held = may_hold and telling.is_first
     if not is_held and event.kind not in client.injects:
         return ""

@@ -1,4 +1,4 @@
-"""What a hook says before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
+"""The texts of a hook before a tool runs, and after one failed (docs/hooks.md): mostly empty."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ _MOST_FACTS = 3
 
 
 class ActionTelling(NamedTuple):
-    """The text about an action, and the facts in it. `is_first`: nothing about this action was told
-    in the session before, so that the agent does not know yet.
+    """The text about an action.
+
+    facts: the facts in it.
+    is_first: whether nothing about this action was told in the session before, so that the agent
+        does not know it yet.
     """
 
     text: str
@@ -35,7 +38,7 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """What is known of the action, each fact once in a session."""
+    """The known facts about the action. Each is told once per session."""
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []
     keys: list[str] = []

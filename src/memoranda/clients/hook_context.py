@@ -1,7 +1,7 @@
-"""What a session is told without having asked: at its start, and for a prompt (docs/hooks.md).
+"""Texts that a session is told without asking, at its start and for a prompt (docs/hooks.md).
 
-It stands between marks that say that it is data. Every line of a note is one line here, with its
-day and address. What a session was given already is known from a small separate file in the home.
+They are put between marks that declare them as data. Every line of a note is one line here, with
+its day and address. Facts that a session already has are known from the ledger.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Told(NamedTuple):
 
 
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
-    """What a session is told as it begins; of a session that goes on only what is new since."""
+    """The text for a session that begins. A resumed session is only told what is new."""
     now = memory.clock()
     if session.is_known:
         since = session.saw
@@ -111,8 +111,9 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """What memory has about a prompt, and the sentence `opening` before it; empty when there is
-    neither.
+    """The text for a prompt: the sentence `opening`, then the passages that fit.
+
+    Empty without both.
     """
     prompt = own_words(event.prompt)
     hits: list[Hit] = []
@@ -155,8 +156,9 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages
 
 
 def project_names(cwd: str) -> list[str]:
-    """What the project in which `cwd` is may be called: its repository's folder and name; []
-    outside of one.
+    """Possible names of the project that contains `cwd`: its repository's folder and name.
+
+    Empty outside of a repository.
     """
     root = _repository(cwd)
     if root is None:
@@ -177,7 +179,7 @@ def _repository(cwd: str) -> Path | None:
     home = user_folder()
     for candidate in (folder, *folder.parents)[:40]:
         if candidate == home:
-            # A home folder under version control is no project
+            # A home folder under version control is not a project.
             return None
         if (candidate / ".git").exists():
             return candidate
@@ -221,9 +223,13 @@ class _Teller:
         texts: Mapping[int, str] = {},
         longest: int = _LINE,
     ) -> None:
-        """Add the notes under a title, in at most this many tokens; each with what is said of it
-        in addition to its text. `texts`: by row, what is told in place of the whole note; of each at most
-        `longest` characters.
+        """Add notes under a title.
+
+        title: the title.
+        infos: the notes, each with a remark.
+        most: how many tokens to use at most.
+        texts: by row, the text to tell in place of the whole note.
+        longest: how many characters of each note to tell at most.
         """
         unused = max(0, self._room - most)
         if title and f"{title}:" not in self.lines:
@@ -241,7 +247,7 @@ class _Teller:
             (info, self._with_stale(mark, info, body), telling, body)
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
-        # What cites code that is another by now comes last
+        # Notes that cite changed code come last.
         rows.sort(key=lambda row: _STALE in row[1])
         for info, mark, telling, body in rows:
             text = texts.get(info.row, body)
@@ -254,7 +260,7 @@ class _Teller:
             heads = []
 
     def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """What is said of a note, and that the code it cites changed or went."""
+        """The remark about a note, with a warning if the code it cites has changed or is gone."""
         if "`" not in body and CITES not in info.header:
             return mark
         stale = self._citations.stale(info, body)

@@ -21,10 +21,11 @@ _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-
 
 
 def relayed(arguments: list[str]) -> str | None:
-    """The daemon's answer to the event on stdin, "" where the client gets nothing. None where the
-    daemon does not answer: `hook.read_event` still has the event.
+    """The daemon's answer to the event on stdin. Empty if the client gets nothing.
 
-    arguments: those of the command, such as `--home /home/ann/notes hook claude-code`.
+    None if the daemon does not answer; `hook.read_event` still has the event then.
+
+    arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
     """
     home = None
     if arguments[0] == "--home" and len(arguments) > 2:
@@ -100,8 +101,9 @@ def _request(names: list[str], payload: bytes) -> bytes:
 
 
 def _asked(path: str, request: bytes, end: float) -> bytes:
-    """What the daemon says to a request; b"" where nothing answers. Raises OSError, and
-    TimeoutError where the time is up at `end`, of the monotonic clock.
+    """The daemon's reply to a request. Empty if nothing answers.
+
+    Raises OSError, and TimeoutError when the time is up at `end`, on the monotonic clock.
     """
     # `socket` takes four times as long to import.
     import _socket
@@ -128,7 +130,7 @@ def _asked(path: str, request: bytes, end: float) -> bytes:
 
 
 def _answer_in(reply: bytes) -> str | None:
-    """The answer in the daemon's reply; None where it gave none."""
+    """The answer in the daemon's reply. None if it gave none."""
     if hook.NOTHING_TO_SAY in reply:
         return ""
     # Most answers are empty and need no parser.

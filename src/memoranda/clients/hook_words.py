@@ -1,6 +1,6 @@
-"""What of a prompt is a person's own, and what they ask in it to remember.
+"""Finding a person's own words in a prompt, and the sentences they ask to remember.
 
-A hook looks here before anything else, so this module imports little.
+A hook uses this before anything else, so this module imports little.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REMEMBER = re.compile(
 )
 # Characters of a request; the rest is cut.
 _LONGEST = 1_000
-# Fewer characters are no request: "remember: x".
+# Fewer characters are not a request: "remember: x".
 _LEAST = 4
 # Requests of one prompt.
 _MOST = 5
@@ -56,8 +56,9 @@ def own_words(prompt: str) -> str:
 
 
 def asked_to_remember(prompt: str) -> list[str]:
-    """What the prompt says to remember, word for word, without the words that say so; questions are
-    none.
+    """The sentences that the prompt asks to remember, verbatim but without the request.
+
+    Not for questions.
     """
     requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):

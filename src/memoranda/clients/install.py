@@ -1,9 +1,9 @@
-"""Writes our entries into the files of clients and takes them out again: the rest of each file
-stays as it is.
+"""Writes our entries into the files of clients, and removes them. The rest of each file stays as it
+is.
 
-A file is read, changed as text, written beside itself, compared with what was read, and renamed
-over; a program that changed it meanwhile makes us begin again. What it was goes to
-`.memoranda/install/` of the home first.
+A file is read, changed as text, written beside itself, compared with the original, and renamed over
+it. If a program changed it in between, we begin again. The original is first copied to
+`.memoranda/install/` of the home.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EDITORS: dict[str, Editor] = {
     "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
 }
-# How often a file is read again that another program changes meanwhile.
+# How often a file is read again if another program keeps changing it.
 _ATTEMPTS = 5
 # Copies kept of each client's files.
 _BACKUPS = 5
@@ -61,8 +61,10 @@ class Target(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """What became of a file: its text before and after (None: no file), and the copy of what it
-    was.
+    """The change of a file.
+
+    old, new: its text before and after. None if the file did not exist.
+    backup: the copy of the original.
     """
 
     old: str | None
@@ -71,7 +73,7 @@ class FileChange(NamedTuple):
 
 
 def snippet(format: str, edits: Sequence[Edit]) -> str:
-    """What to paste into a file that is not changed by us."""
+    """The text to paste into a file that we do not change."""
     text = ""
     for edit in edits:
         text, _ = EDITORS[format].put(text, edit.path, edit.name, edit.value)
@@ -79,9 +81,7 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """What stands now where each edit would put its value, None for nothing. Raises Unsure,
-    StorageError.
-    """
+    """The present value for each edit. None if none exists. Raises Unsure, StorageError."""
     text = _text(_read(target.file))
     return [
         None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)
@@ -217,7 +217,7 @@ class Installer:
                         if backup is not None:
                             backup.unlink()
                         continue
-                    # There is something else in it
+                    # The folder stays if it holds anything else.
                     with suppress(OSError):
                         for folder in created if new is None else ():
                             folder.rmdir()
@@ -255,7 +255,10 @@ class Installer:
         return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
-        """A copy of the file as it is, beside at most some older ones of the client."""
+        """Copy the file. Only a few older copies of the client are kept. None if there is no file.
+
+        Raises StorageError.
+        """
         if file is None:
             return None
         stamp = re.sub(r"[^0-9TZ]", "", clock.stamp(clock.now()))
@@ -298,7 +301,7 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
 
 
 def _name(edit: Edit) -> str:
-    """What the member is called; an item of a list says so itself."""
+    """The name of the member. An item of a list has it in its value."""
     if isinstance(edit.name, str):
         return edit.name
     return str(edit.value["name"])
@@ -327,8 +330,9 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer
-    `old`.
+    """Replace the file `old` by `new`, through a symlink. None means no file.
+
+    Returns False if the file is no longer `old`.
     """
     real = Path(os.path.realpath(file))
     temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
@@ -353,7 +357,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        # It is in its place, or never was
+        # The temporary file was renamed, or never written.
         with suppress(OSError):
             temp.unlink()
     return True

@@ -55,10 +55,10 @@ class MemorandaStore(BaseStore):
     """A `BaseStore` over an open memory, which the caller closes. Safe for several threads.
 
     A batch reads first, then writes its puts as one change. `search` with a query ranks by words
-    (and by meaning where the home has embeddings) and finds only what matches; without one it
-    lists, newest first. Items past their time are never shown. `index` of `put` has no effect:
+    (and by meaning if the home has embeddings) and returns only matches. Without a query it lists
+    items, newest first. Items past their time are never shown. `index` of `put` has no effect:
     every value is searchable. `created_at` and `updated_at` are when the item was put, to the
-    second. Raises InvalidInput for a value that is no JSON, and as `Memory.write`.
+    second. Raises InvalidInput for a value that is not JSON, and the errors of `Memory.write`.
     """
 
     supports_ttl = True
@@ -211,7 +211,10 @@ class MemorandaStore(BaseStore):
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """When this many minutes are over; None for never, as for an end that no calendar has."""
+    """The moment this many minutes from now.
+
+    None for never, and for a time that no calendar has.
+    """
     try:
         if minutes is None:
             return None

@@ -36,7 +36,7 @@ _PLACES = (
 )
 # The longest name of an entry that all clients take.
 _NAME = 64
-# What the command and the module that clients start are called, or were.
+# Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
 
@@ -83,7 +83,7 @@ class Client:
         )
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
-        """The file with the client's hooks; None for a client without."""
+        """The file with the client's hooks. None if the client has no hooks."""
         if self.hooks:
             return expand(self.hooks["file"], environ)
         return None
@@ -102,8 +102,11 @@ class Edit(NamedTuple):
 
 
 class Server(NamedTuple):
-    """What a client shall connect to: the command line `argv`, or else `url` with a token from the
-    variable `token`.
+    """The server that a client should connect to.
+
+    argv: its command line.
+    url: otherwise its address.
+    token: the variable with the token for the address.
     """
 
     name: str
@@ -124,8 +127,9 @@ def clients() -> dict[str, Client]:
 
 
 def agents_md(folder: Path) -> Client:
-    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is
-    its entry.
+    """The AGENTS.md in `folder`, which every agent reads, as if it were a client.
+
+    Its entry is a paragraph about the memory.
     """
     text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
@@ -200,7 +204,7 @@ def entry(client: Client, server: Server) -> Edit:
 
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
-    """What makes the client call `memory hook`; nothing for one without hooks."""
+    """The edits that make the client call `memory hook`. Empty for a client without hooks."""
     if not client.hooks:
         return []
     command = shlex.join([*program, "hook", client.id])
@@ -218,15 +222,20 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
-    """The shape of a hook: one for tools is called for some tools alone, where a client can say so."""
+    """The shape of a hook.
+
+    A hook for tools is called only for some tools, if the client supports that.
+    """
     if kind in (TOOL, FAILED):
         return client.hooks.get("tool_entry", client.hooks["entry"])
     return client.hooks["entry"]
 
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
-    """What an earlier checkout, or its plugin, put where no entry of ours replaces it: files, their
-    formats and what should be taken out."""
+    """The entries of an earlier checkout, or of its plugin, that no entry of ours replaces.
+
+    Returns files, their formats, and what should be removed from each.
+    """
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
@@ -259,7 +268,7 @@ def is_our_server(value: Any) -> bool:
 
 
 def command_of(value: Any) -> list[str]:
-    """The command line of an entry of any client's shape; empty for an address."""
+    """The command line of an entry in any client's shape. Empty for an address."""
     if not isinstance(value, dict):
         return []
     command = value.get("command", value.get("cmd", []))

@@ -39,8 +39,11 @@ class _TomlStatement(NamedTuple):
 
 
 class TomlEditor(Editor):
-    """See Editor. A new table goes to the end; of one that is there, only pairs that differ change.
-    Tables below go with it."""
+    """An Editor for TOML. A new table goes to the end. In an existing table, only different pairs
+    change.
+
+    Tables below are removed with it.
+    """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         table: Any = _load(text)
@@ -213,7 +216,7 @@ def _without_comment(raw: str) -> str:
 
 
 def _keys(raw: str) -> tuple[str, ...] | None:
-    """The path of a header, or the first key of a pair; None for what is not TOML."""
+    """The path of a header, or the first key of a pair. None for invalid TOML."""
     # 5 ms, which the help of all commands need not take
     import tomllib
 
@@ -259,7 +262,7 @@ def _inline(value: Any) -> str:
 
 
 def _check_toml(text: str, expected: dict[str, Any]) -> None:
-    """As `check`, also when a number is NaN."""
+    """Check a result (see `check`), also if it contains a NaN."""
     check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
 
 
@@ -395,8 +398,8 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """From where to where a member is taken out: a line of a block, or a part between brackets with
-    its comma.
+    """The span to remove for a member: a line of a block, or a part between brackets with its
+    comma.
     """
     if not node.raw.flow_style:
         return _lines(body, node.items[index])

@@ -120,7 +120,7 @@ def note(memory: ReadVerbs, note_shown: Note | NoteInfo, content: str) -> Docume
 
 
 def names(note_shown: Note | NoteInfo) -> Document:
-    """The names of a note that is no memory."""
+    """The names of a note that is not a memory."""
     return {key: getattr(note_shown, key) for key in NAMES}
 
 
@@ -157,9 +157,9 @@ def _header_value(key: str, value: Any) -> Any:
 
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
-    """Several whole notes as the index has them, with what should be said of their validity.
+    """Several whole notes from the index, with remarks about their validity.
 
-    total: how many there are, where these are the first of them.
+    total: the number of all notes, if these are only the first.
     """
     note_list = list(infos)
     marks = memory.validity_marks(note_list)
@@ -170,9 +170,9 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
-    """A whole note as it is on disk now, counted as read, with what should be said of its validity.
+    """A whole note as it is on disk, counted as read, with a remark about its validity.
 
-    is_named: whether it has its names and its checksum, as a note that is no memory.
+    is_named: add its names and its checksum, as for a note that is not a memory.
     """
     note_read = memory.read(info)
     document = note(memory, note_read, note_read.content)
@@ -198,7 +198,7 @@ def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Doc
 
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """The ids of `links` without those of memories the caller may not see."""
+    """The ids of `links`, without memories that the caller may not see."""
     if memory.agent is None:
         return list(links)
     links_shown = []
@@ -229,23 +229,21 @@ def hit(hit_found: Hit) -> Document:
 
 
 def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset: int) -> Listed:
-    """The references of notes that follow `offset` others, with what should be said of their
-    validity.
-    """
+    """The references of notes that follow `offset` others, with remarks about their validity."""
     marks = memory.validity_marks(infos)
     rows = [reference(info) | validity(marks, info) for info in infos]
     return Listed.part(rows, total, offset)
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """What `marks` say of the validity of a note."""
+    """The remark of `marks` about the validity of a note."""
     if info.row in marks:
         return {"validity": marks[info.row]}
     return {}
 
 
 def hits(hits_found: Hits, offset: int = 0) -> Listed:
-    """What a search found, each hit with the reference of its note.
+    """The results of a search, each hit with the reference of its note.
 
     offset: how many hits come before these.
     """
@@ -255,7 +253,7 @@ def hits(hits_found: Hits, offset: int = 0) -> Listed:
 
 
 def found_notes(memory: ReadVerbs, infos: Sequence[NoteInfo], hits_found: Hits) -> Listed:
-    """The whole notes a search found, with the hit of each where it was a ranked one."""
+    """The whole notes that a search found. Those of a ranked search have their hit."""
     rows = notes(memory, infos).rows
     for row, hit_found in zip(rows, hits_found, strict=False):
         row |= hit(hit_found) | {"provenance": hit_found.note.provenance.row()}
@@ -290,7 +288,7 @@ def relation(edge: Edge) -> Document:
 
 
 def change(change_made: Change) -> Document:
-    """A change of the history. The hashes are those of the file it is about."""
+    """A change of the history. Its hashes belong to the file that it is about."""
     place = change_made.project, change_made.path
     texts = sorted(change_made.texts(), key=lambda text: (text.project, text.path) != place)
     if texts:

@@ -1,4 +1,4 @@
-"""The one form of every list: a part of its rows, how many there are, and where to go on."""
+"""The one form of every list: a part of its rows, the number of all rows, and where to go on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Listed(FrozenValueObject):
 
     rows: the documents of this part.
     total: how many rows the whole list has.
-    next: how many rows come before the first one after this part; None at the end of the list.
-    is_lower_bound: whether there are at least `total` rows, and nobody counted further.
+    next: the offset of the next part. None at the end of the list.
+    is_lower_bound: whether `total` is only a lower bound.
 
     Each face writes it under the keys of its contract.
     """
@@ -38,7 +38,7 @@ class Listed(FrozenValueObject):
         *,
         is_lower_bound: bool = False,
     ) -> Listed:
-        """The part that begins after `offset` rows; `total` None: there are no others."""
+        """The part that begins after `offset` rows. Without `total`, it ends the list."""
         end = offset + len(rows)
         if total is None:
             total = end

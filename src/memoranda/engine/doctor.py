@@ -63,7 +63,7 @@ _WARNING_LEVELS = {
 
 
 _LEDGER = "ledger.db"
-# What `memory doctor --fix` does for each damage of the ledger.
+# The fix for each kind of damage to the ledger.
 _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",
@@ -92,7 +92,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
-        # An index behind the disk is no finding: every call catches up on its own.
+        # An index behind the disk is not a finding: every call catches up.
         findings = [*_history(memory), *_unfinished(engine), *_index_and_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings

@@ -1,5 +1,5 @@
-"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
-of the projects.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the
+sources of the projects.
 
 One thread at a time works under the guard; writers also take the home's lock. The order is always
 guard, then lock. While changes wait to be made together, the lock is kept. A large change is
@@ -184,8 +184,9 @@ class Engine:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
-        """Open the built-in projects' sources, those of the configuration and `extra`; known ones
-        are kept.
+        """Open the sources of the built-in projects, of the configured projects and of `extra`.
+
+        Sources that are open already are kept.
         """
         sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
@@ -218,7 +219,7 @@ class Engine:
             sources = {
                 name: source for name, source in sources.items() if name.lower() in self.only
             }
-        # At once: threads without the guard may look a project up meanwhile
+        # Assigned at once, since threads without the guard may look up a project at any time.
         self.sources = sources
 
     def reload_config(self) -> None:
@@ -257,9 +258,12 @@ class Engine:
         return {name: access[name].scope for name in access if access[name].agents}
 
     def source(self, project: str) -> Source:
-        """The source of a project: of this name, else of the one that differs in case only, else of
-        the one that differs in signs and blanks too (`example-project` is Example Project). Raises
-        ProjectNotFound, also where several differ so."""
+        """The source of a project. Raises ProjectNotFound.
+
+        The exact name is tried first, then the name in another case, then without signs and blanks
+        (`example-project` is Example Project). A name that fits several projects this way is not
+        found.
+        """
         name = self.project_name(project)
         if name is None:
             # Another process may have added it since the last look
@@ -306,7 +310,8 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        # Else others wrote until the lock was held
+        # A writer's first look may not use the last one: others could write until the lock was
+        # taken.
         is_kept = not self.is_writing or bool(self.ledger.queue.changes)
         if (
             is_kept
@@ -514,7 +519,7 @@ class Engine:
                         ]
                         if outside:
                             self._folders.enter_context(lock_folders(outside))
-                        # It could not be written while others had the lock
+                        # The index could not be written while others had the lock.
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
                     self.is_writing = True
@@ -661,7 +666,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             engine._check_open()
             is_outermost = not engine._depth
             commits = engine.commits
-            # What changed elsewhere, in a database and the configuration
+            # First take up changes from elsewhere: in a database, and in the configuration.
             if is_outermost and not engine.is_writing:
                 engine.freshness.elsewhere = engine.ledger.follow()
                 engine.reload_config()
@@ -676,7 +681,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                # It is written; repeated, it would be written twice
+                # The change is written. Repeating it would write it twice.
                 if engine.commits != commits:
                     raise MemorandaError(
                         "The change is made, but the index was damaged; it is made anew."

@@ -49,7 +49,7 @@ from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-# What the journal calls a change made here
+# The journal's name for a change made here.
 VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
@@ -117,7 +117,7 @@ class Exchange:
         are there too, or two memories would have one id."""
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        # Of two with one id the last one counts
+        # If two memories have one id, the last one counts.
         infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
@@ -179,7 +179,10 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the time of a file to that of its note. A note without a header has no other date."""
+        """Set the time of a file to the time of its note.
+
+        A note without a header has no other date.
+        """
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
@@ -448,10 +451,7 @@ class Contents:
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header counts yet, by id.
-
-        With notes in a database, those of all machines.
-        """
+        """The reads that no header counts yet, by id. With notes in a database, on all machines."""
         return self.engine.reads.whole()
 
 
@@ -512,7 +512,7 @@ class IntoDatabase:
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                # What the server makes of its bytes must be what was read here.
+                # The server must return exactly the bytes that were read here.
                 stored = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
                 read = {
@@ -540,7 +540,7 @@ class IntoDatabase:
         """Map (project, path) of every file, folder and link to its name in a copy and its place on
         disk.
 
-        Sets `left` and `outside` anew: what is left out, and the projects outside the home.
+        Also sets `left` and `outside`: the files left out, and the projects outside the home.
         """
         engine = self.session.engine
         contents = Contents(self.session)

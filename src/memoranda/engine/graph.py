@@ -169,7 +169,7 @@ class Graph(Protocol):
             missing = [name for name, _ in additions if name not in edits.known]
             if missing:
                 raise NoEntity(missing[0])
-            # Each note is read and written once, though several additions may be to it.
+            # Each note is read and written once, even with several additions.
             new_by_name: dict[str, list[str]] = {name: [] for name, _ in additions}
             present = {name: set(edits.observations(name)) for name in new_by_name}
             results: list[tuple[str, list[str]]] = []
@@ -310,8 +310,8 @@ class FileGraph(Graph):
                 for this_entity_line in entities
                 if this_entity_line is not None
             }
-        # No project of this process: nothing of the file is in the index
         else:
+            # The file is not a project of this process, so the index has nothing of it.
             holding.sort(
                 key=lambda this_entity_line: (-weight(this_entity_line), this_entity_line.number)
             )

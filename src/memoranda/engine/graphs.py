@@ -104,7 +104,7 @@ class NoteGraph(Graph):
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        # Those below `fields` by their own names; numbers are numbers.
+        # Keys below `fields` get their own names; numbers stay numbers.
         infos = self._index.notes.infos([key.handle for key in keys])
         all_fields = list[dict[str, Any]]()
         for key in keys:

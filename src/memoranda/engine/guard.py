@@ -1,9 +1,9 @@
-"""One thread at a time works on an open home; those that change it wait for the disk together.
+"""One thread at a time works on an open home; threads that change it wait for the disk together.
 
-A call of a tool that makes one change comes in with `run`. Where others wait behind it, its change
-is put into the queue (ledger/planned_change.py) and the next one is let in; the last of them makes
-all that wait, and each goes on from there. Whoever comes in for anything else has what waits made
-first, so it sees the disk as it is.
+A call of a tool that makes one change comes in with `run`. If others wait behind it, its change is
+put into the queue (ledger/planned_change.py) and the next call is let in. The last of them makes
+all waiting changes, and then each call goes on. A call that does anything else first has the
+waiting changes made, so it sees the disk as it is.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class HistoryVerbs(NoteVerbs):
                 and len(groups) >= limit
                 and change.number < min(runs, default=change.number + 1)
             ):
-                # What is still to come of a run has at least the number of its first change
+                # The rest of a run has at least the number of its first change.
                 break
             if (run or change.number) in groups or not limit or len(groups) < limit:
                 groups.setdefault(run or change.number, []).append(change)
@@ -196,7 +196,7 @@ class HistoryVerbs(NoteVerbs):
             if change.verb in _DELETING:
                 files = about
             elif change.undoes is not None:
-                # What came back may have come back into texts the caller does not see
+                # Links may have come back into texts that the caller does not see.
                 files = [file for file in change.files if file in about or file.old is None]
         return all(self.may_see(change, file, past) for file in files)
 
@@ -374,7 +374,7 @@ class HistoryVerbs(NoteVerbs):
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
-        # Else memories were merged, or parted
+        # Different ids mean that memories were merged or separated.
         for id, count in now.items() if before.keys() == now.keys() else ():
             if before[id] < count:
                 pending = reads.counts([id])[id]
@@ -422,7 +422,7 @@ class HistoryVerbs(NoteVerbs):
         """The latest change that an undo without a number takes back, None for none."""
         history = self.engine.ledger.history
         for change in history.changes():
-            # That an entry expired is upkeep, which only its number names
+            # The expiry of an entry is upkeep. It is only undone by its number.
             if change.undoes is not None or is_upkeep(change) or is_blank(change):
                 continue
             if self._is_visible(change, past) and history.undone_by(change) is None:
@@ -430,7 +430,7 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def refusal_of_undo(self, change: Change) -> str:
-        """Why a change cannot be taken back, as far as the history tells; "" for no reason."""
+        """Why a change cannot be taken back, from the history. Empty if it can."""
         if is_blank(change):
             return f"what it changed was erased{_ANOTHER}"
         if change.verb == ERASE:
@@ -458,8 +458,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """The texts of the notes that a change touched and the caller may see (see
-        `Memory.revisions`).
+        """The texts before and after a change, of notes that the caller may see.
+
+        See `Memory.revisions`.
         """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])

@@ -253,7 +253,7 @@ class JsonEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """The totals of all entries. Sizes are those of whole files."""
+        """The totals of all entries. The sizes are of whole files."""
         totals = Totals(str(self._files.root))
         names = set[str]()
         times = list[datetime]()

@@ -24,9 +24,9 @@ from memoranda.note.entry import PROJECT as KV_PROJECT
 from memoranda.sources.files import reason
 from memoranda.sources.json_files import Content, JsonFiles, Row, RowEdit, Write, namespace_in
 
-# What the history has of a row with a time to live.
+# The fields of a row with a time to live that the history keeps.
 _OF_PASSING = ("key", "namespace", "created_at", "expires_at")
-# What recalls change in a row.
+# The fields of a row that recalls change.
 _COUNTED = ("accessed_at", "access_count")
 
 

@@ -151,8 +151,8 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
                 for info, partner in ((first, second), (second, first)):
                     if partner.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, partner))
-            # `- type [[Target]]` in the source's Relations, unless it is there
             else:
+                # `- type [[Target]]` in the source's Relations, unless it exists.
                 edges = self.index.links.outgoing(first, self.agent)
                 if not any(
                     edge.type == type and edge.note and edge.note.row == second.row
@@ -240,7 +240,8 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
             for row, name, reached in sorted(leading, key=lambda link: place[link[0]]):
                 info = by_row[row]
                 if reached is None:
-                    # An id in the header is no wikilink, and may be another agent's
+                    # An id in the header is not a wikilink, and may belong to another agent's
+                    # memory.
                     if name not in info.links:
                         plan.unresolved.append((info.id, name))
                     continue
@@ -371,8 +372,8 @@ def end_validity(
     """Write `valid_until: begins` into superseded notes. A note that ended earlier keeps its end.
 
     scope: the scope of the new note.
-    explicit: whether the beginning was given. Otherwise, a beginning before that of the old note
-        becomes the present.
+    explicit: whether the beginning was given. Otherwise, a beginning before the old note's becomes
+        the present.
 
     Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
     """

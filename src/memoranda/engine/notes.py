@@ -240,7 +240,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         identity = str(uuid4())
         expires = draft.expires
         if category == INBOX and expires is None:
-            # An end that no calendar has is no end
+            # An end beyond every calendar means no end.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         extra: dict[str, object] = {"title": draft.title} if draft.title else {}
@@ -340,7 +340,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         text = in_link_style(self, project, path, text, old)
         data = encoded(text)
         if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            # Else it is a free one
+            # In other cases the permalink was chosen as a free one.
             self._check_permalink(project, path, markdown.own_permalink(text))
         return change.put(
             project, path, data, old=file, scope=new_scope(self, data, file.data if file else None)
@@ -454,8 +454,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 check_etag(info, file, checksum)
             try:
                 edited = edit.apply(text)
-            # The edit's own errors name the note by its permalink
             except CountMismatch as error:
+                # The errors of the edit name the note by its permalink.
                 raise CountMismatch(
                     error.found, error.expected, error.lines, info.permalink
                 ) from None

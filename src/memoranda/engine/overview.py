@@ -205,7 +205,7 @@ class Pending:
         engine = self.engine
         with engine.writing():
             list_files = []
-            # Those we made, not some file of the user's with such a name
+            # Only lists we made, not a user's file with such a name.
             for path in engine.layout.pending_lists():
                 with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
                     list_files += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
@@ -218,7 +218,7 @@ class Pending:
                 agent = (scope := section_part[0].scope).removeprefix(_AGENT)
                 if scope == GLOBAL:
                     parts[engine.layout.pending].append(section_part)
-                # Else nobody can have it: it was written by hand
+                # Other scopes were written by hand, and nobody has them.
                 elif agent != scope and is_agent(agent):
                     parts.setdefault(engine.layout.pending_of(agent), []).append(section_part)
             written = False

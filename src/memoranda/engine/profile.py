@@ -141,8 +141,8 @@ def _is_person(info: NoteInfo) -> bool:
 def _account() -> str:
     try:
         return getpass.getuser().casefold()
-    # There is no account, as in some containers
     except (KeyError, OSError, ImportError):
+        # There is no account, as in some containers.
         return ""
 
 

@@ -88,7 +88,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         Returns the project with "created", "unchanged" or "asked".
         """
         with self.engine.ledger.lock:
-            # Another process may have added one meanwhile.
+            # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):

@@ -50,7 +50,7 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
-# Of a search this many hits are put in order by a reranking model, where there is one.
+# How many hits of a search a reranking model puts in order, if there is one.
 MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
 _ID_LENGTH = 36
@@ -203,8 +203,8 @@ class ReadVerbs(ProjectList):
         )
         try:
             info = look()
-        # An address alone does not know whose it is
         except OutsideError as error:
+            # An address alone does not tell its project.
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
@@ -353,13 +353,13 @@ class ReadVerbs(ProjectList):
             hits = find(limit=limit, offset=offset)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
-        # What was so at another time was right then.
+        # A query about another time gets the answers that were right then.
         if asked.as_of is None:
             hits.hits, _ = self._newest_first(hits.hits)
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
-        # Else a list of what passes filters
+        # Hits without scores are a plain list, which does not count as use.
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
@@ -427,7 +427,7 @@ class ReadVerbs(ProjectList):
         """
         infos_shown = list(infos)
         self.served += [info.id for info in infos_shown]
-        # A look from the page, or a preview, is no use
+        # A look from the page, or a preview, does not count as use.
         if self.only_reads:
             return
         memories = [info.id for info in infos_shown if info.project in MEMORY_PROJECTS]

@@ -37,7 +37,7 @@ from memoranda.sources.base import File
 
 # Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
-# What stays as it is in a Markdown destination, in addition to letters and digits.
+# Characters that stay as they are in a Markdown destination, beside letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
 
 
@@ -283,7 +283,7 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
     if is_page(link.target):
-        # An address in running text is no place for the name of a note
+        # An address in running text cannot be replaced by the name of a note.
         return None
     name, bar, display_text = link.raw.partition("|")
     is_escaped = bool(bar) and name.endswith("\\")

@@ -90,8 +90,7 @@ class ReviewSource:
 
     find: yields the questions that exist now, the most pressing first, answered ones included.
     apply: carries out a choice, and returns whether it changed something. Then the question
-        disappears by itself, and comes back if the change is undone. Otherwise the answer is stored
-        instead.
+        disappears, and comes back if the change is undone. Otherwise the answer is stored instead.
     batch: if given, many questions may be asked as one.
     """
 

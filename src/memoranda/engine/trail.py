@@ -57,7 +57,7 @@ class _Waiting:
         self._heap: list[int] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Have these looked at, but for those that were passed."""
+        """Have these looked at, except those that were passed."""
         for number in numbers:
             if number < self.number:
                 heappush(self._heap, -number)
@@ -307,7 +307,7 @@ class Trail:
                 self._drop_lost_folders(change, lost)
 
     def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
-        """Take the steps on folders that are lost out of a change, but for those still in use."""
+        """Take the steps on folders that are lost out of a change, except those still in use."""
         remaining = self.files.get(change.number, [*change.files])
         for at, file in enumerate(change.files):
             if file.do == "move":
@@ -418,10 +418,10 @@ def _is_row(
 
 # Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# What a word must be that no other text holds by chance: one with a digit or of another alphabet,
-# or a long one.
+# A word that no other text has by chance: it has a digit or letters of another alphabet, or is
+# long.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-# What a longer word, address or title goes on with: `notes/c-1`, `notes/c/d`, `C++`, `C#`
+# Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 # Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
@@ -446,7 +446,7 @@ _MOST_MENTIONS = 20
 
 @dataclass(slots=True)
 class Needles:
-    """The texts to search for: `words` all at once, and at most 100 `lines`, each by itself."""
+    """The texts to search for: `words` all at once, and at most 100 `lines`, one by one."""
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
@@ -530,13 +530,13 @@ def search(
     mentions = list[str]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
-    # The place of a project is no trace of a note
+    # Names that are part of a project's place are not a trace of a note.
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             size, words_found, is_named = _look_into(path, needles, known_words)
         except OSError:
-            # Gone meanwhile
+            # The file is gone by now.
             continue
         if size is None:
             continue
@@ -591,7 +591,7 @@ def _look_into(
             is_named = needles.names_in(data, words_found - known_words)
             return status.st_size, words_found, is_named
     except ValueError:
-        # Emptied meanwhile
+        # The file is empty by now.
         return 0, set(), False
     finally:
         os.close(descriptor)

@@ -81,8 +81,8 @@ class WritingSession(HomeSession):
         """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
         verb: the verb in the journal.
-        about: the (project, path) that the journal lists it under; by default that of the first
-            step.
+        about: the (project, path) that the journal lists it under; by default the place of the
+            first step.
         fresh: bring the index up to date with the disk first.
 
         Raises Conflict, Exists, StorageError, and nothing is changed then.
@@ -119,7 +119,7 @@ class WritingSession(HomeSession):
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
-                    # It was free when the change was planned
+                    # The place was free when the change was planned.
                     raise Conflict(error.path, "of another note", "none") from error
 
 
@@ -443,21 +443,21 @@ class Transaction:
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
-        # It is in no index
+        # The note is in no index.
         if note is None:
             if step.do == "put":
                 file = _file_of(step)
             else:
                 file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
-        # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
+            # The change has no other note that could have given it another permalink.
             note.access_count += self._engine.reads.counts([note.id])[note.id]
             return note
         try:
             return session.as_indexed(note)
-        # The note is written; its index is rebuilt
         except sqlite3.Error:
+            # The note is written; its index is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
 
@@ -518,9 +518,11 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
-    """The source of the project there. Raises LocationGone. A folder the journal names must still be
-    that very folder: one that was moved away, or is reached through a symlink by now, may be
-    anything."""
+    """The source of the project at `root`. Raises LocationGone.
+
+    A folder that the journal names must still be the same folder. If it was moved away or is now
+    reached through a symlink, it may be any folder.
+    """
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
         return cast(FolderSource, engine.sources[project])

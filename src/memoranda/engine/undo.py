@@ -37,7 +37,7 @@ PASSING = "the text of an entry with a time to live is not kept"
 
 
 class Later:
-    """The changes after the one numbered `number`, but for those taken back `together` with it."""
+    """The changes after the one numbered `number`, except those taken back `together` with it."""
 
     def __init__(self, history: History, number: int, together: Collection[int] = ()):
         self._history = history
@@ -95,8 +95,8 @@ class Undo:
 
         together: the numbers of the changes that are taken back with it.
 
-         The memories that a job changed remember that its action was taken back. Of a pair, one
-         remembers the other.
+        The memories that a job changed remember that its action was taken back. In a pair, one
+        remembers the other.
         """
         self._done = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
@@ -182,8 +182,8 @@ class Undo:
             )
             if do in ("put", "remove"):
                 self._steps[touched.project, path] = step
-        # Made and removed again within what is taken back
         elif do == "remove" and before.old is None:
+            # The file was created and removed by the changes taken back.
             self._transaction.steps.remove(before)
             del self._steps[touched.project, path]
         else:
@@ -243,7 +243,7 @@ class Undo:
                     mode=touched.mode,
                 )
         elif touched.do == "remove":
-            # Else one of several that were cleared; the others come back
+            # Otherwise it was one of several that were cleared; the others come back.
             if touched.kept:
                 self._expect_free(source, touched)
                 self._add(
@@ -308,7 +308,7 @@ class Undo:
                 return None
             raise self._blocked(touched, path)
         file = self._file(source, touched.project, path)
-        # Counts of reads written since are no other text
+        # A text that only counts more reads since is not a different text.
         if file is not None:
             etag = self._later.text_now(etag, file.etag)
         if file is not None and file.etag == etag:

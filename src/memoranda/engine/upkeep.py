@@ -538,13 +538,13 @@ def _merged(
     }
     for key in ("unlinked", "reminded", "supersedes"):
         keys[key] = others(ids_of_both(key))
-    # It is valid for as long as either is; both end at the same time.
+    # The merged memory is valid as long as either was, so both get the later end.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
     if survivor.phase == "inbox" and merged_note.phase != "inbox":
-        # What was sorted already stays sorted.
+        # A memory that was sorted already stays sorted.
         category = merged_note.category or "inbox"
         keys |= {"phase": "organized", "category": category}
         return keys, category
@@ -564,7 +564,7 @@ class IngestedTexts:
         and for the text it was made from.
     refs: memories by source reference.
     texts: the texts of each source.
-    gone_hashes, gone_refs: the same of removed memories, as far as the history has them.
+    gone_hashes, gone_refs: the same for removed memories that the history still has.
     change: the last change that was looked at.
     """
 
@@ -610,7 +610,7 @@ class Ingested:
         return texts_known
 
     def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed, but for those `merged` into
+        """Add the texts and files of memories that were removed, except those `merged` into
         another, whose files are known by that one."""
         history = self.engine.ledger.history
         finished: set[str] = set()
@@ -618,13 +618,13 @@ class Ingested:
             if text_hash in finished:
                 continue
             finished.add(text_hash)
-            # The text may be damaged, or that of no memory.
+            # The text may be damaged, or not a memory's.
             with suppress(NotFound, StorageError, ValueError):
                 text = history.text(text_hash, path).decode()
                 yaml_text, body_at = frontmatter.split(text)
                 header = frontmatter.parse(yaml_text or "")
                 identity = str(header.get("id"))
-                # It was moved since, or brought back.
+                # The memory was moved, or brought back.
                 if identity in texts_known.texts:
                     continue
                 content = text[body_at:].removesuffix("\n")

@@ -340,7 +340,7 @@ def sign(
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
-    """How far what the caller writes by itself is trusted."""
+    """The trust in texts that the caller writes itself."""
     if verb in IMPORTING:
         return "import"
     if agent is None:

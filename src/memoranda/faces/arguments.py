@@ -52,21 +52,21 @@ _CUT = 60
 class Contract:
     """How the tools of one contract treat arguments.
 
-    - `order`: which arguments are checked in turn, and so which of several errors is reported:
+    - `order`: the order of checks, which decides which of several errors is reported:
       `given` (as the caller wrote them), `schema` (as the schema lists them, missing ones too),
       `reverse` (those the schema has, sorted backwards), `required` (the missing ones), `unknown`.
-    - `wording`: message templates. Unknown arguments are refused where it has a text for that,
-      else dropped; enums and lone surrogates likewise.
+    - `wording`: message templates. Unknown arguments, enums and lone surrogates are refused if it
+      has a text for that. Otherwise they are dropped.
     - `coerce`: which texts may be sent for other types: `json` (all types, lists also separated by
       commas), `containers` (lists and objects as JSON) or `digits` (integers).
-    - `null`: `absent`, or `optional` where it is absent for optional arguments only.
-    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`: for
-      a required one, too; `kept`: never, because an empty text has a meaning.
+    - `null`: `absent`, or `optional` if null counts as absent only for optional arguments.
+    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`
+      extends this to required ones; `kept` never does it, because an empty text has a meaning.
     - `empty`: required texts that may be left out for the empty text (amendment 5).
     - `repair`: lone surrogates become U+FFFD.
-    - `minimum`: of integers whose schema has none.
-    - `kinds`: how the types are called in errors.
-    - `meant`: names people write for ours.
+    - `minimum`: the minimum of integers whose schema names none.
+    - `kinds`: the names of the types in errors.
+    - `meant`: names that people write instead of ours.
     """
 
     order: list[str]
@@ -142,8 +142,10 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], also: Also
     ) -> Arguments:
-        """`arguments` with further names (see `check`) replaced by those of the schema; a further
-        name with a schema is added to `properties`."""
+        """Replace further names of arguments (see `check`) by the names in the schema.
+
+        A further name with a schema is added to `properties`.
+        """
         renamed: Arguments = {}
         for name, value in arguments.items():
             target = name if name in properties else also.get(name, name)
@@ -153,8 +155,8 @@ class _Checker:
             elif target == name:
                 if value is not None or name not in renamed:
                     renamed[name] = value
-            # A further name counts where the usual one is not given.
             elif target and value is not None and arguments.get(target) is None:
+                # A further name counts if the usual one is not given.
                 renamed[target] = value
                 self.shown[target] = name
         return renamed
@@ -310,8 +312,9 @@ def _is_of_kind(value: Any, kind: str) -> bool:
 
 
 def _converted(value: Any, kind: str, coerce: str) -> Any:
-    """What a client meant that sends a number, list or object as text; the value itself when it did
-    not.
+    """Convert a number, list or object that a client sent as text.
+
+    Other values are returned unchanged.
     """
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)

@@ -170,7 +170,7 @@ class MemoryCommands:
                     f"{head}, excluding hidden items and node_modules:",
                     f"{_FOLDER_SIZE}\t{path}",
                 ]
-                # It was deleted meanwhile
+                # The file may be deleted by now.
                 with suppress(NotFound):
                     _list_level(files, inside, path.rstrip("/"), 2, rows)
                 return "\n".join(rows)
@@ -275,7 +275,7 @@ def _cut(text: str) -> str:
 
 
 def _places(lines: Sequence[int]) -> str:
-    """Numbers of lines; of very many the first ones."""
+    """A list of line numbers. If there are very many, only the first."""
     line_numbers = ", ".join(map(str, lines[:_PLACES]))
     if len(lines) <= _PLACES:
         return line_numbers

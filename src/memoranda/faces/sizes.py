@@ -42,9 +42,9 @@ def _sizes() -> Sizes:
 
 
 def check_sizes(arguments: Any) -> None:
-    """Raises InvalidInput for arguments that are too large, with the size and the remedy.
+    """Raise InvalidInput for arguments that are too large, with the size and the remedy.
 
-    A text given for a list, as some clients send lists, is looked at again once it is one.
+    Some clients send lists as text. Such a text is checked again after it became a list.
     """
     if not isinstance(arguments, dict):
         return
@@ -69,7 +69,7 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What is in a value that has a size itself, each with the name its size goes by."""
+    """Check one value. Returns the values inside it, each with the name that its limit goes by."""
     sizes = _sizes()
     if isinstance(value, str):
         most = sizes.texts.get(name, sizes.text)
@@ -90,7 +90,7 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(name, element) for element in value]
     elif isinstance(value, dict):
         _check_keys(f"Parameter `{_shown(name)}`", value)
-        # What a note's header holds, and a filter of it, has its own names
+        # A note's header, and a filter of it, may have any keys.
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []

@@ -47,7 +47,7 @@ _TURN = lazy_pattern(rf"^(?={_SPEAKER.pattern})", re.M)
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 # Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
-# Fewer turns are no conversation.
+# Fewer turns are not a conversation.
 _MIN_TURNS = 4
 # A sentence that ends in a question mark.
 _QUESTION = lazy_pattern(r"[^.!?。！？\n]+[?？]")
@@ -76,9 +76,9 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     """The features of a note, by the columns of their table. `text` is the searched part of its
     body.
 
-    The day is that of its event, if it has one, or of its writing. The time of writing orders the
-    notes of a conversation, which is a folder on a day. Only notes with a known speaker belong to a
-    conversation.
+    The day is the day of its event, if it has one, or of its writing. The time of writing orders
+    the notes of a conversation, which is a folder on a day. Only notes with a known speaker belong
+    to a conversation.
     """
     voice = next(
         (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None

@@ -57,7 +57,8 @@ HAS_BEGUN = f"n.begins <= case when n.begins % {DAY} then ? else ? end"
 """A condition on `note n`; its values are those of `moment_values`."""
 
 
-# Of each note a dozen, and nearly all are those of others: a tenth of its time in the index
+# Each note has a dozen tokens, nearly all of them equal to other notes' tokens. Without a cache,
+# they take a tenth of the time of indexing.
 @lru_cache(maxsize=1024)
 def token(kind: int, value: str) -> str:
     """The token of one value; values are compared without case, types with `-`, blank as `_`.

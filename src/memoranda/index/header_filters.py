@@ -27,7 +27,7 @@ from memoranda.text.unicode import sqlite_text
 UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
 """Keys whose meaning the index knows, wherever it comes from."""
 
-# Keys and values of one filter, so that it costs little whoever sends it.
+# Limits for the keys and values of one filter, so that its cost stays small.
 KEYS = 50
 VALUES = 2_000
 DEPTH = 10
@@ -353,7 +353,7 @@ class HeaderColumns:
         holds = " or ".join(
             ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(begins)
         )
-        # Before the rows are read: what comes meanwhile is read by the next call
+        # Read this before the rows: rows added in between are read by the next call.
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
         rows = db.execute(
             f"select row, front, header, fields from text where row > ? and row <= ? and ({holds})",

@@ -249,7 +249,7 @@ class LinkQueries(Queries):
             rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen_rows)]
             seen_rows.update(rows)
             late = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
-            # Nobody goes on from those of the last level, so the others need not be read.
+            # The walk ends at the last level, so its other notes need not be read.
             if level == depth:
                 rows = [row for row in rows if row in late][: limit - len(reached)]
             frontier = in_order(self._db, rows)

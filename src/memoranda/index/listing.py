@@ -69,7 +69,7 @@ _LONGEST_LIKE = 10_000
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
 
 
-# Else a note of a scope nobody had may come between the filters and the list
+# In a snapshot, since a note of a new scope could come between the filters and the list.
 @in_snapshot
 def listing(
     db: sqlite3.Connection,
@@ -246,7 +246,7 @@ class _Selection:
         number = self._number(statement.format(self._where), parameters)
         if number < _FEW:
             return number
-        # Of a long time, those before it may be the fewer
+        # For a long time, the notes before it may be fewer.
         before = self._where.replace("n.changed >= ?", "n.changed < ?")
         number = self._number(statement.format(before), parameters)
         return self._held_there - number if number < _FEW else None

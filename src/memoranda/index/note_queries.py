@@ -339,7 +339,7 @@ class NoteQueries(Queries):
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
         most = prefix.count("/") + depth
-        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        # Without hidden notes, an index of paths suffices, which has no scopes.
         hides = self._hides(project, folder.strip("/"), viewer)
         if hides:
             scope_of = "scope"
@@ -488,7 +488,7 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """The first note of a project with exactly this permalink. None if there is none."""
+        """The first note of a project with exactly this permalink. None if none exists."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
@@ -543,8 +543,8 @@ class NoteQueries(Queries):
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
-        """(row, author, created in ISO 8601) of those of these notes that agents wrote, the oldest
-        first.
+        """The notes among these that agents wrote, the oldest first: (row, author, created in ISO
+        8601).
         """
         sql = (
             "select row, created, provenance ->> 'who' from note"

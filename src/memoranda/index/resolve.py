@@ -219,7 +219,7 @@ class Resolver:
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for prefix in (*names, *map(lead, names))}
-        # What targets that were looked up together are looked up under
+        # The names under which targets were looked up together.
         self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
@@ -316,7 +316,8 @@ class Resolver:
             matches = _linked(target, inside, form)
             strictness = number
             if not matches:
-                # It is derived from a name: `[[readme]]` means the `README.md` beside the link first
+                # A permalink is derived from a name: `[[readme]]` first means the `README.md`
+                # beside the link.
                 matches = _by_permalink(target, inside, form)
                 strictness = max(number, _CASE)
             if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
@@ -533,7 +534,7 @@ def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
     return [note for note in notes if note.project.casefold() == project.casefold()]
 
 
-# Else another process may replace the row before it is read
+# In a snapshot, since another process could replace the row before it is read.
 @in_snapshot
 def find(
     db: sqlite3.Connection,

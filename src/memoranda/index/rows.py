@@ -1,7 +1,7 @@
 """The index's knowledge about notes, as values, and how it is read by row.
 
 Also reads databases without creating or updating them: an index, for the completions of a shell,
-and those of other programs, for moving in.
+and other programs' databases, for moving in.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ class Execution:
         except FileNotFoundError:
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
         if not self._is_old(step, temp):
-            # Where a newer one came meanwhile, that stays
+            # If a newer file is there by now, it stays.
             with suppress(FileExistsError):
                 put_new(temp, place)
             raise self._conflict(step, folder, place.name)
@@ -443,7 +443,7 @@ class Execution:
         return is_changed
 
     def _file(self, step: Step) -> File | None:
-        """The present file at the step's place. None if there is none."""
+        """The present file at the step's place. None if none exists."""
         with suppress(NotFound):
             folder, name = self._at(step)
             if stat_in(name, folder.fd) is not None:

@@ -21,7 +21,7 @@ SECONDS = 0.8
 _PARALLEL = 16
 # How often the thread finds nothing to do before it ends.
 _IDLE_ROUNDS = 20
-# What the system says of a path that is no longer the file or folder it was.
+# The system's errors for a path that is no longer the same file or folder.
 _PASSED_OVER = {
     errno.ENOENT,
     errno.ENOTDIR,

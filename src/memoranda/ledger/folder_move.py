@@ -4,7 +4,7 @@ Either the two places are on different file systems, or the folder is in a lower
 as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
-one. Only then is the original removed, file by file, as far as it is unchanged. A file that
+one. Only then is the original removed, file by file, if it is unchanged. A file that
 somebody saved there in between moves to the new place, over the copy.
 """
 

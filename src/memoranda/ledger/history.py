@@ -177,7 +177,8 @@ class History:
 
     def _roots_above(self, absolute: str) -> list[Any]:
         """The folders elsewhere, as they are stored, that a path is in."""
-        # Each looked up in the index behind the one before: there are few among many steps
+        # Each folder is looked up in the index after the one before, since few occur among many
+        # steps.
         sql = (
             "with recursive known (root) as (select min(root) from step where root <> '' union all "
             "select (select min(root) from step where root <> '' and root > known.root) "
@@ -347,7 +348,7 @@ class History:
         return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
-        """The change with this number. None if there is none."""
+        """The change with this number. None if none exists."""
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 
@@ -530,7 +531,7 @@ class History:
             self._sync_text(place)
         except FileExistsError:
             if not self._is_sound(old.etag):
-                # Somebody who kept that file open wrote into it: it is no longer that text
+                # A program that kept that file open may have written into it, so it may differ.
                 os.unlink(place)
                 write_file(place, old.data)
         except OSError as error:

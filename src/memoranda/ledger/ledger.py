@@ -242,8 +242,8 @@ class Ledger:
         try:
             self._promise(execution, changes)
             self._apply_all(execution, accepted(changes))
-        # Whoever takes the lock next looks at it, as after a crash
         except KeyboardInterrupt:
+            # The next process that takes the lock completes it, as after a crash.
             self.lock.leave_torn()
             raise
         finally:
@@ -527,7 +527,7 @@ class Ledger:
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Complete the changes left by another boot, and sync those of this boot.
+        """Complete the changes left by another boot, and sync the changes of this boot.
 
         Once per process.
         """
@@ -644,7 +644,7 @@ class Ledger:
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """The plan of an erasure that is running, or whose process died. None if there is none."""
+        """The plan of an erasure that is running, or whose process died. None if none exists."""
         row = self.database.row("select plan from erasing")
         if row is None:
             return None

@@ -87,7 +87,7 @@ class LineChanges:
         touched = Touched(
             LINES, change.project, change.path, file=lines.place, root=root, size=size
         )
-        # One line that is added is synced with its file; of several, some could come alone
+        # A single added line is synced with its file. Of several, some could be lost.
         is_durable = bool(lines.old) or len(lines.added) > 1
         with self._database.transaction(durable=is_durable) as connection:
             if lines.old:

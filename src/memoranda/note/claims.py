@@ -381,7 +381,7 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
 
 @cache
 def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
-    """Kinds of claims, the surest first, each with the words of which its sentences have one."""
+    """Kinds of claims, the surest first. Each has words of which a sentence must contain one."""
     preferring = frozenset(("prefer", "prefers"))
     counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
@@ -408,7 +408,10 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
 
 
 def _polar_claim(text: str) -> Claim | None:
-    """Something that is so or is not: "I am not allergic to nuts"."""
+    """The claim that something is so or not: "I am not allergic to nuts".
+
+    None for any other text.
+    """
     match = _words().quality.fullmatch(text)
     if match is not None:
         return _polar(match[1], match[2], "be", _cut(match[3]))
@@ -421,7 +424,7 @@ def _polar_claim(text: str) -> Claim | None:
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # What somebody likes is said of persons: "the user", "Anna".
+    # Such claims are only made about persons: "the user", "Anna".
     is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
     if not who or not is_person or (verb != "be" and not words):
         return None
@@ -442,7 +445,10 @@ def _is_hedged(text: str) -> bool:
 
 
 def _counted_claim(text: str) -> Claim | None:
-    """What somebody has one number of, or one value of: "The team has 12 engineers"."""
+    """The claim of a number or an only value: "The team has 12 engineers".
+
+    None for any other text.
+    """
     match = _AGE.fullmatch(text)
     if match is not None:
         return _statement(f"age of {match[1]}", match[2], "is")
@@ -462,7 +468,10 @@ def _counted_claim(text: str) -> Claim | None:
 
 
 def _use_claim(text: str) -> Claim | None:
-    """What is used for a purpose: "For error tracking we use Sentry"."""
+    """The claim that something is used for a purpose: "For error tracking we use Sentry".
+
+    None for any other text.
+    """
     match = _USE.fullmatch(text)
     if match is not None:
         return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
@@ -483,7 +492,7 @@ def _is_promising(sentence: str) -> bool:
     # Words that are in too many sentences count together with others alone.
     if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
         return True
-    # What is done to a thing, or how often it happens
+    # Sentences about what is done to a thing, or how often it happens.
     is_described = not _BE.isdisjoint(words)
     return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
 
@@ -543,7 +552,10 @@ def _verb_claim(text: str) -> Claim | None:
 
 
 def _done_claim(text: str) -> Claim | None:
-    """What is done to something by one, at one place, on one day: "Invoices are approved by Dana"."""
+    """The claim that somebody does something, or that it happens at a place or on a day.
+
+    "Invoices are approved by Dana". None for any other text.
+    """
     match = _DONE_TO.fullmatch(text)
     if match is None or match[2].lower() in _words().of_many:
         return None
@@ -551,7 +563,10 @@ def _done_claim(text: str) -> Claim | None:
 
 
 def _role_claim(text: str) -> Claim | None:
-    """Who somebody is: "Max is the maintainer of the parser"."""
+    """The claim that somebody has a role: "Max is the maintainer of the parser".
+
+    None for any other text.
+    """
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None
@@ -617,7 +632,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
     if not group or not has_one_value:
         return None
-    # What is called something is called so in small letters, too.
+    # After "is called", a name may be in lower case.
     if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)
@@ -683,7 +698,7 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
     """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
     if _NAMED.match(value) or _HAN.search(value):
         return True
-    # "is waiting" and "is locked" are no names.
+    # "is waiting" and "is locked" are not names.
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
     return len(words) <= _FEW_WORDS and not is_state
 

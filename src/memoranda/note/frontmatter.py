@@ -603,7 +603,7 @@ def _by_lines(
         if not line_ranges:
             place = _place_of_new_key(key, spans, order, len(lines))
             lines[place:place] = new_lines
-        # Of a key that is there twice the last one counts.
+        # If a key occurs twice, the last one counts.
         for first, last in reversed(line_ranges):
             lines[first:last] = _with_comment_of(lines[first], new_lines, newline)
             new_lines = []

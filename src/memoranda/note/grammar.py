@@ -159,7 +159,7 @@ class _Lines:
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body
-        # One character is found much faster than two
+        # A single character is found much faster than two.
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
@@ -744,5 +744,5 @@ def _code_spans(text: str) -> dict[int, int]:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Whether a character is Chinese or Japanese, so that a line break does not stand for a blank."""
+    """Whether a character is Chinese or Japanese, so that a line break does not mean a blank."""
     return not char.isascii() and re.match(_UNSPACED, char) is not None

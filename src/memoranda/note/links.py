@@ -209,7 +209,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 
 
 def link_rest(inner: str) -> str:
-    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if there is none."""
+    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if none exists."""
     if "#" not in inner:
         return ""
     if "|" in inner:
@@ -565,7 +565,7 @@ def _observation(
 def _final_group(text: str) -> int | None:
     """The position of the parenthesis that the last character of `text` closes.
 
-    None if there is none.
+    None if none exists.
     """
     if text[-1:] != ")":
         return None

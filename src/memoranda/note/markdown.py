@@ -153,7 +153,7 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     except ValueError as error:
         warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
-            # One bad line must not take its id and its category from a memory.
+            # A bad line must not cost a memory its id and its category.
             return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
         return _Header(yaml_text, {}, {}, end, 0)
     return _Header(yaml_text, values, values, end, end)
@@ -260,7 +260,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
 
 
 def own_permalink(text: str) -> str | None:
-    """The permalink in a note's own header, as `parse_note` reads it. None if there is none."""
+    """The permalink in a note's own header, as `parse_note` reads it. None if none exists."""
     try:
         return _text(parse(split(text)[0] or "").get("permalink")) or None
     except ValueError:
@@ -500,7 +500,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
             note.warnings.append(
                 f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
             )
-            # It was the phase of a memory in the other category.
+            # The phase belonged to the other category.
             phase = ""
         category = folder
     elif not category and (phase or old_phase) == model.ORGANIZED:
@@ -622,7 +622,7 @@ def compose_note(
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
     extra = dict(metadata or {})
-    # These two are arguments of their own.
+    # Title and type have their own arguments.
     extra.pop("title", None)
     extra.pop("type", None)
     tags_named = [

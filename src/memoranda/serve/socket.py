@@ -95,8 +95,8 @@ class Protocol:
             result = self._result_of(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
-        # The outermost loop of this transport: reported, and the connection lives
         except Exception:
+            # The outermost loop of this transport: errors are reported, and the connection stays.
             _log.exception("A call failed")
             return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
         return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=result)

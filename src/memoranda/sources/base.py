@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 
 class Stamp(NamedTuple):
-    """A key that tells one state of a file from another without reading it; of an entity in a graph
-    file the `inode` is a digest of its lines.
+    """A key that tells one state of a file from another without reading it.
 
-    The system sets `ctime_ns` on each change, and no program can set it back: it tells of a text
-    that was changed in place under its old time. A rename and new rights set it too, so a file with
-    another one may have the same text.
+    For an entity in a graph file, `inode` is a digest of its lines. The system sets `ctime_ns` on
+    each change, and no program can set it back, so it reveals a text that was changed under its old
+    time. A rename and new rights set it too, so a different `ctime_ns` may come with the same text.
     """
 
     size: int
@@ -65,11 +64,13 @@ def _bounded_time(nanoseconds: int) -> int:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Listing(ValueObject):
-    """All notes of a project as the disk shows them: project-relative path, with `/`, → stamp.
+    """All notes of a project as the disk shows them.
 
-    `unreadable` names folders (project-relative, "" = the project itself) that could not be
-    listed: nothing below them may be taken for deleted. `shared` are the notes whose file has
-    another name, a hard link: the system does not tell of what is written under that.
+    stamps: project-relative path, with `/`, to stamp.
+    unreadable: folders (project-relative, "" = the project itself) that could not be listed. Notes
+        below them must not be taken for deleted.
+    shared: notes whose file has another name, a hard link. The system does not report what is
+        written under that name.
     """
 
     stamps: dict[str, Values] = field(default_factory=dict)
@@ -79,10 +80,13 @@ class Listing(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class File(ValueObject):
-    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
+    """A file as read.
 
-    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no
-    time; None for files.
+    data: its bytes.
+    etag: their SHA-256 (64 hex digits).
+    born: the birth time in seconds, if known.
+    changed_ns: for an entity of a graph file, whose stamp has no time, the time of its last change.
+        None for files.
     """
 
     data: bytes
@@ -121,10 +125,11 @@ class File(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class PathInfo(ValueObject):
-    """The kind of thing at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or
-    `missing`.
+    """The kind of thing at a path.
 
-    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
+    kind: `file`, `folder`, `link` (a symlink), `other` or `missing`.
+    path: its real place, project-relative, with folder links resolved.
+    size: in bytes.
     """
 
     kind: str
@@ -154,7 +159,10 @@ class Source(Protocol):
         """
 
     def version(self) -> Stamp | None:
-        """The state of a source that is one file; None when only `list` tells, or nothing is there."""
+        """The state of a store that is one file.
+
+        None if only `list` can tell, or if the file is missing.
+        """
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named,
@@ -166,18 +174,22 @@ class Source(Protocol):
         ...
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """The paths of notes that may differ from those at `version`; None when only `list` tells."""
+        """The paths of notes that may have changed since `version`.
+
+        None if only `list` can tell.
+        """
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching; none for a source that is
-        one file.
+        """Absolute paths of all folders that may hold notes, for watching.
+
+        None if the store is one file.
         """
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note (by name alone)."""
 
     def stamp(self, path: str) -> Stamp | None:
-        """The note's stamp now, None when there is no such note file."""
+        """The note's present stamp. None if there is no such note file."""
 
     def read(self, path: str) -> File:
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""

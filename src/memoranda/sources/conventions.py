@@ -107,7 +107,7 @@ class Conventions(ValueObject):
 
     @property
     def program(self) -> str:
-        """The programs in one text; empty where none is known."""
+        """The names of the programs in one text. Empty if none is known."""
         return ", ".join(self.programs)
 
     @property
@@ -123,7 +123,10 @@ class Conventions(ValueObject):
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """A key that differs once a file that `conventions_of` reads is another one."""
+    """A key that changes when a file that `conventions_of` reads does.
+
+    Missing files are None in it.
+    """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
     missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
@@ -143,7 +146,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        # That it is there says all; programs write into it all the time
+        # Only the existence of the folder counts; programs write into it all the time.
         return 0, status.st_ino
     return status.st_mtime_ns, status.st_ino
 
@@ -163,7 +166,7 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """The path, without extension, of the note of a day; empty where no format is known."""
+    """The path, without extension, of the note of a day. Empty if no format is known."""
     if not conventions.daily_format:
         return ""
     name = _formatted(conventions.daily_format, year, month, day)
@@ -171,8 +174,10 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """The name that links give to the note of a day at `path`; empty for other notes, and where it
-    is the name of the file."""
+    """The name that links give to the daily note at `path`.
+
+    Empty for other notes, and if it is the name of the file.
+    """
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
         return ""
@@ -243,7 +248,7 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         if match[1] is None:
             parts.append(values.get(match[0], match[0]))
         else:
-            # What is in square brackets is written as it is
+            # Text in square brackets is copied.
             parts.append(match[1])
     return "".join(parts)
 
@@ -436,7 +441,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts of a list; none where the value is no list."""
+    """The texts of a list. Empty if the value is not a list."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str)]
@@ -469,7 +474,10 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file; empty for a missing one."""
+    """The text of a settings file.
+
+    Empty if it is missing or unreadable; the latter adds a warning.
+    """
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST)
@@ -482,8 +490,7 @@ def _text_of(file: Path, conventions: Conventions) -> str:
 
 
 def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
-    """The keys of a settings file in JSON, with or without comments; none where there is no such
-    file."""
+    """The keys of a settings file in JSON, with or without comments. Empty if it does not exist."""
     text = _text_of(file, conventions)
     if not text.strip():
         return {}
@@ -502,7 +509,7 @@ def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
 
 
 def _with_comments(text: str) -> object:
-    """The value of JSON with comments and trailing commas, as editors take it; None for others."""
+    """Parse JSON with comments and trailing commas, as editors accept it. None if it is invalid."""
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     try:

@@ -61,13 +61,14 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """The edits to the lines of `source` by a call that is about `names`; `verb` names the change in
-    the history.
+    """The edits to the lines of `store` by one call.
 
-    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
-    come at the end;
-    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins
-    the first is meant.
+    names: the entities that the call is about.
+    verb: the name of the change in the history.
+    lines: line number (from 0) to its new bytes. Empty for a line to remove.
+    added: lines to add at the end.
+    inserted: lines to put back before a line.
+    known: the names that are entities. The first of several twins is meant.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -97,11 +98,11 @@ class LineEdit:
         self._said[name] = [text for text in self.observations(name) if text not in texts]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        """A new entity, with the further keys `more`."""
+        """Add a new entity, with the further keys `more`."""
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        """Nothing: the other keys of a line are another program's."""
+        """Do nothing: the other keys of a line belong to another program."""
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
@@ -135,7 +136,10 @@ class LineEdit:
             )
 
     def finish(self) -> None:
-        """Write what entities say by now into their lines; all else in them stays."""
+        """Write the present observations of entities into their lines.
+
+        Everything else in them stays.
+        """
         for name, texts in self._said.items():
             entity = self._source.entities[self._source.named[name][0]]
             if tuple(texts) != entity.observations:
@@ -151,17 +155,20 @@ class LineEdit:
 
 
 class GraphFileSource:
-    """The entities of the graph file `file` (absolute) as notes of project `name`; see
-    sources/base.py.
+    """The entities of the graph file `file` (absolute) as notes of project `name` (see
+    sources/base.py).
 
-    Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
-    has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
-    written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
+    Each note is at `<name>.md`, named as in contract 002, 5.3. If several lines have one name, the
+    first has the relations. A stamp is the size and a digest of the entity's lines, at any time of
+    writing. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
-    `lines` are the file's bytes, each with its end; a line removed since the last load is empty.
-    `entities` and `relations` are by line number, `named` and `ends` are the lines of a name's
-    entities and of the relations at it, `bad` says why a line is ignored. `changes` grows with each
-    change seen. With `logs` ignored lines are logged at each load.
+    lines: the file's bytes by line, each with its end. A line removed since the last load is empty.
+    entities, relations: by line number.
+    named: the lines of the entities of a name.
+    ends: the lines of the relations that touch a name.
+    bad: the reason why a line is ignored.
+    changes: grows with each change seen.
+    logs: log ignored lines at each load.
     """
 
     holds_entities = True
@@ -427,7 +434,7 @@ class GraphFileSource:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Where the note of an entity is: of the `twin`-th line of its name, from 0."""
+        """The path of the note of an entity. `twin` counts the lines with its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
             if twin:
@@ -477,7 +484,7 @@ class GraphFileSource:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path`, made from the lines in memory; None without lines for it."""
+        """The note at `path`, made from the lines in memory. None if it has no lines."""
         entity = self.entity(path)
         if entity is None:
             return None

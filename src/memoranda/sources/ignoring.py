@@ -1,4 +1,4 @@
-"""Which files of a project's folder are left out: lists in gitignore's form, and those of Obsidian.
+"""Leaving out files of a project's folder, by lists in gitignore's form and by Obsidian's lists.
 
 A path that is left out is neither indexed nor shown, and no note can be written there. As in git, a
 later pattern wins over an earlier one, and nothing below a folder that is left out comes back.
@@ -44,9 +44,10 @@ class IgnoreRules(ValueObject):
         return bool(self.patterns)
 
     def reason(self, path: str, *, is_folder: bool = False) -> str:
-        """Why a path is left out, with the list that says so; empty for one that is not.
+        """The reason why a path is left out, with the list that says so. Empty if it is not left
+        out.
 
-        A folder above that is left out takes all below with it.
+        If a folder is left out, so is everything below it.
         """
         if not self.patterns:
             return ""
@@ -172,7 +173,10 @@ def _translated_class(text: str) -> str:
 
 
 def folder_pattern(folder: str, reason: str) -> Pattern | None:
-    """Leaves out one folder of the project, named without regard to case; None for the project."""
+    """A pattern that leaves out one folder of the project, in any case.
+
+    None for the project itself.
+    """
     plain = folder.strip("/")
     if not plain or plain == ".":
         return None

@@ -99,7 +99,7 @@ class RowEdit:
 
 
 class Write(Protocol):
-    """Puts rows in place of those of a file; `announce` hears of the `change` right before."""
+    """Replaces the rows of a file. `announce` is called with the `change` right before."""
 
     def __call__(
         self,
@@ -110,8 +110,9 @@ class Write(Protocol):
 
 
 class JsonFiles:
-    """A folder's files by their stems. Reading raises OSError, and ValueError for what is no array
-    of entries.
+    """The files of a folder, by their stems.
+
+    Reading raises OSError, and ValueError for a file that is not an array of entries.
     """
 
     def __init__(self, root: Path):
@@ -119,7 +120,7 @@ class JsonFiles:
         self._known: dict[str, tuple[Stamp, Content]] = {}
 
     def stems(self) -> list[str]:
-        """The stems of all files that can hold a namespace, sorted; none when there is no folder."""
+        """The stems of all files that can hold a namespace, sorted. Empty if there is no folder."""
         try:
             names = os.listdir(self.root)
         except FileNotFoundError:
@@ -154,9 +155,13 @@ class JsonFiles:
 
     @contextmanager
     def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
-        """What the file holds, which only we change inside, and what puts other rows in its place,
-        durable on return: it raises OSError and, for what JSON cannot say, ValueError. With `make`
-        a missing file begins empty."""
+        """Lock a file for a change. Yields its contents, and a function that replaces its rows.
+
+        make: let a missing file begin empty.
+
+        The new rows are durable when that function returns. It raises OSError, and ValueError for
+        values that JSON cannot express.
+        """
         file = LockedFile(self.root / f"{stem}{_EXTENSION}")
         with file.locked(write=True, make=make) as fd:
             content = self._load(stem, file, fd)
@@ -199,8 +204,9 @@ class JsonFiles:
                 file.replace(fd, json.dumps(now, indent=2).encode())
 
     def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
-        """What the open file holds. Raises ValueError when that is no JSON array of objects with
-        texts as keys.
+        """The contents of the open file.
+
+        Raises ValueError if it is not a JSON array of objects with texts as keys.
         """
         if fd is None:
             return Content()

@@ -85,8 +85,8 @@ class Layout:
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
-        """The index file: a separate one for whoever has projects (name -> folder) no other has, or
-        `only` some.
+        """The index file. Each set of extra projects (name -> folder), or of `only` some, has a
+        separate one.
         """
         if not extra and not only:
             return self.index
@@ -96,7 +96,7 @@ class Layout:
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:
-        """The index files there are, those of other processes included."""
+        """All existing index files, even of other processes."""
         return sorted(self.private.glob("index*.db"))
 
 
@@ -115,12 +115,12 @@ _SOURCES: dict[Path, SharedSource] = {}
 
 
 def share(root: Path, source: SharedSource) -> None:
-    """From now on the files of the home at `root` are those of `source`."""
+    """Take the files of the home at `root` from `source` from now on."""
     _SOURCES[root] = source
 
 
 def shared_space(root: Path) -> str | None:
-    """The space of the database that the files at `root` are of; None for a home in a folder."""
+    """The space of the database that has the files at `root`. None for a home in a folder."""
     source = _SOURCES.get(root)
     if source is None:
         return None

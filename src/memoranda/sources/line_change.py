@@ -9,11 +9,15 @@ from dataclasses import dataclass
 class LineChange:
     """A change that is about to reach the file at `place`.
 
-    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and
-    `new` what they were and become (empty: removed), `added` the other new lines. If these are
-    appended, `size` is the file's size before and `data` the bytes to come; else `size` is None.
-    `inode` is that of the file, or of the one that will replace it. Where the file is overwritten
-    `whole` is its old content and `data` the new one.
+    place: the file.
+    verb: the name of the change in the history.
+    numbers: the lines that change or are removed, from 0, in the file before.
+    old, new: these lines before and after. Empty if removed.
+    added: the other new lines.
+    inode: the inode of the file, or of the file that will replace it.
+    size: the file's size before, if the new lines are appended. Otherwise None.
+    data: the bytes to append, or the new contents if the file is overwritten.
+    whole: the old contents, if the file is overwritten.
     """
 
     place: str

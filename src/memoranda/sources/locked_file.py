@@ -169,8 +169,8 @@ class LockedFile:
             return None
         try:
             files.sync_folder(Path(self.target).parent)
-        # A power failure may bring either file: show the old one again
         except OSError as error:
+            # A power failure may leave either file, so show the old one again.
             try:
                 self._rename_over(fd, self.read(fd))
             except OSError:
@@ -209,9 +209,14 @@ class LockedFile:
                 os.unlink(self._temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:
-        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of
-        file `inode`. What others added behind a part of it stays. Returns False where nothing of it
-        had come, or the file is another one."""
+        """Finish an append that was interrupted. Text that others added after a part of it stays.
+
+        size: the size of the file before.
+        data: the bytes to append.
+        inode: the inode of the file.
+
+        Returns False if none of it was written, or if the file has been replaced.
+        """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
@@ -233,9 +238,11 @@ class LockedFile:
             return written > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
-        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that
-        is neither, nor the one in front and the other behind, is left alone. Returns False when the
-        file is another one."""
+        """Finish an interrupted overwriting of `old` by `new` in file `inode`.
+
+        Contents other than these two, or `new` in front and `old` behind, are left alone. Returns
+        False if the file has been replaced.
+        """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False

@@ -138,7 +138,7 @@ def real_path(fd: int) -> str:
 class Folder(ValueObject):
     """An open folder inside a project: the check and the access use this same handle.
 
-    `path` is where it really is, relative to the project ("" = its root).
+    path: its real place, relative to the project ("" = its root).
     """
 
     fd: int
@@ -160,9 +160,10 @@ class Folder(ValueObject):
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
-    """Open the folder `path` of the project at `root` and verify where it really is.
+    """Open the folder `path` of the project at `root`, and verify its real place.
 
-    With `links`, symlinks that stay inside are followed; else any symlink on the way is refused.
+    links: follow symlinks that stay inside. Otherwise any symlink on the way is refused.
+
     Raises NotFound, OutsideError, StorageError.
     """
     try:
@@ -178,8 +179,8 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
             try:
                 with Folder(os.open(root, _FOLDER), "") as top:
                     base = real_path(top.fd)
-            # A folder that may be passed through, not read
             except OSError:
+                # The folder may be passed through, but not read.
                 base = os.path.realpath(root)
         if real == base:
             inside = ""

@@ -45,7 +45,7 @@ def as_dialogue(turns: Iterable[Turn]) -> str:
 
 
 def spoken(text: str) -> str:
-    """`text`, or, where it is a list of messages in JSON, what was said in them."""
+    """The words said in a list of messages in JSON. Any other text is returned unchanged."""
     start = text.lstrip()[:1]
     if start not in ("[", "{") or '"content"' not in text:
         return text

@@ -147,7 +147,7 @@ def plain(sentence: str) -> str:
 def words_by_sentence(text: str) -> Iterator[tuple[str, list[str]]]:
     """The sentences of a text, each with the words of `plain(sentence)`, without its signs.
 
-    Those of ASCII are folded all at once, which is much faster.
+    ASCII sentences are folded all together, which is much faster.
     """
     sentences = SENTENCE_END.split(text.replace(_PARTED, " "))
     ascii_sentences = filter(str.isascii, sentences)
@@ -170,8 +170,10 @@ def visible_letters(text: str) -> str:
 
 
 def look_alike(word: str) -> str:
-    """The Latin word that a folded word looks like: letters of other alphabets and digits in the
-    place of letters are replaced. The word itself where nothing is.
+    """The Latin word that a folded word looks like.
+
+    Letters of other alphabets, and digits in place of letters, are replaced. Other words are
+    unchanged.
     """
     if word.isascii():
         if word.isalpha() or word.isdigit():
@@ -225,7 +227,7 @@ def uncovered(text: str) -> str:
 
 
 def joined_letters(text: str) -> str | None:
-    """`text` with words whose letters stand apart put together; None where no word is so."""
+    """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
     runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
     if not runs:
         return None
@@ -234,8 +236,9 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """The texts that blocks of base64 and hexadecimal digits in `text` mean; and the text
-    itself rotated or reversed, where it says that it is.
+    """The texts hidden in `text`: its blocks of base64 and hexadecimal digits, decoded.
+
+    If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
     for word in text.split():
         if len(word) < _SHORTEST_BLOCK:

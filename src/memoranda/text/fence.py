@@ -1,4 +1,4 @@
-"""The marks around what comes from memory: they say that it is data and no instruction."""
+"""The marks around texts from memory, which declare them as data and not as instructions."""
 
 from __future__ import annotations
 

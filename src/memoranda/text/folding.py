@@ -75,7 +75,7 @@ class _Characters(dict[str, str]):
 
 
 class _Alone(dict[str, str | None]):
-    """A character -> what it is folded to wherever it stands; None where that depends."""
+    """A character to its folded form at any place. None if that depends on its surroundings."""
 
     def __missing__(self, character: str) -> str | None:
         _, sequences = _table()
@@ -100,7 +100,8 @@ _RUNS = _Runs()
 
 
 def fold(text: str) -> str:
-    """`text` as it is compared, whoever typed it and on what keyboard.
+    """`text` in the form used for comparison, independent of how and on which keyboard it was
+    typed.
 
     `Straße` and `STRASSE` become `strasse`, `Ærø` `aero`, `ёлка` `елка`, `مُدَرِّس` `مدرس`.
     """

@@ -102,8 +102,9 @@ class Rules:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
-        """These rules and those of the owner's file, which replace any of the same id. Raises
-        OSError, ValueError.
+        """These rules and the rules in the owner's file, which replace rules with the same id.
+
+        Raises OSError, ValueError.
         """
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
@@ -118,12 +119,16 @@ class Rules:
 
     @remembered
     def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
-        """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
-        What is suspicious is so as a whole: those matches have the place of the text. `held`: the
-        words of `near` that the text, in small letters, is known to hold; they are looked for
-        where that is None.
+        """The matches of rules of `kind`, in the order of the text. If matches overlap, only the
+        first.
 
-        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
+        A suspicious text is suspicious as a whole: those matches have the place of the text. Only
+        the first and the last SPAN characters of a text are searched.
+
+        text: the text.
+        kind: the kind of rules.
+        held: the words of `near` that the text, in lower case, is known to hold. None looks for
+            them.
         """
         if kind == SUSPICIOUS:
             whole = (0, len(text))
@@ -152,7 +157,7 @@ class Rules:
         names = {
             match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
         }
-        # What an entity or a hidden character keeps apart
+        # Text without entities and hidden characters.
         clear = uncovered(text)
         if clear.isascii():
             plain = clear
@@ -224,8 +229,9 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """What of a match should be redacted: the group `secret`, or the one letter which took part,
-    else all of it.
+    """The part of a match to redact: the group `secret`, or the group of one letter that took part.
+
+    Without such a group, the whole match.
     """
     for group in match.re.groupindex:
         if match[group] is not None and (group == "secret" or len(group) == 1):
@@ -234,7 +240,7 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _words_near(text: str) -> set[str]:
-    """The words of `near` that mean a kind of character, where the text has it."""
+    """The words of `near` that mean a kind of character, if the text has such characters."""
     near = set()
     if not text.isascii():
         near.add("unseen")

@@ -406,9 +406,9 @@ class Orders:
         return all(_has_any(mask, groups) for groups in self._needs[at])
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match in a text or in what it hides, in order, each once.
+        """The names of the rules that match a text or a text hidden in it, in order, each once.
 
-        clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
+        clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         rules_found, longest = self._in_text(clear)
         if longest >= _SPACED_LETTERS:
@@ -456,7 +456,7 @@ class Orders:
         outside = _QUOTE.sub(" ", sentence)
         if len(outside) == len(sentence):
             return rules_found
-        # What is only quoted, by somebody who says so, asks nobody for anything
+        # A text that its writer only quotes asks nobody for anything.
         rest = folded(outside).split()
         is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
         if is_report:

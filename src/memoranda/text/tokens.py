@@ -199,7 +199,7 @@ def _blank_after(text: str, at: int) -> int:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A long paragraph cut at line ends, else at sentence ends or blanks, else anywhere."""
+    """Cut a long paragraph at line ends, or else at sentence ends or blanks, or else anywhere."""
     pieces = []
     while start < end:
         reach = start + (1200 if text[start : start + 1200].isascii() else 450)

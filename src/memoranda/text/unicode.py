@@ -61,7 +61,7 @@ def sqlite_text(text: str) -> str:
 
 
 def sqlite_value(value: Any) -> Any:
-    """`value` with `sqlite_text` of every string in it: of a dict, a list, a tuple, a dataclass."""
+    """`value` with `sqlite_text` applied to every string in a dict, list, tuple or dataclass."""
     if isinstance(value, str):
         return sqlite_text(value)
     if isinstance(value, dict):

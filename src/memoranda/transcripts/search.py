@@ -1,5 +1,5 @@
-"""Finding in transcripts: which exchanges hold the words, and the passages in them, read from
-where they are and without secrets.
+"""Searching transcripts: the exchanges that contain the words, and passages read from their files,
+without secrets.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _PASSAGE = 320
 _BEFORE = 40
 # Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
-# What further turns of an exchange add to its score, against the first.
+# The share of further turns of an exchange in its score, relative to the first.
 _OTHER = 0.3
 # Further turns of an exchange that add to its score.
 _FURTHER = 3
-# What the exchanges before and after add to a score, and how many turns away they may begin.
+# The share of the exchanges before and after in a score, and how many turns away they may begin.
 _NEAR = 0.3
 _NEAR_TURNS = 8
-# What another word for the same counts, against the word itself.
+# The weight of a synonym, relative to the word itself.
 _SYNONYM = 0.7
-# What a score is raised by at most, as a multiple, where all that is asked for is near.
+# The most by which a score is raised, as a multiple, if all the words are close by.
 _COVERAGE = 8.0
 # The best exchanges are judged by how many of the words are in them or near.
 _MOST_COVERED = 100
@@ -85,9 +85,12 @@ class TraceFilter:
 class TraceHit:
     """A place in a transcript.
 
-    `ref` is what `memory transcripts show` takes; `project` the name of the folder worked in;
-    `who`: you, agent, command, file or output. `is_suspicious`: the passage may hold planted
-    instructions. `answer` is the passage of the same exchange that fits next best, or "".
+    ref: the reference that `memory transcripts show` takes.
+    project: the name of the folder worked in.
+    who: you, agent, command, file or output.
+    passage: the passage found.
+    answer: the next best passage of the same exchange, or empty.
+    is_suspicious: whether the passage may hold planted instructions.
     """
 
     ref: str
@@ -120,7 +123,7 @@ class TraceHit:
 
 
 def ref_of(turn: TurnRow) -> str:
-    """What names a turn: the same as long as its transcript is there."""
+    """The reference of a turn. It stays the same as long as its transcript exists."""
     return f"{turn.session}@{turn.position}"
 
 
@@ -183,8 +186,9 @@ def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
 def _with_neighbours(
     turns: dict[int, list[tuple[TurnRow, float]]], scores: dict[int, float]
 ) -> dict[int, float]:
-    """The scores, each with a part of those of the exchanges before and after it in the session:
-    what a question is about is often said one exchange earlier.
+    """The scores, raised by a part of the scores of the exchanges before and after in the session.
+
+    The subject of a question is often named one exchange earlier.
     """
     order = sorted(scores)
     raised = dict(scores)
@@ -203,8 +207,9 @@ def _with_coverage(
     turns: dict[int, list[tuple[TurnRow, float]]],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """The scores of the best exchanges, each several times as high the more of the concepts are in
-    it or in the turns around it. One word ten times is no answer to a question of five words.
+    """The scores of the best exchanges, raised the more of the concepts occur in them or close by.
+
+    One word ten times does not answer a question of five words.
     """
     places = _places(index, concepts)
     most = sum(weight for _, _, weight in places)
@@ -237,7 +242,10 @@ def _places(
 
 
 def _turns_with(index: TraceIndex, looked_for: Sequence[str], most: int) -> frozenset[int]:
-    """The turns with one of these words, `most` at most; of very common ones the newest."""
+    """The turns with one of these words, at most `most`.
+
+    For very common words, the newest turns.
+    """
     query = _trace_query(index, looked_for, most)
     if query is None:
         return frozenset()
@@ -259,11 +267,12 @@ def _nearness(places: Container[int], ids: Sequence[int]) -> float:
 
 
 def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> TraceQuery | None:
-    """What to ask the index for these words; None where it has none of them.
+    """The query of the index for these words. None if it contains none of them.
 
-    The work is bounded, however large the index is: only the rarest words are looked for, which
-    are together in at most `most` turns, and of common words only turns with two are scored. Where
-    all are very common, the newest turns are looked at, but not for less than _MOST_TURNS.
+    The work is bounded for any size of the index. Only the rarest words are looked for, which
+    together occur in at most `most` turns. Common words count only in turns with two of them. If
+    all words are very common, the newest turns are searched, unless `most` is less than
+    _MOST_TURNS.
     """
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
@@ -366,14 +375,14 @@ def _hit(
 
 
 def moment(time: int) -> datetime | None:
-    """The time of a turn; None where nobody knows."""
+    """The time of a turn. None if unknown."""
     if not time:
         return None
     return datetime.fromtimestamp(time, UTC)
 
 
 def raw_text(turn: TurnRow) -> str | None:
-    """The text of a turn as its transcript has it, secrets included; None where it is gone."""
+    """The text of a turn from its transcript, secrets included. None if it is gone."""
     try:
         return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
     except (OSError, NotUnderstood, ValueError, sqlite3.Error):
@@ -381,7 +390,7 @@ def raw_text(turn: TurnRow) -> str | None:
 
 
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """The text of a turn, read from its transcript, without secrets; None where it is gone."""
+    """The text of a turn from its transcript, without secrets. None if it is gone."""
     text = raw_text(turn)
     if text is None:
         return None
@@ -421,7 +430,7 @@ def _starts(folded: str, looked_for: Iterable[str]) -> list[int]:
 
 
 def _stem(word: str) -> str:
-    """What all forms of a word begin with, roughly."""
+    """The beginning that all forms of a word share, roughly."""
     if is_cjk(word) or len(word) < 5:
         return word
     return word[: max(4, len(word) - 3)]

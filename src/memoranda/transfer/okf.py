@@ -41,7 +41,10 @@ _LARGEST = 64 << 20
 
 
 class About(NamedTuple):
-    """What a bundle says of a note: see OKF 0.2, 4 and 5. Empty values are left out."""
+    """The facts that a bundle states about a note: see OKF 0.2, 4 and 5.
+
+    Empty values are left out.
+    """
 
     type: str
     title: str
@@ -54,7 +57,7 @@ class About(NamedTuple):
     sources: tuple[Mapping[str, str], ...] = ()
 
     def keys(self) -> dict[str, Any]:
-        """As keys of a header, without those of the project."""
+        """These facts as keys of a header, without project and path."""
         result: dict[str, Any] = {"type": self.type, "title": self.title}
         result |= {"generated": dict(self.generated)}
         if self.verified:
@@ -180,7 +183,10 @@ def _fits(header: Mapping[str, Any]) -> bool:
 
 
 def bundle_path(project: str, path: str, taken: set[str]) -> str:
-    """Where a note is in a bundle: not where the format has something else."""
+    """Choose and reserve the path of a note in a bundle: it is added to `taken`.
+
+    Names that the format reserves are avoided.
+    """
     place = PurePosixPath(path)
     name = place.name
     stem = name.rpartition(".")[0] or name
@@ -200,7 +206,7 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
 
 
 def about(memory: MemorySession, info: NoteInfo) -> About:
-    """What a bundle says of a note, as the memory knows it."""
+    """The facts that a bundle states about a note, as the memory knows them."""
     provenance = info.provenance
     time = provenance.time or info.changed
     is_confirmed = provenance.trust == "owner"
@@ -234,7 +240,10 @@ def _status(info: NoteInfo, is_confirmed: bool) -> str:
 
 
 def _stale_after(info: NoteInfo) -> str:
-    """The moment at which a note ends; "" for none, and for a day, which is no moment."""
+    """The moment at which a note ends.
+
+    Empty if it does not end, or ends with a day instead of a moment.
+    """
     until = info.header.get("valid_until")
     ends = info.expires or (str(until) if until else "")
     return ends if "T" in ends else ""
@@ -250,7 +259,7 @@ def _sources(info: NoteInfo) -> tuple[dict[str, str], ...]:
 def documents(
     memory: MemorySession, projects: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes, NoteInfo]]:
-    """The files of a bundle with all notes, or those of some projects: path, bytes, note."""
+    """The files of a bundle: path, bytes, note. Without `projects`, of all notes."""
     names = tuple(projects) or tuple(
         project.name for project in memory.projects if project.name != TRACE_PROJECT
     )
@@ -263,7 +272,7 @@ def documents(
 
 
 def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
-    """The file of a note, byte for byte; of one that is no file its text."""
+    """The file of a note, byte for byte. If the note is not a file, its text."""
     try:
         return Files(memory, info.project).read(info.path).data
     except (MemorandaError, AttributeError, TypeError):
@@ -301,9 +310,11 @@ def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
 
 
 def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
-    """The plan for taking in a bundle: notes of a memory go where they were if that project is
-    there, all others into a folder of `project` named as the bundle. A file that is there with
-    another text stays. Raises WrongStore, ProjectNotFound.
+    """The plan for importing a bundle.
+
+    Notes of a memory return to their places if their project exists. All others go into a folder of
+    `project` with the name of the bundle. An existing file with another text stays. Raises
+    WrongStore, ProjectNotFound.
     """
     if not folder.is_dir():
         raise WrongStore(f"no such folder: {folder}")

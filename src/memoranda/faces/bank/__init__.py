@@ -86,10 +86,12 @@ _FAILED = {
 
 
 class BankError(MemorandaError):
-    """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the
-    key of the bank it happened in, or None. What is raised without one is the
-    caller's mistake: it is not `kept` for `previous_errors`, also when the bank becomes known; the
-    dump of debug mode has it."""
+    """A refusal: the code of contract 003, 7, the sentence, and further data.
+
+    bank: the key of the bank it happened in. None means that the caller made a mistake. Such an
+        error does not appear in `previous_errors`, even if the bank becomes known, but in the dump
+        of debug mode.
+    """
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
@@ -108,10 +110,15 @@ def _failed(
 
 @dataclass(slots=True)
 class ServerState:
-    """What one server knows of its banks beside the files. Its lock is held while a call runs.
-    `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
-    key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
-    how often each way placed a text in a bank."""
+    """The knowledge of one server about its banks, beside the files. Its lock is held during a
+    call.
+
+    active: the id of the bank activated last, by kind.
+    last: the bank activated last, of any kind.
+    loaded: the files read, by (agent, bank key).
+    failures: the last hundred, as (bank key, whether it is told later, entry).
+    methods: how often each method placed a text in a bank.
+    """
 
     debug: bool = False
     llm: Endpoint | None = None
@@ -144,7 +151,10 @@ class ServerState:
     def failures_of(
         self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False
     ) -> list[dict[str, str]]:
-        """The latest failures of a bank, newest last; with `every` those of its callers too."""
+        """The latest failures of a bank, newest last.
+
+        With `every`, also mistakes of its callers.
+        """
         return [
             dict(entry)
             for key, is_told, entry in self.failures
@@ -238,7 +248,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 
 
 def _reason_of(error: MemorandaError) -> str:
-    """Why it failed, without the sentence around it where there is a plain reason."""
+    """The plain reason of an error, if it has one. Otherwise its whole sentence."""
     return getattr(error, "reason", None) or str(error)
 
 
@@ -314,8 +324,8 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
             try:
                 bank.claim(repository)
-            # It can be read all the same
             except MemorandaError as error:
+                # The bank can still be read.
                 reason = (
                     f"The bank could not be marked as that of its repository: {_reason_of(error)}"
                 )
@@ -353,7 +363,10 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
 
 
 def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repository | None]:
-    """(kind, id, the repository of a code bank) the arguments mean."""
+    """(kind, id, repository) that the arguments mean.
+
+    The repository is None unless it is a code bank.
+    """
     by_alias = "bank_type" not in arguments
     kind = arguments.get("conversation_type" if by_alias else "bank_type")
     if kind is None:
@@ -402,19 +415,19 @@ def _found_id(
 
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
-    """The id of a repository's bank, never that of another repository of the same name."""
+    """The id of a repository's bank. It never belongs to another repository of the same name."""
     plain = banks.repository_id(repository.name)
     hashed = _hashed_id(plain, repository)
     owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
     for id, is_own in owned.items():
         if is_own:
             return id
-    # None: there is no bank of this id yet.
+    # None means that no bank has this id yet.
     return plain if owned[plain] is None else hashed
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
-    """An id with a digest of where the repository is, cut so that it is still an id."""
+    """An id with a digest of the repository's place, cut so that it is still a valid id."""
     suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
     stem = id
     while not is_bank_id(f"{stem}-{suffix}"):
@@ -513,8 +526,10 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
 def _placement(
     state: ServerState, memory: MemorySession, bank: Bank, arguments: Arguments
 ) -> Placement:
-    """The update the arguments ask for; of a file nobody named, what the caller did say is never
-    overruled. Raises BankError before anything is written."""
+    """The update that the arguments ask for. If no file is named, rules or the model choose one.
+
+    They never overrule what the caller said. Raises BankError before anything is written.
+    """
     target = arguments.get("target_file") or None
     content = arguments["content"]
     operation = arguments.get("operation") or "append"
@@ -555,8 +570,7 @@ def _check_update(
 
 
 def _place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
-    """Where content belongs that names no file: by the language model if there is one, else by
-    rules."""
+    """Choose a file for content, by the language model if one is configured, or by rules."""
     texts = state.load(bank)[0].texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:

@@ -3,10 +3,10 @@
 In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second
 text; the first is the contract's.
 
-An answer is one sequence: each entity, then the relations that touch it and no earlier entity; last
-the relations that touch none. Inside an entity's relations the order is that of the source's place
-and then of a digest, not of the place inside the source: so a cursor survives what is added or
-deleted in between.
+An answer is one sequence: each entity, followed by the relations that touch it and no earlier
+entity. Relations that touch no entity come last. The relations of an entity are ordered by the
+place of their source and then by a digest, not by the place inside the source. So a cursor stays
+valid when others are added or deleted in between.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BATCH = 200
 # Characters of a page beside its items and its cursor
 _FRAME = 200
 _CURSOR_PER_CHARACTER = (
-    # Of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
+    # Bytes of a cursor per character it holds: at most 12 as JSON, a third more in base64.
     16
 )
 # Characters an entity or a relation takes at least
@@ -71,7 +71,7 @@ class Form:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None and "pydantic_core" not in sys.modules:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        # Loaded where a server is; three times as fast
+        # Loaded in servers only. It is three times as fast.
         from pydantic_core import to_json
 
         return to_json(value, indent=self.indent).decode()
@@ -170,7 +170,7 @@ class GraphReply:
             entities = list[Data]()
             used = 0
             for part in self._entities(0):
-                # It is found not to fit before all is read
+                # Stop before everything is read if it does not fit.
                 if used > most:
                     break
                 entities += part
@@ -238,8 +238,9 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            # Too large for a page: it has the first observations that fit, at least one
             else:
+                # The entity is too large for a page. It has the first observations that fit, at
+                # least one.
                 texts = item.data["observations"]
                 count = item.data.get("observationCount", len(texts))
                 short = {**item.data, "observations": [], "observationCount": count}
@@ -280,9 +281,11 @@ class GraphReply:
         return _Cursor(order, item.position, item.in_rest, seen_digests).text()
 
     def _sequence(self) -> Iterator[_Item]:
-        """What comes from the cursor or the offset on. `resumes`: it goes on right after the
-        cursor's item, which it does not if the entity of that is gone, and its relations with
-        it."""
+        """The items from the cursor or the offset on.
+
+        If the entity of the cursor's item is gone, its relations are gone too, and the sequence
+        does not resume right after that item (`resumes`).
+        """
         cursor = self._cursor
         begin = self._offset
         resumes = False
@@ -304,7 +307,7 @@ class GraphReply:
         else:
             position = None
         if in_rest:
-            # What was created since is no part of this answer
+            # Entities created since are not part of this answer.
             del self._keys[begin:]
         first: dict[str, int] = {}
         for number, key in enumerate(self._keys):
@@ -346,7 +349,10 @@ def _items(
 
 
 def _place(position: Position) -> list[tuple[bool, int | str]]:
-    """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
+    """The values by which positions are compared.
+
+    In a file they begin with a digest, in notes with a time.
+    """
     return [(isinstance(part, str), part) for part in position]
 
 
@@ -403,7 +409,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete entities with all that is said of them."""
+    """Delete entities, and everything recorded about them."""
     if form.teaches:
         hint = _undone(graph, arguments)
     else:
@@ -471,7 +477,7 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
 
 
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """Which of `names` are no entities but nearly are; "" for none."""
+    """A hint about names that are close to names of entities. Empty if none exist."""
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
     missing = [name for name in unique_names if name not in known_names][:_GUESSED]

@@ -93,7 +93,7 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
-    """What to say of a note just written that an older one contradicts; {} for any other."""
+    """The hint for a note just written that contradicts an older one. {} for any other."""
     pair = written_over(memory, note)
     if pair is None:
         return {}
@@ -112,7 +112,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
         if overwrite or not _is_there(memory, draft.project, error.path):
-            # What is no note, or not the caller's, cannot be changed by them
+            # A file that is not a note, or not the caller's, cannot be changed by this call.
             raise Taken(error.path, error.permalink) from None
         raise
 
@@ -140,8 +140,11 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
 
 
 def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put this many `notes` at `path` says as well, where they are all
-    that is in a folder with the project's name: addresses begin with that, paths do not."""
+    """A warning about notes written into a folder with the project's name. {} in other cases.
+
+    Addresses begin with the project, but paths do not. There is only a warning if these `notes` are
+    the only ones in the folder.
+    """
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
@@ -275,14 +278,14 @@ def _edit_asked_for(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """`append` or `prepend`: to a section where one is named, else to the note."""
+    """The edit for `append` or `prepend`, to the section if one is named, or to the whole note."""
     if operation == "append":
         return edits.AppendToSection(section, content) if section else edits.Append(content)
     return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
 
 
 def _edit_result(args: Arguments, edited: edits.Edited) -> str:
-    """What an edit did to the text, in one line."""
+    """The effect of an edit on the text, in one line."""
     operation = args["operation"]
     if operation == "find_replace":
         count = plural(edited.count, "occurrence")
@@ -296,7 +299,7 @@ def _edit_result(args: Arguments, edited: edits.Edited) -> str:
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
-    """What became of links to what was moved or renamed."""
+    """Lines about the links to notes that were moved or renamed."""
     rows = []
     if updated:
         rows.append(f"Links updated in: {_listed(updated)}")
@@ -306,7 +309,9 @@ def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
 
 
 def with_destination(args: Arguments) -> Arguments:
-    """`destination_folder` is `destination_path` with a final `/`: the name stays."""
+    """Replace `destination_folder` in `args` by `destination_path` with a final `/`, which keeps
+    the name.
+    """
     folder = args.pop("destination_folder", None)
     if isinstance(folder, str) and args.get("destination_path") is None:
         args["destination_path"] = folder.rstrip("/") + "/"
@@ -442,7 +447,7 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
-    """What an agent should know of a folder that people keep with another program."""
+    """Facts that an agent should know about a folder that people keep with another program."""
     conventions = memory.conventions(project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))

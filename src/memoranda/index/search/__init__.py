@@ -58,22 +58,21 @@ from memoranda.text.unicode import flat, sqlite_text, visible
 
 # Of more hits than these, only the best are ranked by what is read of them.
 _BEST = 20
-# Of the notes that contain all words this many of the best by BM25 are read, and this many that
-# match by name.
+# How many of the notes with all words are read: the best by BM25, and those that match by name.
 _NAMED = 10
-# One word's more matches stay newest first.
+# More matches than this of a single word stay newest first.
 _MAX_SORTED = 300
-# This many spellings of a mistyped word are looked for.
+# How many spellings of a mistyped word to look for.
 _MAX_SPELLINGS = 3
 
 _HAN = (
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# What a token adds that occurs this many times in a memory; five or more times count as five.
+# The score of a token, by how often it occurs in a memory; five times is the maximum.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
-# So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
+# Queries with this many terms are pasted text, in spite of quotes and capitals.
 _PROSE = 8
 # Notes from which passages are read for one context.
 _MAX_NOTES = 60

@@ -21,7 +21,7 @@ SOURCES = 5
 _MAX_CHARACTERS = 8_000
 # Their most frequent words that are looked up in the index.
 _LOOKED_UP = 30
-# Of these the most telling, by how often and how rarely they occur, are the topic.
+# The most telling of these words, by how often and how rarely they occur, are the topic.
 _TOPIC = 20
 
 WordRows = Callable[[str], Sequence[int]]

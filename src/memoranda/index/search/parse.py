@@ -607,7 +607,7 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
                 middle = today - timedelta(days=days)
                 spans.append((middle - slack, middle + slack))
             continue
-        # So many units before today's
+        # Named periods: `back` units before today's.
         unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
             spans.append((today - timedelta(days=back),) * 2)

@@ -356,7 +356,7 @@ class SearchContext:
                 raise
             # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
             return []
-        # One text is read faster than many rows
+        # A single text is read faster than many rows.
         result = json.loads(f"[{newest_rows or ''}]")
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
@@ -443,7 +443,7 @@ class SearchContext:
         """
         form = self._placed if whole else self.loose
         table = self.table
-        # These rows are all that hold it
+        # A word on its own, without filters, is always used: the rows are all that contain it.
         rare = [
             query_term
             for query_term in query.terms
@@ -455,7 +455,7 @@ class SearchContext:
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # Else they are the newest
+        # Without this condition, the rows are simply the newest.
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))

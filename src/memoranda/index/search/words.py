@@ -88,7 +88,7 @@ SNIPPET = 200
 Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
-# So few words are spelled anew where no note holds one.
+# At most this many words are respelled if no note contains them.
 _FEW_WORDS = 32
 # Characters between two words at which their nearness is a half.
 _APART = 60

@@ -1,10 +1,10 @@
 """A home whose truth is a space of a database: `Home` over the replica folder.
 
 A change, or all that are staged, is one transaction in the database, under the lock of the space's
-writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
-journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
-what is missing in its folder and brings it. So a process that dies between the two leaves nothing
-to repair.
+writers; COMMIT is the acknowledgement. Only then are the files of the replica exchanged and its
+journal gets the lines. The next process, here or elsewhere, sees from the numbers of the journal
+what its folder lacks, and fetches it. So a process that dies between the two leaves nothing to
+repair.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ from memoranda.sources.step import SET, Step
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
-# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
+# How many notes a new replica fetches immediately. If the process goes on, a thread fetches more.
 _LARGE = 2000
-# So many files that differ are fetched one by one.
+# Up to this many different files are fetched one by one.
 _FEW = 500
 # Seconds a call waits for the folder's lock to bring what other replicas changed.
 _FOLLOWS = 1.0
@@ -133,7 +133,7 @@ class ReplicaLedger(Ledger):
         self._shared.close()
 
     def _recover(self) -> None:
-        # What happened is in the database
+        # The database has the complete record.
         self._remove_temps()
 
     @contextmanager
@@ -146,7 +146,7 @@ class ReplicaLedger(Ledger):
         if self._depth:
             yield
             return
-        # Else both locks are held since then
+        # Otherwise both locks are still held.
         if not self.queue.changes:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
@@ -166,7 +166,7 @@ class ReplicaLedger(Ledger):
                 self._database.release_lock()
 
     def _take_over(self) -> None:
-        # Answers are those of all machines: see `_convert_review`
+        # The answers belong to all machines: see `_convert_review`.
         take_over(self.layout, self.database)
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
@@ -239,7 +239,7 @@ class ReplicaLedger(Ledger):
     def erasing(self) -> str | None:
         """The plan of an erasure.
 
-        It is a shared file, so every replica sees it. None if there is none.
+        It is a shared file, so every replica sees it. None if none exists.
         """
         with suppress(FileNotFoundError):
             return self.layout.erasing.read_text("utf-8")
@@ -533,8 +533,8 @@ class ReplicaLedger(Ledger):
             for step in steps:
                 if step.do == SET:
                     self.review_rows.store(step.path, step.data)
-        # Something lay in the way that is in no row
         except (OSError, MemorandaError):
+            # A file without a row was in the way.
             try:
                 self._bring()
             except (OSError, MemorandaError) as error:
@@ -581,8 +581,7 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
 
 class _NoLines(LineChanges):
-    """Replaces the changes of lines: files used in place belong to one machine, so there are none
-    here.
+    """Replaces the changes of lines: files used in place belong to one machine, so none are here.
 
     JSON files of entries are the exception, but their changes are in no history.
     """

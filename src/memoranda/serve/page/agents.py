@@ -42,10 +42,12 @@ _HIGHEST = 24
 
 @dataclass
 class AgentCard:
-    """An agent with all its clients. `name` None: the owner.
+    """An agent with all its clients.
 
-    `words`: how often it learned, changed, forgot something; `days`: its changes on each of the last
-    days, the oldest first; `latest`: what it did last.
+    name: the agent's name. None means the owner.
+    words: how often it learned, changed or forgot something.
+    days: its changes on each of the last days, the oldest first.
+    latest: its latest changes.
     """
 
     name: str | None
@@ -100,7 +102,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
 
 
 def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
-    """What each did lately; what upkeep does is nobody's."""
+    """Add each agent's recent changes to its card. Changes of upkeep belong to nobody."""
     latest: dict[str | None, list[Change]] = {}
     for change in memory.log(limit=0, since=now - LATELY):
         if is_machinery([change]) or is_upkeep([change]):
@@ -178,9 +180,7 @@ def undo_since(visit: Visit) -> Response:
 
 
 def session(visit: Visit) -> Response:
-    """What an agent did in one session of its client; after a POST, all of it is taken back as one
-    change.
-    """
+    """Show the changes of an agent in one session of its client. A POST takes them all back."""
     memory = visit.memory
     name = visit.text("agent")
     key = visit.text("session")
@@ -209,7 +209,7 @@ def session(visit: Visit) -> Response:
 
 
 def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Change]:
-    """What was taken back since the first of these changes."""
+    """The changes that took something back since the first of these changes."""
     if not changes:
         return []
     later = memory.log(limit=0, since=parse_stamp(changes[-1].time))

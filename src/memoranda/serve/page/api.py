@@ -1,4 +1,4 @@
-"""What `/api` says of the changes; the other views have their JSON beside their page."""
+"""The changes in `/api`. The JSON of the other views is beside their pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILES = 100
 
 
 def changes(visit: Visit) -> dict[str, Any]:
-    """The changes, the latest first; those of one run of a job together."""
+    """The changes, the latest first. Changes of one run of a job are grouped."""
     runs = visit.memory.log_by_run(
         visit.fields.get("ref") or None,
         limit=min(visit.number("limit", _CHANGES), _MOST) or _CHANGES,

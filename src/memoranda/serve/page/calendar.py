@@ -33,9 +33,12 @@ _LAST = date(2999, 12, 1)
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or
-    done; `put_off`: when an occurrence of a repeating one comes that was put off beyond its next
-    time."""
+    """A reminder as the calendar shows it. Times are local.
+
+    state: overdue, due (today), later or done.
+    repeat: the rule.
+    put_off: when an occurrence of a repeating reminder comes that was put off beyond its next time.
+    """
 
     info: NoteInfo
     text: str
@@ -55,7 +58,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
         is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
         due = reminder.shown_due if is_open else reminder.due
         when = due and due.astimezone(zone)
-        # What comes later today is due today, though its time has not come
+        # A reminder later today counts as due today.
         state = _state(reminder, due, is_open, now)
         if state == "later" and when and when.date() == today:
             state = "due"
@@ -68,7 +71,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
-    # What comes an hour before is not late yet
+    # A reminder that fires early, before its time, is not overdue yet.
     if is_open and (due is None or due <= now):
         return "overdue"
     if reminder.is_done and not reminder.is_waiting:
@@ -89,7 +92,7 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """What is due as an agenda, a month, and one day of it."""
+    """Show an agenda of what is due, a month, and one day of it."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
@@ -119,7 +122,7 @@ def show(visit: Visit) -> Response:
 
 
 def _notes_of(memory: MemorySession, shown_day: date) -> tuple[list[NoteInfo], int]:
-    """The notes of a day, the latest first, and how many there are."""
+    """The notes of a day, the latest first, and the number of all of them."""
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
@@ -146,7 +149,7 @@ def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[Reminder
 
 
 def _when(row: ReminderRow, today: date) -> str:
-    """The part of the agenda a reminder belongs to; empty: to none."""
+    """The part of the agenda that a reminder belongs to. Empty if it belongs to none."""
     if row.state == "overdue":
         return "Overdue"
     if row.state == "due":

@@ -1,7 +1,7 @@
 """Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
 
-The page comes at once; graph.js asks `/api/graph` what to draw. Without a script the same notes
-are a list.
+The page is shown immediately; graph.js asks `/api/graph` what to draw. Without a script the same
+notes are a list.
 """
 
 from __future__ import annotations
@@ -76,8 +76,10 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """What the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
-    whether these are `clusters`.
+    """The graph that the script draws.
+
+    It has `nodes`, `links` between them by `id`, the `total` of notes, and whether these are
+    `clusters`.
     """
     memory = visit.memory
     fields = visit.fields
@@ -91,7 +93,7 @@ def drawing(visit: Visit) -> dict[str, Any]:
 
 
 def _whole(visit: Visit, limit: int) -> dict[str, Any]:
-    """All notes, or those of a cluster: by themselves, or of very many as clusters."""
+    """All notes, or the notes of one cluster. Very many are shown as clusters."""
     memory = visit.memory
     fields = visit.fields
     cluster = fields.get("cluster", "")
@@ -189,15 +191,17 @@ def _notes(
 
 
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
-    """The links between these notes, of one kind; empty: of all kinds."""
+    """The links among these notes, of one kind. An empty kind means all."""
     return {pair for pair in pairs if pair[0] in rows and pair[1] in rows and kind in ("", pair[2])}
 
 
 def _clusters(
     memory: MemorySession, places: Mapping[int, Sequence[str]], fields: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The clusters of notes as nodes, `size` the notes in each, and how many links lead from one to
-    another. They are the folders of the first level that has several; None when none has.
+    """The clusters of notes as nodes, and the number of links between them.
+
+    `size` is the number of notes in each. Clusters are the folders of the first level that has
+    several. None if no level has.
     """
     cluster_of = _first_split(places)
     if cluster_of is None:
@@ -229,13 +233,16 @@ def _clusters(
 
 
 def _cluster_title(name: str, inside: str) -> str:
-    """What a cluster is called below the one it is shown in: its folder."""
+    """The title of a cluster within the one that contains it: its folder."""
     folder = name.removeprefix(inside).strip("/").removeprefix(".")
     return folder or name.strip("/").rpartition("/")[2]
 
 
 def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
-    """By row, the cluster a note is in: at the first depth at which there are several."""
+    """The cluster of each note, by row, at the first depth that has several.
+
+    None if no depth has.
+    """
     for depth in range(1, max(map(len, places.values()))):
         names: dict[tuple[str, ...], str] = {}
         cluster_of = {}
@@ -273,7 +280,7 @@ def _links_between(
 
 
 def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:
-    """The project and the category, else the folders, a note is in."""
+    """The project, and the category or the folders that a note is in."""
     if category and phase:
         return [project, category]
     return [project, *path.split("/")[:-1]]

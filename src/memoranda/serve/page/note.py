@@ -43,7 +43,10 @@ _NAMESAKES = 50
 
 
 def find(visit: Visit) -> Response:
-    """To the page of the note that `ref` names; of several of that name, to a choice."""
+    """Redirect to the page of the note that `ref` names.
+
+    If several have that name, show a choice.
+    """
     ref = visit.text("ref")
     try:
         info = visit.memory.find(ref)
@@ -120,7 +123,10 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
 
 
 def _openings(visit: Visit, note: Note) -> list[Opening]:
-    """The programs that open the note, where the page is read on the machine of the notes."""
+    """The programs that open the note.
+
+    Empty unless the page is read on the machine of the notes.
+    """
     memory = visit.memory
     if not is_local(visit.request.url.hostname) or note.project in MEMORY_PROJECTS:
         return []
@@ -131,7 +137,7 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
-    """When a note was last shown to an agent, where that is known."""
+    """When a note was last shown to an agent. None if unknown."""
     return Upkeep(memory).uses().get(info.id)
 
 
@@ -159,7 +165,10 @@ def _namesakes(memory: MemorySession, name: str) -> int:
 
 
 def _elsewhere(visit: Visit) -> Response:
-    """To where the note of this address is by now; of one that is gone, its history."""
+    """Redirect to the present place of the note at this address.
+
+    If it is gone, show its history.
+    """
     info = where_now(visit.memory, *_place(visit))
     if info is not None:
         address = note_url(info.project, info.path)
@@ -178,7 +187,10 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """What changed in the note; of one that is gone there is nothing else. Raises NotFound."""
+    """Show the changes of the note.
+
+    For a note that is gone, this is the whole page. Raises NotFound.
+    """
     memory = visit.memory
     project, path = _place(visit)
     changes = memory.log(f"{project}/{path}", limit=_HISTORY)
@@ -207,7 +219,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
 def _differences(
     revisions: Sequence[Revision], place: tuple[str, str]
 ) -> list[differences.Difference]:
-    """What a change did to the note at this place."""
+    """The effects of a change on the note at this place."""
     return [
         differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
     ]
@@ -230,7 +242,7 @@ def _has_text_before(change: Change, place: tuple[str, str]) -> bool:
 
 
 def _changed(visit: Visit) -> Response:
-    """Carry out what a form wants; then the note's page where it is by then."""
+    """Carry out the action of a form, then redirect to the note's page at its new place."""
     memory = visit.memory
     action = visit.fields.get("do", "")
     place = _place(visit)

@@ -1,4 +1,4 @@
-"""What can be done to a note, or to several at once, from the page and over `/api`."""
+"""Actions on a note, or on several together, from the page and over `/api`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _add_tag(visit: Visit, info: NoteInfo) -> None:
 
 
 def _set_until(visit: Visit, info: NoteInfo) -> None:
-    """Say until when the note is true: a day, or words for one; empty: without an end."""
+    """Set until when the note is true: a day, or words for one. Empty means without an end."""
     text = visit.fields["until"].strip()
     value = header_time(visit.memory, text) if text else REMOVE
     visit.memory.edit(info, SetKeys({"valid_until": value}, MEMORY_KEYS))
@@ -168,6 +168,6 @@ def as_json(visit: Visit) -> dict[str, Any]:
     changed = {"change": memory.changed or None}
     if info is None:
         return changed | {"note": None}
-    # Else what was archived would come back
+    # Otherwise an archived memory would come back.
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
     return changed | {"note": documents.page_of_note(memory, note, info)}

@@ -38,8 +38,11 @@ WHOLE_LINES = "preference lines"
 class About:
     """Everything about one name.
 
-    `info`: the note of that name, if there is one; `telling`: the passages that have the name, by
-    what they are: `memories`, `notes`, `reminders`.
+    info: the note of that name, if it exists.
+    facts: the facts about it.
+    incoming, outgoing: its links.
+    telling: the passages with the name, by kind: `memories`, `notes`, `reminders`.
+    total: the number of these passages.
     """
 
     name: str
@@ -102,7 +105,7 @@ def _about(memory: MemorySession, name: str) -> About:
         page.facts = [observation.content for observation in observations]
         page.incoming = memory.incoming(page.info, _EDGES)
         page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_EDGES]
-    # A name is searched as a phrase, so that of two words both stand together
+    # A name is searched as a phrase, so that its words must be together.
     phrase = name.replace('"', " ")
     hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_HITS)
     page.total = hits.total
@@ -122,8 +125,9 @@ def _kind(info: NoteInfo) -> str:
 
 
 def me(visit: Visit) -> Response:
-    """What agents know about the owner, each with a tick and a cross; after a POST of `ref` and
-    `do`, with that one confirmed or forgotten.
+    """Show what agents know about the owner.
+
+    A POST of `ref` and `do` confirms or forgets an entry.
     """
     memory = visit.memory
     if visit.is_post:

@@ -59,12 +59,12 @@ def colour_of(agent: str | None) -> str:
     """The class of an agent's avatar: always the same for one name."""
     if agent is None:
         return "me"
-    # Of the name alone, so that an agent has its colour on every page and machine
+    # The colour depends on the name alone, so that it is the same on every page and machine.
     return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
 
 
 def initial_of(agent: str | None) -> str:
-    """The letters of an agent's avatar: two of a Latin name, else one."""
+    """The letters of an agent's avatar: two of a Latin name, otherwise one."""
     name = (agent or "").lstrip("<>[]()")
     if name[:2].isascii():
         return name[:2].capitalize()
@@ -72,9 +72,10 @@ def initial_of(agent: str | None) -> str:
 
 
 def writer_of(info: NoteInfo | Note) -> str:
-    """Who wrote a note, for people: an agent's name, or a word to be translated.
+    """The writer of a note, for people: an agent's name, or a word to be translated.
 
-    What upkeep merged of texts of agents is not the owner's: it has less trust.
+    A text that upkeep merged from texts of agents does not count as the owner's, since it has less
+    trust.
     """
     provenance = info.provenance
     if provenance.who == _OWNER and provenance.trust != _OWNER:
@@ -83,7 +84,7 @@ def writer_of(info: NoteInfo | Note) -> str:
 
 
 def writing_agent(info: NoteInfo | Note) -> str | None:
-    """The agent whose avatar a note has; None: the owner."""
+    """The agent whose avatar a note has. None means the owner."""
     writer = writer_of(info)
     return None if writer == _AUTHORS[_OWNER] else writer
 
@@ -140,7 +141,10 @@ def prepare() -> None:
 
 
 def render(template: str, language: str, **values: Any) -> str:
-    """The text of a template in a language (see LANGUAGES); `zone` is that of its times."""
+    """The text of a template in a language (see LANGUAGES).
+
+    `zone` is the time zone to show times in.
+    """
     zone = values.get("zone")
     now = values.get("now") or datetime.now(UTC)
     tools: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""All addresses of the page and of `/api`; entering, leaving, and the stream that tells of changes."""
+"""All addresses of the page and of `/api`; entering and leaving; the stream of changes."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ async def _enter(visitors: PageVisitors, request: Request) -> Response:
 
 
 async def _language(request: Request) -> Response:
-    """Remember the language chosen; back to where it was chosen."""
+    """Remember the chosen language, and return to the page where it was chosen."""
     referer = request.headers.get("referer", "")
     own_pages = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
     answer = RedirectResponse(referer if referer.startswith(own_pages) else HOME, 303)
@@ -186,8 +186,9 @@ async def _language(request: Request) -> Response:
 
 
 async def _live(server: HttpServer, visitors: PageVisitors, request: Request) -> Response:
-    """Server-sent events, one for each change of the ledger by whatever process; 204: do not ask
-    again.
+    """Server-sent events, one for each change of the ledger by any process.
+
+    Status 204 tells a script not to ask again.
     """
     secret = request.cookies.get(cookie_name(request), "")
     if is_foreign(request) or not visitors.knows(secret):

@@ -31,7 +31,10 @@ _PASSAGES = 10
 
 @dataclass
 class Share:
-    """What one feature added to a score; `start` and `width` of its bar, which is 100 wide."""
+    """The part that one feature added to a score.
+
+    start, width: of its bar, in percent.
+    """
 
     name: str
     value: float
@@ -103,7 +106,7 @@ def show(visit: Visit) -> Response:
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:
-    """What agents' transcripts say about the words, where that is asked for and allowed."""
+    """The hits in agents' transcripts, if they are asked for and allowed."""
     if not visit.text("traces") or not visit.text("q"):
         return []
     return find_traces(visit.memory, visit.text("q"), limit=_PASSAGES)
@@ -146,7 +149,7 @@ def _row(hit: Hit) -> dict[str, Any]:
 
 
 def shown(hit: Hit) -> ShownHit:
-    """What the page shows of a hit."""
+    """A hit with everything that the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
     return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)
@@ -168,7 +171,7 @@ def _pieces(hit: Hit) -> list[tuple[bool, str]]:
 
 
 def _shares(shares: Mapping[str, float]) -> list[Share]:
-    """The features side by side, the largest first: those that add something make 100."""
+    """The features side by side, the largest first. The positive ones make 100 together."""
     added = sum(value for value in shares.values() if value > 0) or 1.0
     bars = []
     start = 0.0

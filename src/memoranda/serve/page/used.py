@@ -1,4 +1,6 @@
-"""What agents got: who read or found a note, what an agent read, and what one would be told."""
+"""The notes that agents received: who read or found a note, what an agent read, and what it would
+be told.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ _NO_AGENTS = ("owner", "import", "web", "file")
 
 @dataclass
 class UsedRow:
-    """One call that gave notes to an agent; `more`: notes of it that are not listed."""
+    """One call that gave notes to an agent.
+
+    more: how many of its notes are not listed.
+    """
 
     time: str
     agent: str
@@ -34,7 +39,7 @@ class UsedRow:
 
 
 def show(visit: Visit) -> Response:
-    """What the agent `agent` got."""
+    """Show what the agent `agent` received."""
     agent = visit.text("agent")
     rows = log_of(visit.memory).rows(agent=agent, limit=_SHOWN)
     return visit.html("used.html", info=None, agent=agent, rows=_shown(visit.memory, rows))
@@ -62,7 +67,7 @@ def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
 
 
 def ask(visit: Visit) -> Response:
-    """What an agent would be told for a prompt, and when a session starts."""
+    """Show what an agent would be told for a prompt, and at the start of a session."""
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")

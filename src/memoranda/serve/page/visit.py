@@ -70,9 +70,12 @@ _LONGEST_NUMBER = 9
 
 @dataclass
 class Visit:
-    """What a view is told: `memory` as the caller uses it, `fields` of the form, or else of the
-    query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
-    for a caller with a token.
+    """A request, as a view gets it.
+
+    memory: the memory as the caller uses it.
+    fields: the fields of the form, or else of the query. A field sent several times is joined by
+        line breaks.
+    csrf: empty for a caller with a token.
     """
 
     request: Request
@@ -111,7 +114,7 @@ class Visit:
         return without(str(self.request.url.path), self.request.url.query, (DONE,))
 
     def text(self, name: str) -> str:
-        """A field without blanks around it; empty where it was not sent."""
+        """A field without blanks around it. Empty if it was not sent."""
         return self.fields.get(name, "").strip()
 
     def number(self, name: str, default: int) -> int:
@@ -122,7 +125,7 @@ class Visit:
         return int(text)
 
     def part_or_page(self, part: str, page: str, status: int = 200, **values: Any) -> Response:
-        """The template of a part for a script that asks for it, that of the page for a person."""
+        """Render `part` if the page's script asks for it, or the whole `page` for a person."""
         if self.is_part:
             return self.html(part, status, **values)
         return self.html(page, status, **values)
@@ -157,7 +160,7 @@ class Visit:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
-        # What cannot be taken back is not offered
+        # A change that cannot be taken back is not offered.
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
@@ -168,7 +171,10 @@ class Visit:
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
     def _toast(self) -> Change | None:
-        """The change the address says was just made; None unless this page said so."""
+        """The change that the address says was just made.
+
+        None unless this page signed the address.
+        """
         signed = self.fields.get(DONE, "")
         number, _, _ = signed.partition(".")
         if self.is_post or not self.csrf or not number.isdecimal():
@@ -242,8 +248,8 @@ async def viewed(
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
         call = AdmittedRequest(None, None, server)
-    # Programs come with a token, and only to the addresses made for them
     elif _is_api(request):
+        # Programs come with a token, and only to the addresses made for them.
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
@@ -259,7 +265,7 @@ async def viewed(
         if is_owner:
             session = digest(f"session {secret}")[:8]
             memory = memory.as_caller(None, "page", client="page", session=session)
-            # What a person looks at is no use by an agent
+            # A look by a person does not count as use by an agent.
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
@@ -269,7 +275,7 @@ async def viewed(
 
 
 def _answered(view: View, visit: Visit) -> Response:
-    """What a view answers; for a person an error is a page like the others."""
+    """The answer of a view. For a person, an error is a page like the others."""
     try:
         answer = view(visit)
     except MemorandaError as error:
@@ -306,7 +312,10 @@ def _is_api(request: Request) -> bool:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether another site's page sends this: one on another port of this machine is another site."""
+    """Whether another site's page sent this request.
+
+    Another port of this machine is another site.
+    """
     origin = request.headers.get("origin")
     headers = request.headers
     is_walk = request.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
@@ -327,7 +336,7 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """What a form, or JSON, says. Raises RequestRefused, TimeoutError."""
+    """The fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

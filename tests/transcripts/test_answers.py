@@ -36,6 +36,14 @@ def test_a_question_is_no_answer():
     )
 
 
+def test_a_request_for_work_tells_less_than_a_statement():
+    asked = "billing tests hang"
+    assert (
+        0 < fit(asked, "Look why the billing tests hang.") < fit(asked, "The billing tests hang.")
+    )
+    assert fit(asked, "") == 0.0
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "other"),
     [

@@ -1,5 +1,5 @@
 """How well a text answers a question: by the one sentence that has most of what is asked for, and by
-whether it has the kind of thing that is asked for. Pure.
+whether it has the kind of thing that is asked for.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memoranda.text.folding import fold
+from memoranda.transcripts.blocks import words_of
 
 # Sentences of a text that are looked at.
 _MOST_SENTENCES = 60
 # A sentence that is asked says little about what it asks.
 _OF_A_QUESTION = 0.5
+# A sentence that asks an agent for work tells little about what it names.
+_OF_A_REQUEST = 0.6
 # What the kind of thing that is asked for adds.
 _OF_THE_KIND = 0.25
 _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?。！？]*")
@@ -123,6 +126,9 @@ class Question:
         share /= self._whole
         if sentence.rstrip().endswith(("?", "？")):
             return share * _OF_A_QUESTION
+        first, *_ = folded.split()
+        if first in words_of("work_verbs"):
+            share *= _OF_A_REQUEST
         # Where several kinds are asked for, one is enough.
         if any(answer.search(sentence) for answer in self._answers):
             share *= 1 + _OF_THE_KIND

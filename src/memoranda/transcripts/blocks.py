@@ -95,7 +95,7 @@ def failed_by_code(code: Any) -> bool | None:
 
 
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
-    """What somebody said, unless a program put it there."""
+    """The words that somebody said, unless a program put it there."""
     stripped = text.strip()
     if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
@@ -116,7 +116,7 @@ def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
 
 
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
-    """What a tool gave back; whether it failed is read from its exit code where nobody says so."""
+    """The result of a tool; whether it failed is read from its exit code where nobody says so."""
     text = text_of(value).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)

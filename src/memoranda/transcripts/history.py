@@ -138,7 +138,7 @@ def _fence_after(line: bytes, fence: bytes) -> bytes:
 
 
 def _shape(line: bytes) -> str:
-    """What a line outside of code is: the start of a session, a prompt, an answer, what a tool
+    """The kind of a line outside of code: the start of a session, a prompt, an answer, what a tool
     said; "" for a blank one.
     """
     if not line.strip():

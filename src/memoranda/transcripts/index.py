@@ -21,7 +21,7 @@ _CANDIDATES = 400
 
 
 class SourceRow(NamedTuple):
-    """What the index knows of a file: see schema.sql."""
+    """A file as the index knows it: see schema.sql."""
 
     id: int
     agent: str
@@ -533,7 +533,7 @@ class TraceIndex:
         return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
-        """What a lesson is about, as hashes."""
+        """The terms of a lesson, as hashes."""
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 

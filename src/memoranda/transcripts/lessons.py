@@ -1,4 +1,4 @@
-"""What a session teaches, by rule: what a person asked for, decided and corrected, and which
+"""Finds what a session teaches, by rule: what a person asked for, decided and corrected, and which
 commands failed and what worked then. Nothing is invented: a lesson is a place in a turn.
 """
 
@@ -29,7 +29,7 @@ from memoranda.transcripts.turn import Kind, Turn
 
 
 class LessonKind(IntEnum):
-    """What a lesson is."""
+    """The kinds of lessons."""
 
     REQUEST = 1
     DECISION = 2
@@ -248,7 +248,7 @@ class Miner:
                 self._failed(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """What a later look at the same session goes on from, without secrets."""
+        """The state from which a later look at the same session goes on, without secrets."""
         return {
             "number": self._number,
             "edited": self._edited,
@@ -396,10 +396,10 @@ def _letters(command: list[str]) -> str:
 
 
 def _operands(command: list[str]) -> set[str]:
-    """What a command is given that is no option."""
+    """The arguments of a command that are no options."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 
 def new_terms(lesson: Lesson) -> tuple[int, ...]:
-    """What a lesson is about, as the index keeps it."""
+    """The terms of a lesson, as the index keeps them."""
     return tuple(hashed(term) for term in dict.fromkeys(lesson.about))

@@ -52,7 +52,7 @@ class LineFormat:
         raise NotImplementedError
 
     def begin(self, path: Path) -> Session:
-        """What the path alone says of a session."""
+        """A session as its path alone describes it."""
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:

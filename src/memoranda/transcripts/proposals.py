@@ -44,7 +44,7 @@ _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
 
 
 class Proposal(NamedTuple):
-    """What may be remembered: its words, where it was said, and what was changed then."""
+    """Something that may be remembered: its words, where it was said, and what was changed then."""
 
     key: str
     kind: LessonKind
@@ -65,7 +65,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(memory: MemorySession) -> Iterator[Proposal]:
-    """What sessions taught that is neither a memory nor decided, newest first."""
+    """The lessons that are neither a memory nor decided, newest first."""
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return
@@ -105,7 +105,7 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
-    """What a lesson says; None where its transcript is gone, or it is not fit to be remembered."""
+    """The words of a lesson; None where its transcript is gone, or it is not fit to be remembered."""
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None

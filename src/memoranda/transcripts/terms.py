@@ -246,7 +246,7 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """What is about to be run: each command whole and by its first words, its program, and the
+    """The terms of a command line: each command whole and by its first words, its program, and the
     packages it adds.
     """
     terms = []
@@ -261,7 +261,7 @@ def command_terms(command: str) -> list[str]:
 
 
 def code_terms(code: str) -> list[str]:
-    """What is about to be written: the modules it imports and the names it uses."""
+    """The terms of new code: the modules it imports and the names it uses."""
     names = [*imported(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 

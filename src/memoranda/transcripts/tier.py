@@ -85,7 +85,7 @@ class Transcripts:
     def search(
         self, text: str, where: TraceFilter | None = None, *, limit: int = 10
     ) -> list[TraceHit]:
-        """What fits `text` best, at most `limit` places. Raises InvalidInput, StorageError."""
+        """Find what fits `text` best, at most `limit` places. Raises InvalidInput, StorageError."""
         self._check()
         if not self.is_indexed:
             return []
@@ -140,7 +140,7 @@ class Transcripts:
 
 
 def find_traces(memory: MemorySession, text: str, *, limit: int = 10) -> list[TraceHit]:
-    """What the page shows beside the notes it found: [] where transcripts are not read."""
+    """Find what the page shows beside its notes: [] where transcripts are not read."""
     transcripts = Transcripts(memory)
     if not transcripts.is_on or not text.strip():
         return []

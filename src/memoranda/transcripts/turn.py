@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Kind(IntEnum):
-    """What a turn is."""
+    """The kinds of turns."""
 
     SAID = 1
     ANSWERED = 2
@@ -39,7 +39,7 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """What is known of the session being read: its name, the folder it works in, the latest time."""
+    """A session as far as it was read: its name, the folder it works in, the latest time."""
 
     name: str = ""
     folder: str = ""
@@ -78,7 +78,7 @@ class Format(Protocol):
     grows: bool
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
-        """What is new. Raises OSError, NotUnderstood."""
+        """Read what is new. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
         """The text of one turn, None where it is gone. Raises OSError, NotUnderstood."""

@@ -1,4 +1,4 @@
-"""What a hook writes down: sentences a person asks to remember, and an extract of a session as a
+"""Writes down what a hook learns: sentences a person asks to remember, and an extract of a session as a
 trace.
 
 Traces are no memory: they are in a project of their own, which is searched only by its name.
@@ -125,7 +125,7 @@ def _line(text: str, most: int) -> str:
 
 
 class _Seen(NamedTuple):
-    """What a transcript's beginning and end show, each in order."""
+    """The texts at a transcript's beginning and end, by kind, each in order."""
 
     prompts: list[str]
     answers: list[str]
@@ -134,7 +134,7 @@ class _Seen(NamedTuple):
 
 
 def _seen(transcript: str) -> _Seen:
-    """What the transcript's beginning and end show."""
+    """Read the beginning and the end of a transcript."""
     seen = _Seen([], [], [], [])
     for entry in _entries(transcript):
         # Claude Code calls it message, Codex payload.

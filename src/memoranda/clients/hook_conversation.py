@@ -45,7 +45,7 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
 
 
 def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
-    """What a person or the model says in an entry of Claude Code's or Codex's transcript."""
+    """The words of a person or the model in an entry of Claude Code's or Codex's transcript."""
     message = entry.get("message", entry.get("payload"))
     if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
         return

@@ -1,4 +1,5 @@
-"""What clients tell a hook on its standard input, and how each wants its answer (docs/hooks.md).
+"""Reads what clients tell a hook on its standard input, and says how each wants its answer
+(docs/hooks.md).
 
 A payload of a client that is not one of these, or looks like another one's, is no event: several
 programs run the hooks of Claude Code's settings.

@@ -100,7 +100,7 @@ def _request(names: list[str], payload: bytes) -> bytes:
 
 
 def _asked(path: str, request: bytes, end: float) -> bytes:
-    """What the daemon says to a request; b"" where nothing answers. Raises OSError, and
+    """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
     TimeoutError where the time is up at `end`, of the monotonic clock.
     """
     # `socket` takes four times as long to import.

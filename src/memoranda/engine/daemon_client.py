@@ -94,7 +94,7 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
 
 
 def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """Why no client may start a daemon for this home; empty where one may."""
+    """The reason why a client may not start a daemon for this home. Empty if it may."""
     if not settings.autostart:
         return "daemon.autostart is off"
     if environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -155,8 +155,13 @@ def wait_for(path: Path, seconds: float) -> bool:
 
 
 def stop(lock: Path, seconds: float) -> int | None:
-    """End the daemon that holds the lock at `lock`, also one that is stopped. Returns its process
-    number once it has ended, None when none runs. Raises OSError, TimeoutError."""
+    """End the daemon that holds the lock at `lock`, even a stopped one, and wait for its end.
+
+    lock: the lock file of the daemon.
+    seconds: how long to wait.
+
+    Returns its process number, or None if no daemon runs. Raises OSError, TimeoutError.
+    """
     import signal
     import time
 

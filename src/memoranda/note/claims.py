@@ -1,8 +1,9 @@
-"""What sentences say that holds for one value at a time: "The port of staging is 8080". Pure.
+"""Finding claims in sentences that hold for one value at a time: "The port of staging is 8080".
+Pure.
 
-Two claims of one `subject` with different values cannot both hold. Which words make a claim is in
-claims.toml. A sentence that may be meant otherwise makes none: a wrong alarm costs more than a
-missed one.
+Two claims about one `subject` with different values cannot both be true. The words that make a
+claim are in claims.toml. A sentence that may mean something else makes no claim: a false alarm
+costs more than a missed one.
 """
 
 from __future__ import annotations
@@ -76,9 +77,11 @@ _BE = frozenset(("is", "are"))
 class Claim(NamedTuple):
     """A statement of one value.
 
-    `subject`: who or what and in which respect, the same however it is worded. `name`: the same
-    for people, as written. `value`: as written. `start` and `stop` are its sentence in the text;
-    `line` counts from 1.
+    subject: who or what, and in which respect; the same for all wordings.
+    name: the subject for people, as written.
+    value: as written.
+    line: its line in the text, from 1.
+    start, stop: its sentence in the text.
     """
 
     subject: str
@@ -325,7 +328,10 @@ def item_claims(
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences of a text with their places; without code, quotations, tables and headings."""
+    """The sentences of a text with their places.
+
+    Code, quotations, tables and headings are left out.
+    """
     # Blanks of the same length keep the places of what follows.
     plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     start = 0
@@ -347,8 +353,10 @@ def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 
 def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
-    """What a sentence claims; None for most. `is_alone`: it is all that its note says, so that what
-    it names is no part of something that was named before.
+    """The claim in a sentence. None for most sentences.
+
+    is_alone: whether the note says nothing else, so that its subject is not part of something that
+        was named before.
     """
     words = _words()
     if not _is_promising(sentence):
@@ -480,7 +488,7 @@ def _is_promising(sentence: str) -> bool:
 
 
 def _is_identified(subject: str) -> bool:
-    """Whether a subject names more than an attribute: "port" may be that of anything."""
+    """Whether a subject names more than an attribute: anything may have a "port"."""
     subject_words = set(subject.rpartition("|")[2].split())
     return bool(subject_words - _words().attributes - _words().singular)
 
@@ -501,7 +509,7 @@ def _preference(text: str) -> Claim | None:
 
 
 def _liking(text: str) -> Claim | None:
-    """A liking that has an opposite, "dark mode"."""
+    """The claim of a liking that has an opposite, like "dark mode". None for any other text."""
     match = _LIKING.fullmatch(text)
     if match is None:
         return None
@@ -585,7 +593,10 @@ def _chinese_claim(text: str) -> Claim | None:
 
 
 def _state_claim(subject: str, value: str) -> Claim | None:
-    """Whether something is on or off and the like; "in production" and such belong to what it is."""
+    """The claim that something is on or off and the like. None for any other value.
+
+    A place such as "in production" belongs to the subject.
+    """
     match = _STATE.fullmatch(_cut(value))
     if match is None:
         return None
@@ -598,7 +609,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 
 
 def _statement(subject: str, value: str, verb: str) -> Claim | None:
-    """A claim that a subject has a value; None where either is not sure to be one."""
+    """The claim that a subject has a value. None if one of them is unclear."""
     value = _cut(value)
     group = _group(value)
     # How often a thing happens is one value of whatever thing.
@@ -643,7 +654,10 @@ def _is_name(value: str, group: str) -> bool:
 
 
 def _group(value: str) -> str:
-    """What kind of value it is: values of different kinds may hold together. "" for no value."""
+    """The kind of a value.
+
+    Values of different kinds can both be true. Empty if it is not a value.
+    """
     words = _value_words(value)
     if not words or len(words) > _LONGEST_VALUE:
         return ""
@@ -674,7 +688,10 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
 
 
 def subject_key(subject: str, verb: str, group: str) -> str:
-    """What makes two claims ones about the same; "" for a subject that nobody can identify."""
+    """The key that two claims about the same subject share.
+
+    Empty if the subject cannot be identified.
+    """
     words = _subject_words(subject)
     if not words:
         return ""

@@ -324,14 +324,19 @@ class YamlEditor(Editor):
                 first = head
                 rest = None
             expected = changed(read.tree, (), at, rest)
-        end = newline(text)
-        # Without the last line, the one before it ends the text as that did.
-        is_last = last == len(body) and not body.endswith("\n")
-        if is_last and body[:first].endswith(end):
-            first -= len(end)
-        new = body[:first] + body[last:]
+        new = _without(body, first, last, newline(text))
         check(_yaml(new).tree or (), expected)
         return mark + new
+
+
+def _without(text: str, first: int, last: int, end: str) -> str:
+    """`text` without the lines from `first` to `last`. Where the last line has no `end`, the one
+    before it has none either then.
+    """
+    is_last = last == len(text) and not text.endswith("\n")
+    if is_last:
+        return text[:first].removesuffix(end)
+    return text[:first] + text[last:]
 
 
 def _was_made(hint: Hint | None) -> bool:

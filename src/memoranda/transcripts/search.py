@@ -146,6 +146,9 @@ def find(
     """The exchanges that fit `text` best."""
     looked_for = words(text)
     concepts = [Concept.of(word) for word in looked_for]
+    # All words at once: each count costs as much as asking for a few words.
+    all_words = list(chain(*((item.word, *item.synonyms, *item.related) for item in concepts)))
+    index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
     scored = _scored_turns(index, concepts, where)
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
     for turn, score in sorted(scored.values(), key=lambda row: -row[1]):

@@ -306,7 +306,7 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Whether the words of an output say that something failed. Codex gives its hooks no more."""
+    """Whether the words of an output say that something failed. Codex tells its hooks nothing else."""
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
 

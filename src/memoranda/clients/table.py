@@ -343,7 +343,7 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Each folder in which a client keeps memories of its own, with the client's name and the folder
+    """Each folder in which a client keeps its memories, with the client's name and the folder
     of all of them.
     """
     for client, variable, usual, below in _PLACES:

@@ -57,7 +57,7 @@ class _Waiting:
         self._heap: list[int] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Have these looked at, but for those that were passed."""
+        """Have these looked at, except for those that were passed."""
         for number in numbers:
             if number < self.number:
                 heappush(self._heap, -number)
@@ -307,7 +307,7 @@ class Trail:
                 self._drop_lost_folders(change, lost)
 
     def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
-        """Take the steps on folders that are lost out of a change, but for those still in use."""
+        """Take the steps on folders that are lost out of a change, except for those still in use."""
         remaining = self.files.get(change.number, [*change.files])
         for at, file in enumerate(change.files):
             if file.do == "move":

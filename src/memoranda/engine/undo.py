@@ -37,7 +37,7 @@ PASSING = "the text of an entry with a time to live is not kept"
 
 
 class Later:
-    """The changes after the one numbered `number`, but for those taken back `together` with it."""
+    """The changes after the one numbered `number`, except for those taken back `together` with it."""
 
     def __init__(self, history: History, number: int, together: Collection[int] = ()):
         self._history = history

@@ -81,7 +81,7 @@ class Concept(NamedTuple):
 
     @classmethod
     def of(cls, word: str) -> Concept:
-        """The concept that a folded word stands for."""
+        """The concept of a folded word."""
         same = synonyms(word)
         near = [other for other in related(word) if other not in same]
         return cls(word, tuple(same), tuple(near))

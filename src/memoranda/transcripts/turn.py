@@ -39,7 +39,7 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """A session as far as it was read: its name, the folder it works in, the latest time."""
+    """A session while it is read: its name, the folder it works in, the latest time."""
 
     name: str = ""
     folder: str = ""

@@ -134,7 +134,7 @@ class ChunkReading:
     chunks: the chunks of long notes and of notes that stand alone.
     texts: the texts of these notes; with `every`, of all notes.
 
-    A turn of a conversation is not read: it says little by itself, and its words are known.
+    A turn of a conversation is not read: it says little alone, and its words are known.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
@@ -153,7 +153,7 @@ class ChunkReading:
         else:
             self.terms = shown_terms(ranking.words)
 
-        # A turn of a conversation says little by itself, and what it holds is known
+        # A turn of a conversation says little alone, and what it holds is known
         telling = [
             row for row, note in self._features.items() if note.is_long or note.conversation is None
         ]

@@ -337,44 +337,50 @@ def _add(
 ) -> tuple[str, str | None]:
     """The text with one more member, and the blanks between the brackets if there was nothing else."""
     inner = text[node.start + 1 : node.end - 1]
-    if node.items:
-        last = node.items[-1]
-    else:
-        last = None
-    empty = not inner.strip(_SPACE)
-    is_root = not text[: node.start].strip(BOM + _SPACE)
-    inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
+    is_empty = not inner.strip(_SPACE)
+    is_inline = _is_inline(text, node, inner, is_empty)
     outer = _line_indent(text, node.start)
-    if last:
-        indent = text[text.rfind("\n", 0, last.start) + 1 : last.start]
-    else:
-        indent = outer + unit
-    # The member does not begin its line.
-    if indent.strip(" \t"):
-        indent = outer + unit
-    if key is None:
-        label = ""
-    else:
+    indent = _member_indent(text, node, outer + unit)
+    label = ""
+    if key is not None:
         label = json.dumps(key, ensure_ascii=False) + ": "
-    member = label + _dump(value, indent, unit, end, inline=inline)
-    if inline:
-        if empty:
-            gap = ""
-        else:
-            gap = " "
-    else:
+    member = label + _dump(value, indent, unit, end, inline=is_inline)
+    if is_empty:
+        if not is_inline:
+            member = f"{end}{indent}{member}{end}{outer}"
+        return text[: node.start + 1] + member + text[node.end - 1 :], inner
+    gap = " "
+    if not is_inline:
         gap = end + indent
-    if empty:
-        if inline:
-            closing = ""
-        else:
-            closing = end + outer
-        return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
     point = len(text[: node.end - 1].rstrip(_SPACE))
-    if last is None or last.comma >= 0:
-        return text[:point] + gap + member + ("," if last else "") + text[point:], None
+    if not node.items:
+        return text[:point] + gap + member + text[point:], None
+    last = node.items[-1]
+    if last.comma >= 0:
+        return text[:point] + gap + member + "," + text[point:], None
     comma = last.node.end
     return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
+
+
+def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
+    """Whether a new member stands on the line of its container: as the others do, in a text of one
+    line, but not as the first member of all.
+    """
+    if not is_empty:
+        return "\n" not in inner
+    is_root = not text[: node.start].strip(BOM + _SPACE)
+    return "\n" not in text.strip(_SPACE) and not is_root
+
+
+def _member_indent(text: str, node: Node, usual: str) -> str:
+    """The blanks before a new member: those of the last one, where it begins its line."""
+    if not node.items:
+        return usual
+    start = node.items[-1].start
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    if before.strip(" \t"):
+        return usual
+    return before
 
 
 def _is_alone(text: str, node: Node) -> bool:

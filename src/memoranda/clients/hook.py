@@ -30,7 +30,7 @@ METHOD = "hook"
 PAYLOAD_METHOD = "hook/payload"
 """The daemon's method that answers what a client sent, as it was sent."""
 NOTHING_TO_SAY = b'"reply":""'
-"""What the daemon's reply holds where a client is told nothing."""
+"""The end of a reply that tells a client nothing."""
 # Seconds after which a hook ends though it has not put aside what was asked.
 _GRACE = 5.0
 _ACTIONS = ("tool", "failed")
@@ -108,11 +108,8 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """Read the client's event to its end, once per process. Empty if it is too long.
-
-    end: until when to wait for the client, on the monotonic clock.
-
-    Raises TimeoutError if the client is later.
+    """Read what the client sends, to its end; nothing when that is too much. Read once, and remembered.
+    Raises TimeoutError where the client keeps it waiting until `end`, of the monotonic clock.
     """
     global _event
     if _event is None:
@@ -192,8 +189,8 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
-    """The daemon's answer to what a client sent to `hook_relay`. The reply is None if the hook must
-    do it itself. Raises TypeError, ValueError for an invalid payload.
+    """The daemon's answer to what a client sent to `hook_relay`. The reply is None where the hook
+    has to do it alone. Raises TypeError, ValueError for what is no event's payload.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 
@@ -213,61 +210,69 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client should be answered."""
-    from memoranda.clients.hook_context import at_start, for_prompt
-    from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
+    from memoranda.clients.hook_events import CLIENTS, PROMPT, START
     from memoranda.engine.pausing import paused_agents
-    from memoranda.engine.served import log_of
 
     client = CLIENTS[event.client]
     session = memory.session_rows(event.client, event.session)
     by = {"client": event.client, "session": event.session}
-    owner = memory.as_caller(memory.agent, "hook", **by)
     agent = memory.agent
     if agent is None:
         agent = memory.settings.agents.get(client.handshake, client.agent)
-    caller = memory.as_caller(agent, "hook", **by)
     if agent in paused_agents(memory):
         return ""
-    if event.kind not in (START, PROMPT, *_ACTIONS):
-        from memoranda.clients.hook_capture import checkpoint
-
-        checkpoint(caller, event, session)
-        return ""
-    now = memory.clock()
+    owner = memory.as_caller(memory.agent, "hook", **by)
+    caller = memory.as_caller(agent, "hook", **by)
     if event.kind in _ACTIONS:
         return _on_action(caller, event, session)
     if event.kind == START:
-        context_text = caller.at_once(lambda: at_start(caller, event, session))
-        session.sweep(now)
-    else:
-        from memoranda.clients.hook_capture import remember
+        return _on_start(caller, event, session)
+    if event.kind == PROMPT:
+        return _on_prompt(owner, caller, event, session)
+    from memoranda.clients.hook_capture import checkpoint
 
-        remembered = remember(owner, event, session)
-        if PROMPT not in client.injects:
-            return ""
-        context_text = for_prompt(caller, event, session, remembered)
-    if agent is not None and context_text.notes:
-        if event.kind == START:
-            how = "session start"
-        else:
-            how = "prompt"
-        log_of(memory).add(
-            now, agent, how, event.prompt if event.kind == PROMPT else "", context_text.notes
-        )
-    if event.kind == START:
-        saw = now
-    else:
-        saw = None
-    if saw or context_text.text:
-        session.add(now, saw=saw, notes=context_text.notes, text=context_text.text)
-    return reply_of(event, context_text.text)
+    checkpoint(caller, event, session)
+    return ""
+
+
+def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> str:
+    """Answer the beginning of a session."""
+    from memoranda.clients.hook_context import at_start
+    from memoranda.clients.hook_events import reply_of
+    from memoranda.engine.served import log_of
+
+    now = caller.clock()
+    context = caller.at_once(lambda: at_start(caller, event, session))
+    session.sweep(now)
+    if caller.agent is not None and context.notes:
+        log_of(caller).add(now, caller.agent, "session start", "", context.notes)
+    session.add(now, saw=now, notes=context.notes, text=context.text)
+    return reply_of(event, context.text)
+
+
+def _on_prompt(
+    owner: MemorySession, caller: MemorySession, event: HookEvent, session: SessionRows
+) -> str:
+    """Answer a prompt with what memory has about it; what it asks to remember is stored as the owner's."""
+    from memoranda.clients.hook_capture import remember
+    from memoranda.clients.hook_context import for_prompt
+    from memoranda.clients.hook_events import CLIENTS, PROMPT, reply_of
+    from memoranda.engine.served import log_of
+
+    now = caller.clock()
+    remembered = remember(owner, event, session)
+    if PROMPT not in CLIENTS[event.client].injects:
+        return ""
+    context = for_prompt(caller, event, session, remembered)
+    if caller.agent is not None and context.notes:
+        log_of(caller).add(now, caller.agent, "prompt", event.prompt, context.notes)
+    if context.text:
+        session.add(now, saw=None, notes=context.notes, text=context.text)
+    return reply_of(event, context.text)
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """The text for a client about a tool that is about to run, or has failed.
-
-    The facts told are added to `session`.
-    """
+    """Answer a tool that is about to run, or failed."""
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
 

@@ -1,4 +1,4 @@
-"""The texts of a hook before a tool runs, and after one failed (docs/hooks.md): mostly empty."""
+"""The answer of a hook before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HELD_BACK = (
     "Not run yet, as the memory of the user may speak against it. If it is right all the same, call"
     " it again: it will not be held back a second time."
 )
-"""What an agent is told of a call that is held back, in front of the facts."""
+"""The sentence that an agent is told in front of the facts when its call is held back."""
 # Facts told before one tool runs.
 _MOST_FACTS = 3
 
@@ -38,7 +38,7 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """The known facts about the action. Each is told once per session."""
+    """Tell what is known of the action, each fact once in a session."""
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []
     keys: list[str] = []

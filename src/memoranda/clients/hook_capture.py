@@ -1,4 +1,5 @@
-"""Writing down what a hook hears: sentences to remember, and an extract of a session as a trace.
+"""Writes down what a hook learns: sentences a person asks to remember, and an extract of a session as a
+trace.
 
 Traces are not memories: they are in a separate project, which is searched only by its name. Nothing
 is interpreted, and nothing that came from memory goes back into it.
@@ -126,7 +127,7 @@ def _line(text: str, most: int) -> str:
 
 
 class _Seen(NamedTuple):
-    """The contents of a transcript's beginning and end, each in order."""
+    """The texts at a transcript's beginning and end, by kind, each in order."""
 
     prompts: list[str]
     answers: list[str]

@@ -1,4 +1,5 @@
-"""Texts that a session is told without asking, at its start and for a prompt (docs/hooks.md).
+"""Composes the contexts nobody asked for: at the start of a session, and for a prompt
+(docs/hooks.md).
 
 They are put between marks that declare them as data. Every line of a note is one line here, with
 its day and address. Facts that a session already has are known from the ledger.
@@ -69,51 +70,54 @@ class Told(NamedTuple):
 
 
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
-    """The text for a session that begins. A resumed session is only told what is new."""
+    """Compose the context at the start of a session; of one that goes on only what is new since."""
     now = memory.clock()
+    teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
     if session.is_known:
         since = session.saw
     else:
         since = session.last_seen()
-    teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
-    if not session.is_known:
-        teller.say(_HOW)
-        teller.section("Due", due_reminders(memory, now), 300)
-        entries = owner_first(memory, profile(memory))
-        teller.section(
-            "About the user",
-            [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries],
-            600,
-            texts={entry.info.row: entry.text for entry in entries},
-            longest=_PROFILE_LINE,
-        )
-        names = project_names(event.cwd)
-        teller.section(
-            f"About this project ({flat(names[0])})" if names else "",
-            _about_project(memory, event.cwd, names, now),
-            1_000,
-        )
+        _tell_new_session(teller, memory, event, now)
     if since is not None:
-        teller.section(
-            "Added by others since your last session", _added(memory, since, now), START_TOKENS
-        )
+        news = _added(memory, since, now)
+        teller.section("Added by others since your last session", news, START_TOKENS)
     elif not session.is_known:
-        added = _added(memory, now - _LATELY, now)
-        by_agents = [(info, by) for info, by in added if by]
+        by_agents = [(info, by) for info, by in _added(memory, now - _LATELY, now) if by]
         teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
     teller.end()
     is_empty = not teller.notes and session.is_known
-    return Told(
-        "" if is_empty or not teller.lines else fenced("\n".join(teller.lines)), teller.notes
-    )
+    if is_empty or not teller.lines:
+        return Told("", teller.notes)
+    return Told(fenced("\n".join(teller.lines)), teller.notes)
+
+
+def _tell_new_session(
+    teller: _Teller, memory: MemorySession, event: HookEvent, now: datetime
+) -> None:
+    """How to use the memory, what is due, the profile, and the project that is worked in."""
+    teller.say(_HOW)
+    teller.section("Due", due_reminders(memory, now), 300)
+    entries = owner_first(memory, profile(memory))
+    marked = []
+    for entry in entries:
+        mark = ""
+        if entry.why == PINNED:
+            mark = PINNED
+        marked.append((entry.info, mark))
+    texts = {entry.info.row: entry.text for entry in entries}
+    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE)
+    names = project_names(event.cwd)
+    title = ""
+    if names:
+        title = f"About this project ({flat(names[0])})"
+    teller.section(title, _about_project(memory, event.cwd, names, now), 1_000)
 
 
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """The text for a prompt: the sentence `opening`, then the passages that fit.
-
-    Empty without both.
+    """Compose what memory has about a prompt, and the sentence `opening` before it; empty when there is
+    neither.
     """
     prompt = own_words(event.prompt)
     hits: list[Hit] = []
@@ -156,9 +160,8 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages
 
 
 def project_names(cwd: str) -> list[str]:
-    """Possible names of the project that contains `cwd`: its repository's folder and name.
-
-    Empty outside of a repository.
+    """The names of the project in which `cwd` is: its repository's folder and name; []
+    outside of one.
     """
     root = _repository(cwd)
     if root is None:
@@ -260,7 +263,7 @@ class _Teller:
             heads = []
 
     def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """The remark about a note, with a warning if the code it cites has changed or is gone."""
+        """The mark of a note, and that the code it cites changed or went."""
         if "`" not in body and CITES not in info.header:
             return mark
         stale = self._citations.stale(info, body)

@@ -1,4 +1,5 @@
-"""Reading the events that clients send to a hook, and forming their answers (docs/hooks.md).
+"""Reads what clients tell a hook on its standard input, and says how each wants its answer
+(docs/hooks.md).
 
 The payload of an unknown client, or one that looks like another client's, does not count as an
 event, since several programs run the hooks of Claude Code's settings.
@@ -321,7 +322,7 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Whether the words of an output say that something failed. Codex gives its hooks no more."""
+    """Whether the words of an output say that something failed. Codex tells its hooks nothing else."""
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
 

@@ -101,9 +101,8 @@ def _request(names: list[str], payload: bytes) -> bytes:
 
 
 def _asked(path: str, request: bytes, end: float) -> bytes:
-    """The daemon's reply to a request. Empty if nothing answers.
-
-    Raises OSError, and TimeoutError when the time is up at `end`, on the monotonic clock.
+    """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
+    TimeoutError where the time is up at `end`, of the monotonic clock.
     """
     # `socket` takes four times as long to import.
     import _socket

@@ -1,4 +1,4 @@
-"""Putting aside what a prompt asks to remember, before anything else is done with it.
+"""Puts aside what a prompt asks to remember, before anything else is done with it.
 
 Opening the memory may take longer than a hook has. As soon as the file is written, nothing can be
 lost, even if the hook is killed (engine/asked.py).
@@ -18,9 +18,8 @@ from memoranda.engine.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, hashes_given: set[str], now: datetime) -> Iterator[Asked]:
-    """The sentences that a prompt asks to remember, without lines that came from memory.
-
-    hashes_given: the hashes of the lines that came from memory.
+    """The words that the prompt of an event asks to remember, without the lines that came from memory, whose
+    hashes are `hashes_given`.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:

@@ -1,4 +1,4 @@
-"""Finding a person's own words in a prompt, and the sentences they ask to remember.
+"""Tells which words of a prompt are a person's own, and what they ask in it to remember.
 
 A hook uses this before anything else, so this module imports little.
 """
@@ -11,7 +11,7 @@ from memoranda import former_name
 from memoranda.text.fence import TAG
 
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
-"""What stands between our marks, those of earlier checkouts included."""
+"""Matches a text between our marks, those of earlier checkouts included."""
 # Text that a person pastes rather than says: fenced blocks, quoted lines, tags.
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
@@ -56,9 +56,8 @@ def own_words(prompt: str) -> str:
 
 
 def asked_to_remember(prompt: str) -> list[str]:
-    """The sentences that the prompt asks to remember, verbatim but without the request.
-
-    Not for questions.
+    """The words that a prompt says to remember, word for word, without the words that say so; questions are
+    none.
     """
     requests = []
     for match in _REMEMBER.finditer(own_words(prompt)):

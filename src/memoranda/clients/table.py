@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -335,38 +335,45 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
         )
     added: list[Project] = []
     refused: list[tuple[Path, str]] = []
-    roots = {os.path.realpath(this_project.root) for this_project in memory.projects}
-    names = {this_project.name.lower() for this_project in memory.projects}
+    roots = {os.path.realpath(project.root) for project in memory.projects}
+    names = {project.name.lower() for project in memory.projects}
+    for client, root, folder in _native_folders():
+        if os.path.realpath(folder) in roots:
+            continue
+        name = _free_name(_native_name(client, folder.relative_to(root)), names)
+        try:
+            project, _ = memory.add_project(name, str(folder), make=False, hidden=True)
+        except MemorandaError as error:
+            refused.append((folder, str(error)))
+            continue
+        names.add(name.lower())
+        added.append(project)
+    return added, refused
+
+
+def _native_folders() -> Iterator[tuple[str, Path, Path]]:
+    """Each folder in which a client keeps its memories, with the client's name and the folder
+    of all of them.
+    """
     for client, variable, usual, below in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
-            if (
-                not folder.is_dir()
-                or not any(folder.rglob("*.md"))
-                or os.path.realpath(folder) in roots
-            ):
-                continue
-            # Its name: the end of the path of the project they are about, which is written with `-`
-            # for `/`.
-            name_part = "-".join(folder.relative_to(root).parts[1:-1])
-            name_part = re.sub(
-                r"[^\w .\-]+",
-                "-",
-                name_part.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))),
-            )
-            name_part = name_part.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
-            name = f"{client} {name_part}".strip()
-            numbered = (f"{name} {number}" for number in range(2, 100))
-            free = next(
-                this_project
-                for this_project in (name, *numbered)
-                if this_project.lower() not in names
-            )
-            try:
-                project, _ = memory.add_project(free, str(folder), make=False, hidden=True)
-            except MemorandaError as error:
-                refused.append((folder, str(error)))
-                continue
-            names.add(free.lower())
-            added.append(project)
-    return added, refused
+            if folder.is_dir() and any(folder.rglob("*.md")):
+                yield client, root, folder
+
+
+def _native_name(client: str, place: Path) -> str:
+    """The name of a project of memories: the end of the path of what they are about, in which the
+    client writes `-` for `/`.
+    """
+    user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
+    path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
+    path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
+    longest = _NAME - len(client) - 4
+    return f"{client} {path[-longest:].strip(' .-')}".strip()
+
+
+def _free_name(name: str, names: Collection[str]) -> str:
+    """`name`, or with the first number that makes it another one than `names`, in small letters."""
+    numbered = (f"{name} {number}" for number in range(2, 100))
+    return next(free for free in (name, *numbered) if free.lower() not in names)

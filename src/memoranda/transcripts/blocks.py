@@ -95,7 +95,7 @@ def failed_by_code(code: Any) -> bool | None:
 
 
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
-    """The words that somebody said. Nothing if a program put the text there."""
+    """The words that somebody said, unless a program put it there."""
     stripped = text.strip()
     if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
@@ -116,10 +116,7 @@ def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
 
 
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
-    """The output of a tool.
-
-    If `has_failed` is unknown, it is read from the exit code in the output.
-    """
+    """The result of a tool; whether it failed is read from its exit code where nobody says so."""
     text = text_of(value).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)

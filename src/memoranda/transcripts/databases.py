@@ -337,7 +337,7 @@ def _can_decompress() -> bool:
 
 
 def _module() -> Any:
-    """The module that decompresses Zstandard in this Python. None if none exists."""
+    """A function that decompresses Zstandard in this Python; None where nothing does."""
     for name in ("compression.zstd", "zstandard"):
         try:
             return import_module(name)

@@ -185,7 +185,7 @@ class GeminiCli(DocumentFormat):
         yield from tool_result(self._output(call), name, failed)
 
     def _output(self, call: dict[str, Any]) -> Any:
-        """The output of a tool, as the person saw it, or else as the model got it."""
+        """The result of a tool: as the person saw it, else as the model got it."""
         display = call.get("resultDisplay")
         if isinstance(display, str) and display:
             return display
@@ -247,7 +247,7 @@ class Cline(DocumentFormat):
                 yield part
 
     def _said(self, text: str) -> Iterator[Part]:
-        """The words of a person, without the marks around them. This includes output of tools."""
+        """The words of a person, without the marks around them; this includes output of tools."""
         ran = _RAN.match(text)
         if ran:
             yield Part(Kind.RAN, ran[1], _ONLY_CALL)

@@ -21,7 +21,7 @@ _CANDIDATES = 400
 
 
 class SourceRow(NamedTuple):
-    """The index's record of a file: see schema.sql."""
+    """A file as the index knows it: see schema.sql."""
 
     id: int
     agent: str
@@ -131,6 +131,7 @@ class TraceIndex:
 
     def __init__(self, path: Path, *, may_write: bool = True):
         self.path = path
+        self._counts: dict[str, int] = {}
         if may_write:
             make_private(path.parent)
             self._database = self._opened(path)
@@ -227,6 +228,7 @@ class TraceIndex:
 
     def append(self, source: int, rows: SessionRows) -> None:
         """Write new turns of a session behind those that are there."""
+        self._counts.clear()
         session = self._session(source, rows)
         last = self._database.execute(
             "select exchange from turn where session = ? order by id desc limit 1", (session,)
@@ -236,6 +238,7 @@ class TraceIndex:
 
     def replace(self, source: int, rows: SessionRows) -> None:
         """Make a session what `rows` says. Turns that are as they were stay."""
+        self._counts.clear()
         session = self._session(source, rows)
         earlier = self._database.execute(
             "select id, position, mark, exchange from turn where session = ? order by id",
@@ -381,8 +384,15 @@ class TraceIndex:
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """In how many turns each of these words is, in any of its forms; those in none are left
-        out.
+        out. They are counted once while the index is open.
         """
+        unknown = [word for word in dict.fromkeys(words) if word not in self._counts]
+        if unknown:
+            self._counts |= dict.fromkeys(unknown, 0)
+            self._counts |= self._counted(unknown)
+        return {word: self._counts[word] for word in words if self._counts[word]}
+
+    def _counted(self, words: Sequence[str]) -> dict[str, int]:
         with closing(sqlite3.connect(":memory:")) as scratch:
             # Nothing but FTS5 knows its stems
             scratch.execute(
@@ -541,7 +551,7 @@ class TraceIndex:
         return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
-        """The hashes of the terms that a lesson is about."""
+        """The terms of a lesson, as hashes."""
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 

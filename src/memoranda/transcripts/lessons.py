@@ -1,7 +1,5 @@
-"""Finding by rule what a session teaches.
-
-These are the requests, decisions and corrections of a person, and commands that failed with the
-ones that worked later. Nothing is invented: a lesson is a place in a turn.
+"""Finds what a session teaches, by rule: what a person asked for, decided and corrected, and which
+commands failed and what worked then. Nothing is invented: a lesson is a place in a turn.
 """
 
 from __future__ import annotations
@@ -258,7 +256,7 @@ class Miner:
                 self._failed(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """The state from which a later look at the same session continues, without secrets."""
+        """The state from which a later look at the same session goes on, without secrets."""
         return {
             "number": self._number,
             "edited": self._edited,
@@ -406,10 +404,10 @@ def _letters(command: list[str]) -> str:
 
 
 def _operands(command: list[str]) -> set[str]:
-    """The words of a command after its name that are not options."""
+    """The arguments of a command that are no options."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 
 def new_terms(lesson: Lesson) -> tuple[int, ...]:
-    """The hashed terms of a lesson, as the index stores them."""
+    """The terms of a lesson, as the index keeps them."""
     return tuple(hashed(term) for term in dict.fromkeys(lesson.about))

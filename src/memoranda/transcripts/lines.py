@@ -53,7 +53,7 @@ class LineFormat:
         raise NotImplementedError
 
     def begin(self, path: Path) -> Session:
-        """The facts about a session that its path alone tells."""
+        """A session as its path alone describes it."""
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:

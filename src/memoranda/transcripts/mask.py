@@ -30,7 +30,7 @@ _LONGEST_APART = 1_000
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
-# A longer word is none but data, which nobody looks for.
+# A longer word is data, which nobody looks for.
 _LONGEST_WORD = 200
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD},}}")
 
@@ -104,7 +104,7 @@ class Mask:
         return self.is_suspicious(command)
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
-        """The indexed text of each of these turns."""
+        """The words by which each of these turns is found."""
         return [indexed_words(self.clean(shortened(turn))) for turn in turns]
 
 

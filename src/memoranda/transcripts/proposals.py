@@ -44,12 +44,7 @@ _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
 
 
 class Proposal(NamedTuple):
-    """A lesson that may be remembered.
-
-    text: its words.
-    turn: where it was said.
-    files: the files that were changed then.
-    """
+    """Something that may be remembered: its words, where it was said, and what was changed then."""
 
     key: str
     kind: LessonKind
@@ -70,7 +65,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(memory: MemorySession) -> Iterator[Proposal]:
-    """The lessons of sessions that are neither memories nor decided, newest first."""
+    """The lessons that are neither a memory nor decided, newest first."""
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return
@@ -110,10 +105,7 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
-    """The proposal made of a lesson.
-
-    None if its transcript is gone, or if it should not be remembered.
-    """
+    """The words of a lesson; None where its transcript is gone, or it is not fit to be remembered."""
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None

@@ -1,6 +1,5 @@
-"""Recalling facts about an action of an agent, or about a command that just failed.
-
-They come from notes and transcripts. Only objections and former fixes count; mostly none exist.
+"""Finds what is known of something an agent is about to do, or of a command that just failed: from notes
+and from transcripts. Only what speaks against it, or fixed it before; mostly nothing.
 """
 
 from __future__ import annotations
@@ -53,12 +52,8 @@ _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code
 
 
 class Action(NamedTuple):
-    """An action of an agent, before or after it.
-
-    folder: where it happens.
-    tool: the tool.
-    arguments: as JSON.
-    output: the result. Empty before the tool ran.
+    """Something an agent is about to do, or did: where, with which tool, its arguments as JSON, and what
+    came out, "" before it ran.
     """
 
     folder: str
@@ -76,7 +71,7 @@ class Fact(NamedTuple):
 
 
 class ActionTerms:
-    """The terms that an action is about."""
+    """The terms of an action."""
 
     def __init__(self, action: Action):
         self.action = action
@@ -131,7 +126,7 @@ class ActionTerms:
 
     @cached_property
     def words(self) -> list[str]:
-        """The texts to look for in notes: each a word, or consecutive words."""
+        """The words by which notes are looked for: each a word, or words one after the other."""
         if self.action.output:
             return _names_of_error(self.error)[:20]
         result = []
@@ -166,7 +161,7 @@ class ActionTerms:
 
 
 def _names_of_error(line: str) -> list[str]:
-    """The distinctive parts of an error: names, codes, and quoted names."""
+    """The parts of an error that nobody says about anything else: names, codes, what it names by a sign."""
     words = line.replace("'", " ").replace('"', " ").replace("`", " ").split()
     signed = [word.strip("()[]{}:,;.") for word in words]
     codes = [
@@ -184,7 +179,7 @@ def is_about_something(action: Action) -> bool:
 
 
 def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
-    """The known facts about an action, the surest first."""
+    """The facts that are known, the surest first."""
     about = ActionTerms(action)
     if not about.terms:
         return
@@ -217,7 +212,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
 
 
 def _stale(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
-    """The present state of the code that a note cites, if it has changed. Otherwise empty."""
+    """Say what became of the code that a note cites; "" where it is unchanged."""
     from memoranda.note.citations import CITES
 
     # 13 ms, which most notes need not take
@@ -337,7 +332,7 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
 
 
 def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
-    """The line about a sentence that a person said. Empty if all of it may be planted."""
+    """The line to tell of a sentence that a person said; "" where all of it may be planted."""
     if not mask.is_suspicious(sentence):
         return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
     # Planted instructions must not reach a model in this way either.
@@ -348,7 +343,7 @@ def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
 
 
 def _fix(mask: Mask, where: str, failed: str, worked: str | None) -> str:
-    """A line about a command that failed, and one that worked then. Empty if it may be planted."""
+    """The line to tell of a command that failed, and one that worked then; "" where it may be planted."""
     command = _flat(mask.clean(failed), _COMMAND)
     if mask.is_suspicious_command(command):
         return ""

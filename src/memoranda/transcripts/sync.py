@@ -41,12 +41,8 @@ _BATCH = 4_000
 
 @dataclass(slots=True)
 class TranscriptSync:
-    """The result of one look at the transcripts.
-
-    files: how many files were new or changed.
-    turns: how many turns were read.
-    removed: how many files are gone.
-    skipped: the files that were not read, with the reason.
+    """Counts of one look at the transcripts: files that were new or changed, turns read, files that
+    are gone; and what was not read, with the reason.
     """
 
     files: int = 0
@@ -58,7 +54,7 @@ class TranscriptSync:
 
 
 class ReadFile(NamedTuple):
-    """The result of reading one file: its sessions as rows, and how far it was read."""
+    """The new part of one file: its sessions as rows, and how far it was read."""
 
     file: SourceFile
     stamp: str
@@ -71,7 +67,7 @@ class ReadFile(NamedTuple):
 def read_file(
     file: SourceFile, stamp: str, state: dict[str, Any], mask: Mask
 ) -> Iterator[ReadFile]:
-    """Read the new part of a file, in batches. The last batch carries the file's state."""
+    """Read the new part of a file, in batches, the last of which ends its state."""
     format = FORMATS[file.format]
     sessions: list[SessionRows] = []
     successes: dict[int, int] = {}
@@ -105,9 +101,8 @@ def read_file(
 def _rows(
     outcome: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
-    """Make the index rows of a session, and note when its commands worked.
-
-    `state` holds what was kept of the session's beginning, and is updated.
+    """The rows of a session for the index, and when its commands worked. `state` is what was kept of
+    its beginning, and is changed.
     """
     earlier: dict[str, Any] = {}
     if state.get("mined") == outcome.session.name:
@@ -275,7 +270,7 @@ def _cores() -> int:
 
 
 def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
-    """Yield the new parts of each file, in order. If they are large, other processes read them."""
+    """Read the new part of each file, in order; where that is much, in separate processes."""
     size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
     cores = _cores()
     # Another program that embeds Python would start itself, not a reader.

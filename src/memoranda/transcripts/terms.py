@@ -247,9 +247,8 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """The terms of a command about to be run.
-
-    They are each simple command as a whole and by its first words, its program, and added packages.
+    """The terms of a command line: each command whole and by its first words, its program, and the
+    packages it adds.
     """
     terms = []
     for words in simple_commands(command):
@@ -263,7 +262,7 @@ def command_terms(command: str) -> list[str]:
 
 
 def code_terms(code: str) -> list[str]:
-    """The terms of code about to be written: the modules it imports and the names it uses."""
+    """The terms of new code: the modules it imports and the names it uses."""
     names = [*imported(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 

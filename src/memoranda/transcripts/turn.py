@@ -41,7 +41,7 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """The session being read: its name, the folder it works in, the latest time."""
+    """A session while it is read: its name, the folder it works in, the latest time."""
 
     name: str = ""
     folder: str = ""
@@ -80,7 +80,7 @@ class Format(Protocol):
     grows: bool
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
-        """Read the new sessions and turns of a file. Raises OSError, NotUnderstood."""
+        """Read what is new. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
         """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""

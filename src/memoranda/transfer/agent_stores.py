@@ -1,7 +1,5 @@
-"""Reading the stores of agents and other memory programs as memories (docs/moving-in.md).
-
-They are stores of Anthropic's memory, notes of deja-vu, and the memory files of Codex, Gemini CLI
-and Copilot.
+"""Reads what agents and other memory programs keep on disk as memories (docs/moving-in.md): stores
+of Anthropic's memory, notes of deja-vu, and the memory files of Codex, Gemini CLI and Copilot.
 """
 
 from __future__ import annotations
@@ -157,7 +155,7 @@ def deja_vu(path: Path) -> Found:
 
 
 def _deja_vu_name(row: dict[str, Any]) -> str:
-    """The name of a note of deja-vu: its title, or its first words."""
+    """The title of a note of deja-vu: by its title, else by its first words."""
     title = str(row.get("title") or "").strip()
     return title or " ".join(row["text"].split())[:60]
 

@@ -41,10 +41,7 @@ _LARGEST = 64 << 20
 
 
 class About(NamedTuple):
-    """The facts that a bundle states about a note: see OKF 0.2, 4 and 5.
-
-    Empty values are left out.
-    """
+    """A note as a bundle describes it: see OKF 0.2, 4 and 5. Empty values are left out."""
 
     type: str
     title: str
@@ -123,29 +120,20 @@ def _packed_text(text: str, about: About) -> bytes:
 
 def unpacked(path: str, data: bytes) -> Unpacked:
     """A file of a bundle as the note it was, or as it is where another program made it."""
+    foreign = Unpacked("", path, data)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return Unpacked("", path, data)
+        return foreign
     parts = split(text)
-    if parts.yaml is not None:
-        at = parts.yaml.rfind(_MARK)
-    else:
-        at = -1
-    if parts.yaml is None or at < 0:
-        return Unpacked("", path, data)
-    start = text.index(parts.yaml) + at
-    block = text[start:]
-    result = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
-    try:
-        if result:
-            meta = json.loads(result[1])
-        else:
-            meta = None
-    except ValueError:
-        meta = None
-    if result is None or not isinstance(meta, dict) or "path" not in meta:
-        return Unpacked("", path, data)
+    if parts.yaml is None or _MARK not in parts.yaml:
+        return foreign
+    start = text.index(parts.yaml) + parts.yaml.rindex(_MARK)
+    added = text[start:]
+    row = re.search(rf"^{_META}: (.*?)\r?\n", added, re.M)
+    meta = _meta(row)
+    if row is None or "path" not in meta:
+        return foreign
     project = str(meta.get("project") or "")
     name = str(meta["path"])
     if "base64" in meta:
@@ -153,7 +141,20 @@ def unpacked(path: str, data: bytes) -> Unpacked:
     if "head" in meta:
         body = text[parts.body_at :]
         return Unpacked(project, name, (str(meta["head"]) + body).encode("utf-8", "surrogatepass"))
-    return Unpacked(project, name, (text[:start] + block[result.end() :]).encode())
+    return Unpacked(project, name, (text[:start] + added[row.end() :]).encode())
+
+
+def _meta(row: re.Match[str] | None) -> dict[str, Any]:
+    """The values in our row of a header; {} for no row, and for one that somebody changed."""
+    if row is None:
+        return {}
+    try:
+        meta = json.loads(row[1])
+    except ValueError:
+        return {}
+    if isinstance(meta, dict):
+        return meta
+    return {}
 
 
 def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
@@ -206,7 +207,7 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
 
 
 def about(memory: MemorySession, info: NoteInfo) -> About:
-    """The facts that a bundle states about a note, as the memory knows them."""
+    """Describe a note for a bundle, as the memory knows it."""
     provenance = info.provenance
     time = provenance.time or info.changed
     is_confirmed = provenance.trust == "owner"

@@ -14,12 +14,12 @@ import pytest
 
 from memoranda import clock
 from memoranda.errors import Conflict, Exists, NotFound, StorageError
-from memoranda.ledger.change import Step
 from memoranda.ledger.database import LedgerRefused
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.ledger import Ledger
 from memoranda.sources.files import lock_owner
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import Step
 
 
 def step(notes: FolderSource, do: str, path: str, **more) -> Step:
@@ -36,7 +36,7 @@ def put(notes: FolderSource, path: str, text: str) -> Step:
 
 def commit(ledger: Ledger, *steps: Step, verb: str = "write"):
     with ledger.lock:
-        return ledger.commit(verb, steps, about=("notes", steps[0].path))
+        return ledger.write(verb, lambda: steps, ("notes", steps[0].path))
 
 
 def files(notes: FolderSource) -> dict[str, str]:

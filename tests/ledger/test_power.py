@@ -13,10 +13,10 @@ import pytest
 from memoranda import clock
 from memoranda.errors import NotFound
 from memoranda.ledger import ledger as homes
-from memoranda.ledger.change import Step
 from memoranda.ledger.ledger import Ledger
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import Layout
+from memoranda.sources.step import Step
 
 FAILURES = int(os.environ.get("POWER_FAILURES", "25"))
 NAMES = [f"f{number}.md" for number in range(4)] + ["d/g.md", "d/h.md"]
@@ -60,7 +60,7 @@ class Notes:
             steps.append(Step("put", "notes", root, name, data=data, old=old))
             self.states[name].append(data)
         with self.ledger.lock:
-            self.ledger.commit("write", steps, about=("notes", steps[0].path))
+            self.ledger.write("write", lambda: steps, ("notes", steps[0].path))
 
     def sync(self) -> None:
         self.ledger.file_sync.sync()
@@ -127,10 +127,10 @@ def test_moves_and_folders_are_made_again(tmp_path: Path, monkeypatch: pytest.Mo
     root = notes.folder.root
     with notes.ledger.lock:
         put = Step("put", "notes", root, "a.md", data=b"text")
-        notes.ledger.commit("write", [put], about=("notes", "a.md"))
+        notes.ledger.write("write", lambda: [put], ("notes", "a.md"))
         notes.ledger.file_sync.sync()
         move = Step("move", "notes", root, "a.md", "x/b.md", old=notes.folder.read("a.md"))
-        notes.ledger.commit("move", [move], about=("notes", "x/b.md"))
+        notes.ledger.write("move", lambda: [move], ("notes", "x/b.md"))
     notes.place("x/b.md").rename(notes.place("a.md"))
     notes.place("x").rmdir()
     notes.states = {}

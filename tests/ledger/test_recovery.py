@@ -16,11 +16,11 @@ import pytest
 from memoranda import clock
 from memoranda.errors import MemorandaError, NotPutBack, StorageError
 from memoranda.ledger import execution
-from memoranda.ledger.change import Step
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.ledger import Ledger
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import Layout
+from memoranda.sources.step import Step
 
 from .test_ledger import commit, files, put, step
 

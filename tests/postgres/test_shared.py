@@ -15,8 +15,8 @@ from memoranda.engine import open_session
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import ConfigError, DatabaseAway, InvalidInput, ProjectRefused
 from memoranda.jobs import lifecycle
-from memoranda.ledger.change import Step
 from memoranda.serve.auth import Access
+from memoranda.sources.step import Step
 from postgres.conftest import Replica, die_at, in_child
 from postgres.test_commits import intercept
 from postgres.test_server import connected

@@ -1,10 +1,5 @@
 """What all callers of one open home share: the guard, the lock, the index, and the projects'
-sources.
-
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
-much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
-still there.
+sources. Who may be inside, and who waits for whom: `guard.py`.
 """
 
 from __future__ import annotations
@@ -526,7 +521,7 @@ class Engine:
             raise StorageError("the index", self.index.explain(error)) from None
 
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The lock is held. Raises as `Ledger.commit`."""
+        """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""
         self.ledger.make([planned])
         if planned.error is not None:
             raise planned.error
@@ -561,7 +556,7 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits is made. Raises as `Ledger.commit`, and Again where
+        """Let others in until a change that waits is made. Raises as `Ledger.write`, and Again where
         it was refused because of the others.
         """
         depth = self._depth

@@ -7,8 +7,9 @@ from memoranda.engine.in_place import Blocked
 from memoranda.engine.json_rows import take_back_rows
 from memoranda.engine.reading import ReadVerbs
 from memoranda.errors import CannotUndo, NotFound, StorageError
-from memoranda.ledger.change import LINES, Change, Touched
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
+from memoranda.sources.step import LINES
 
 
 def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:

@@ -47,7 +47,6 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -64,6 +63,7 @@ from memoranda.note.names import Looseness, file_key
 from memoranda.query import Query
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
+from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited

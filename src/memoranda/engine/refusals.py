@@ -9,7 +9,8 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, MemorandaError
-from memoranda.ledger.change import ERASE, LINES, Change
+from memoranda.ledger.change import ERASE, Change
+from memoranda.sources.step import LINES
 
 _UNDONE = "it was undone already"
 _ERASED = "what was erased is gone for good"

@@ -17,9 +17,9 @@ from memoranda.clock import EPOCH, stamp
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from memoranda.sources.base import File, Stamp, sha256
+from memoranda.sources.step import Step
 from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")

@@ -169,7 +169,7 @@ class LedgerDatabase:
         except sqlite3.Error as error:
             raise self.refusal(error) from None
 
-    def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
+    def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Row | None:
         """The first row of a query. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 

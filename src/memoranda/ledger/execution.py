@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
-from memoranda.ledger.change import NEW_MODE, SET, Step, Touched
+from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
 from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.sources.base import File
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
 from memoranda.sources.path_guard import Folder, open_folder
+from memoranda.sources.step import LINES, NEW_MODE, SET, Step
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -80,7 +81,7 @@ class Execution:
         touched = set[tuple[str, str]]()
         rearranged = set[str]()
         for step in steps:
-            if step.do == SET:
+            if step.do in (SET, LINES):
                 continue
             is_first = step.root not in rearranged and (step.root, step.path) not in touched
             if step.do in ("put", "remove"):
@@ -160,6 +161,9 @@ class Execution:
         A row of the ledger was set when the change was recorded.
         """
         if step.do == SET:
+            return
+        if step.lines is not None:
+            step.lines.write.run()
             return
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
@@ -296,6 +300,8 @@ class Execution:
     def remove_temps(self, steps: Iterable[Step]) -> None:
         """Remove the temporary files of these steps, where there are any."""
         for step in steps:
+            if step.lines is not None:
+                step.lines.write.cancel()
             if step.temp and not self._has_removed(step):
                 self._refused.append(step)
 

@@ -32,7 +32,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.access_rows import AccessRows
-from memoranda.ledger.change import ORIGINS, SET, Change, Touched
+from memoranda.ledger.change import ORIGINS, Change, Touched
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.history import History
 from memoranda.ledger.postgres.space_database import SpaceDatabase
@@ -50,6 +50,7 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import PRIVATE, Layout, share
 from memoranda.sources.path_guard import clean
+from memoranda.sources.step import SET
 from memoranda.sources.walking import walk
 
 Key = tuple[str, str]

@@ -27,11 +27,10 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step
+from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
 from memoranda.ledger.ledger import Ledger, missing_folders
-from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
     ColdStart,
@@ -51,13 +50,14 @@ from memoranda.sources.files import (
     put_derived,
     read_file,
     reason,
+    refusal,
     storing,
     sync_folder,
     write_file,
 )
 from memoranda.sources.layout import PRIVATE, Layout, changing_shared
-from memoranda.sources.line_change import LineChange
 from memoranda.sources.path_guard import open_folder
+from memoranda.sources.step import SET, Step
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
@@ -96,7 +96,6 @@ class ReplicaLedger(Ledger):
 
     def _catch_up(self) -> None:
         """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
-        self.lines = _NoLines(self.history)
         state = self._folder.state()
         try:
             newest = self._database.prepare()
@@ -190,7 +189,7 @@ class ReplicaLedger(Ledger):
                 if self.review_rows.value(kind, key) is None
             ]
         if steps:
-            self.commit(FOLD, steps, about=("", ""))
+            self.write(FOLD, lambda: steps, ("", ""))
 
     def follow(self) -> str:
         """See what other replicas committed before now: one round trip, and the folder's lock if
@@ -453,6 +452,9 @@ class ReplicaLedger(Ledger):
         Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
         commit and nobody can be asked; then the next call sees what came of it.
         """
+        if any(planned.lines is not None for planned in changes):
+            self._write_lines(changes)
+            return
         execution = Execution(holds_truth=self.holds_truth)
         try:
             self._promise(execution, changes)
@@ -466,6 +468,24 @@ class ReplicaLedger(Ledger):
             raise
         finally:
             execution.close()
+
+    def _write_lines(self, changes: Sequence[PlannedChange]) -> None:
+        """Change JSON files of entries that are used in place. They are of this machine, and in no
+        history: that is the same on all.
+        """
+        for planned in changes:
+            lines = planned.lines
+            assert lines is not None
+            try:
+                planned.check()
+                lines.write.prepare()
+                lines.write.run()
+            except OSError as error:
+                lines.write.cancel()
+                planned.error = refusal(planned.about, error)
+            except MemorandaError as error:
+                lines.write.cancel()
+                planned.error = error
 
     def _prepare(
         self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
@@ -489,7 +509,7 @@ class ReplicaLedger(Ledger):
             change.number = number
             if change.run == 0:
                 change.run = number
-            change.files = [step.touched() for step in planned.steps]
+            change.files = [touched_by(step) for step in planned.steps]
             folded |= planned.folded
         try:
             rows = [(planned.change, planned.steps) for planned in changes]
@@ -563,16 +583,3 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
         ):
             with open_folder(step.root, parent, step.project):
                 pass
-
-
-class _NoLines(LineChanges):
-    """Files used in place are on one machine: there are not any here, but for JSON files of
-    entries, whose changes are in no history.
-    """
-
-    is_recording = False
-
-    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
-        raise StorageError(
-            change.path, "it is a file of this machine, and the notes are in PostgreSQL"
-        )

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Identifier
 
-    from memoranda.ledger.change import Change, Step
+    from memoranda.ledger.change import Change
     from memoranda.ledger.reads import ReadRow
+    from memoranda.sources.step import Step
 
 SCHEMA = 4
 """The number of the last migration."""

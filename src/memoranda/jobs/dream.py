@@ -397,19 +397,24 @@ MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
 
 
-def _report_of(
-    turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
-) -> Report:
-    """The report of the dream whose round this was."""
-    actions: list[Action] = []
+def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """A row for every action of a dream, below the part of the report it belongs in."""
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
-        actions += outcome.actions
         for action in outcome.actions:
             part, row = _row_of(action, outcome.job, categories)
             if part:
                 parts[part].append(row)
+    return parts
+
+
+def _report_of(
+    turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
+) -> Report:
+    """The report of the dream whose round this was."""
+    actions = [action for outcome in outcomes for action in outcome.actions]
+    parts = _rows_by_part(turn, outcomes)
     used = {*turn.categories}
     if parts["reminders"]:
         used.add(REMINDERS)

@@ -25,8 +25,12 @@ _BYTES = "utf-8", "surrogateescape"
 
 
 class KeptLines(NamedTuple):
-    """What the history holds of one change to lines. `replaced`: (number, line before, line after,
-    empty for one that went); numbers from 0, in the file before."""
+    """The lines of one change, as the history keeps them.
+
+    replaced: (number, line before, line after). Numbers count from 0, in the file before. The line
+        after is empty if the line was removed.
+    added: lines at the end.
+    """
 
     replaced: list[tuple[int, bytes, bytes]]
     added: list[bytes]
@@ -135,8 +139,9 @@ class LineChanges:
         return self._history.text(change.files[0].old or "", change.path)
 
     def kept(self, touched: Touched) -> KeptLines:
-        """What the history holds of a change to lines. Raises NotFound, StorageError when it is
-        gone or damaged.
+        """The lines of a change, from the history.
+
+        Raises NotFound, StorageError if they are gone or damaged.
         """
         row = json.loads(self._history.text(touched.new or "", touched.path))
         if touched.old:
@@ -152,7 +157,7 @@ class LineChanges:
 
 
 def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[bytes]) -> bytes:
-    """What came, as it is kept."""
+    """The new and added lines, as the history stores them."""
     row = {
         "at": numbers,
         "new": [line.decode(*_BYTES) for line in new],

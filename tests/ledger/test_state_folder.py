@@ -108,7 +108,7 @@ def test_erasing_proves_the_state_too(tmp_path: Path) -> None:
 def test_every_process_finds_the_state(tmp_path: Path) -> None:
     home = home_with_state(tmp_path / "home", tmp_path / "state")
     command = [sys.executable, "-m", "memoranda", "--home", str(home)]
-    subprocess.run([*command, "create", "likes tea"], check=True, capture_output=True)
+    subprocess.run([*command, "write", "likes tea"], check=True, capture_output=True)
     listed = subprocess.run([*command, "log"], check=True, capture_output=True, text=True)
-    assert "write" in listed.stdout or "create" in listed.stdout
+    assert "likes tea" in listed.stdout
     assert not (home / ".memoranda").exists()

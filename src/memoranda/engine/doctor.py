@@ -102,6 +102,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             findings.append(_home_trouble(engine, trouble))
         findings += _not_taken_over(engine)
         findings += _synced(engine)
+        findings += _left_state(engine)
         findings += _leftovers(engine)
         findings += [
             Finding("info", "former_name", path, text)
@@ -165,10 +166,23 @@ def _synced(engine: Engine) -> list[Finding]:
     if not program:
         return []
     text = (
-        f"{program} holds it: two machines that use it would damage the history; keep the home on "
-        "this machine (memory move-home) and the notes there as projects (memory project add)"
+        f"{program} holds it: two machines that use it would damage the history; keep it in a folder "
+        "of this machine (memory config set storage.state ~/.local/state/memoranda)"
     )
     return [Finding("warning", "synced_home", PRIVATE, text)]
+
+
+def _left_state(engine: Engine) -> list[Finding]:
+    """The private folder that the home had before `storage.state` named another one."""
+    layout = engine.layout
+    former = layout.root / PRIVATE
+    if not layout.is_apart or not former.is_dir():
+        return []
+    text = (
+        f"it is not used any more, as storage.state names {layout.private}; remove it once no other "
+        "machine uses it"
+    )
+    return [Finding("info", "left_state", PRIVATE, text)]
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:

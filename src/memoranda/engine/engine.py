@@ -1,10 +1,5 @@
 """The parts that all callers of one open home share: the guard, the lock, the index, and the
-sources of the projects.
-
-One thread at a time works under the guard; writers also take the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is kept. A large change is
-planned under the guard, checked outside it (`apart`), and made under it if its sources are
-unchanged.
+sources of the projects. Who may be inside, and who waits for whom: `guard.py`.
 """
 
 from __future__ import annotations
@@ -538,7 +533,7 @@ class Engine:
             raise StorageError("the index", self.index.explain(error)) from None
 
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The lock is held. Raises as `Ledger.commit`."""
+        """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""
         self.ledger.make([planned])
         if planned.error is not None:
             raise planned.error
@@ -573,9 +568,8 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let other calls in until a waiting change is made.
-
-        Raises the errors of `Ledger.commit`, and Again if the change was refused because of others.
+        """Let others in until a change that waits is made. Raises as `Ledger.write`, and Again where
+        it was refused because of the others.
         """
         depth = self._depth
         self._depth = 0

@@ -19,6 +19,7 @@ from typing import cast
 from memoranda.clock import stamp
 from memoranda.config import absolute
 from memoranda.engine import review
+from memoranda.engine.authorship import made_by
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
@@ -31,7 +32,6 @@ from memoranda.engine.trail import (
     Trail,
     folders_above,
     search,
-    written_by,
 )
 from memoranda.engine.transaction import Location, Transaction, own_root, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
@@ -217,7 +217,7 @@ class Erasure:
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
         for item in [*proof.remains]:
-            copy = self.engine.layout.root / item
+            copy = self.engine.layout.place(item)
             # Of another program's file
             if copy.parent == self.engine.layout.install and copy.suffix != ".json":
                 copy.unlink(missing_ok=True)
@@ -365,7 +365,7 @@ class Erasure:
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
-            for place in written_by(self.engine, agent):
+            for place in made_by(self.engine, agent):
                 if not place[2]:
                     info = self.engine.index.notes.get(place[0], place[1])
                 else:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import TypeVar
 
 from memoranda import config, config_text
@@ -683,11 +684,7 @@ class IntoDatabase:
             f"projects.{name}": None if name in self.outside else f"{OWN}/{name}"
             for name in settings.projects
         }
-        changes |= (
-            {"storage.root": None}
-            if config_text.stored(config_text.read(layout.config), "storage.root")
-            else {}
-        )
+        changes |= _stored_keys(layout.config, "storage.root", "storage.state")
         shared_files = {}
         if layout.config.exists():
             shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
@@ -697,3 +694,14 @@ class IntoDatabase:
         if layout.dream_report.exists():
             shared_files[layout.dream_report.name] = layout.dream_report.read_bytes()
         return shared_files
+
+
+def without_state(config: Path) -> str:
+    """The text of a configuration that does not say where the state of the memory is."""
+    return config_text.change(config, _stored_keys(config, "storage.state"))
+
+
+def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
+    """Those of the keys that a configuration has, each to be removed."""
+    rows = config_text.read(config)
+    return {key: None for key in keys if config_text.stored(rows, key)}

@@ -398,8 +398,8 @@ class FileGraph(Graph):
                 )
             return edit
 
-        with change.recording():
-            self.source.change(admitted, change.announce)
+        with change.writing():
+            self.source.change(admitted, change.write)
         return change.made
 
     def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:

@@ -286,6 +286,9 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             return "it is the whole file system"
         if real == user:
             return "it is your home folder"
+        private = _real(self.engine.layout.private)
+        if private in (real, *real.parents):
+            return "it lies in the memory home"
         if is_inside_home and home / OWN_FOLDER not in real.parents:
             return "it lies in the memory home"
         if real in home.parents:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +28,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, Note, Provenance
@@ -136,6 +136,26 @@ def _names_in(root: str, folder: str) -> list[str]:
         return os.listdir(os.path.join(root, folder))
     except OSError:
         return []
+
+
+def _is_emptied(
+    root: str,
+    folder: str,
+    removed: Collection[tuple[str, str]],
+    coming: Collection[tuple[str, str]],
+) -> bool:
+    """Whether steps take away all that is in a folder, and bring nothing there.
+
+    `removed`, `coming`: (root, path) of what they take and bring.
+    """
+    if (root, folder) in removed:
+        return False
+    names = _names_in(root, folder)
+    if not names or any((root, f"{folder}/{name}") not in removed for name in names):
+        return False
+    return not any(
+        other_root == root and path.startswith(f"{folder}/") for other_root, path in coming
+    )
 
 
 class Transaction:
@@ -372,71 +392,36 @@ class Transaction:
         ]
         if not leaving:
             return
-        removed_places = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
+        removed = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
         coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
         for step in leaving:
             folder = os.path.dirname(step.path)
-            while folder and (step.root, folder) not in removed_places:
-                inside = [f"{folder}/{name}" for name in _names_in(step.root, folder)]
-                is_left = any((step.root, path) not in removed_places for path in inside)
-                is_used = any(
-                    root == step.root and path.startswith(f"{folder}/") for root, path in coming
-                )
-                if is_left or is_used or not inside:
-                    break
+            while folder and _is_emptied(step.root, folder, removed, coming):
                 self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
-                removed_places.add((step.root, folder))
+                removed.add((step.root, folder))
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
-        engine = self._engine
-        index = self._engine.index
-        removed: list[tuple[str, str]] = []
-        provenance: dict[tuple[str, str], Provenance] = {}
-        written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        shown = _Shown(self._engine)
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if touched.project == PRIVATE or not is_here(engine, touched.project, touched.root):
+            is_of_home = touched.project == PRIVATE
+            if is_of_home or not is_here(self._engine, touched.project, touched.root):
                 continue
             if touched.do == "remove":
-                removed.append((touched.project, touched.path))
+                shown.removed.append((touched.project, touched.path))
             elif touched.do == "put":
-                file = _file_of(step)
-                note = None
-                if engine.source(touched.project).is_note(touched.path):
-                    note = engine.indexable(touched.project, touched.path, file)
-                written[touched.project, touched.path] = (
-                    (note, file.stamp) if note is not None else None
-                )
-                provenance[touched.project, touched.path] = change.provenance(touched)
+                shown.put(step, change.provenance(touched))
             elif touched.do == "move":
-                source = engine.source(touched.project)
-                below = {
-                    info.path: info.provenance
-                    for info in index.notes.below(touched.project, touched.path)
-                }
-                for path in dict.fromkeys([*below, touched.path]):
-                    to = touched.to + path[len(touched.path) :]
-                    # No link, folder or other file
-                    is_note = source.is_note(to) and source.stamp(to) is not None
-                    removed.append((touched.project, path))
-                    written[touched.project, to] = engine.load(source, to) if is_note else None
-                    if path in below:
-                        provenance[touched.project, to] = below[path]
-        self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+                shown.move(touched)
+        self._notes = shown.notes
         self._marked = [
-            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); see memory review"
+            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
+            "see memory review"
             for note in self._notes.values()
             if note.suspicious
         ]
-        for key in removed:
-            index.remove(*key)
-        for key, loaded in written.items():
-            if loaded is None:
-                index.remove(*key)
-            else:
-                loaded[0].provenance = provenance.get(key, loaded[0].provenance)
-                loaded[0].permalink = index.put(*loaded)
+        shown.bring_into_index()
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""
@@ -460,6 +445,61 @@ class Transaction:
             # The note is written; its index is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
+
+
+class _Shown:
+    """What the index is to show of a change: the places that hold no note any more, and the notes
+    that were written, by place; None for a file that is none.
+    """
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._provenance: dict[tuple[str, str], Provenance] = {}
+        self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        self.removed: list[tuple[str, str]] = []
+
+    def put(self, step: Step, provenance: Provenance) -> None:
+        """Take up a file that was written."""
+        key = (step.project, step.path)
+        file = _file_of(step)
+        note = None
+        if self._engine.source(step.project).is_note(step.path):
+            note = self._engine.indexable(step.project, step.path, file)
+        self._written[key] = (note, file.stamp) if note is not None else None
+        self._provenance[key] = provenance
+
+    def move(self, touched: Touched) -> None:
+        """Take up a file or folder that moved, with what is known of its notes."""
+        project = touched.project
+        source = self._engine.source(project)
+        infos = self._engine.index.notes.below(project, touched.path)
+        provenance = {info.path: info.provenance for info in infos}
+        for path in dict.fromkeys([*provenance, touched.path]):
+            to = touched.to + path[len(touched.path) :]
+            # No link, folder or other file
+            is_note = source.is_note(to) and source.stamp(to) is not None
+            self.removed.append((project, path))
+            self._written[project, to] = self._engine.load(source, to) if is_note else None
+            if path in provenance:
+                self._provenance[project, to] = provenance[path]
+
+    @property
+    def notes(self) -> dict[tuple[str, str], Note]:
+        """The notes that were written, by place."""
+        return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
+
+    def bring_into_index(self) -> None:
+        """Have the index show it; each note then knows its permalink."""
+        index = self._engine.index
+        for key in self.removed:
+            index.remove(*key)
+        for key, loaded in self._written.items():
+            if loaded is None:
+                index.remove(*key)
+                continue
+            note, stamp = loaded
+            note.provenance = self._provenance.get(key, note.provenance)
+            note.permalink = index.put(note, stamp)
 
 
 def _file_of(step: Step) -> File:

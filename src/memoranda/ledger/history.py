@@ -124,17 +124,6 @@ class History:
         if origins:
             yield from self._origins()
 
-    def oldest_first(self) -> Iterator[Change]:
-        """All changes, the oldest first."""
-        number = 0
-        while True:
-            sql = "select * from change where number > ? order by number limit ?"
-            rows = self.database.rows(sql, (number, _PART))
-            yield from self._with_steps(rows[::-1])[::-1]
-            if len(rows) < _PART:
-                return
-            number = rows[-1]["number"]
-
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
         """The changes an agent made, newest first, or those numbered `before` this."""
         sql = "select * from change where number < ? and agent = ?"
@@ -218,6 +207,36 @@ class History:
             "where project = ? and do = 'move' and old is null and change < ?"
         )
         return [row["change"] for row in self.database.rows(sql, (project, before))]
+
+    def files_made_by(self, agent: str) -> Iterator[PlacedStep]:
+        """The steps by which an agent wrote a file where none was, oldest first."""
+        where = (
+            "s.change in (select number from change where agent = ?) "
+            "and s.do = 'put' and s.old is null order by s.change, s.position"
+        )
+        yield from self._placed(where, (agent,))
+
+    def next_departure(self, project: str, path: str, after: int) -> int | None:
+        """The number of the first change `after` this that moved, removed or made a file there."""
+        sql = (
+            "select min(change) as number from step where path = ? and project = ? and change > ? "
+            "and (do in ('move', 'remove') or (do = 'put' and old is null))"
+        )
+        row = self.database.row(sql, (path, project, after))
+        if row is None:
+            return None
+        return row["number"]
+
+    def was_made(self, project: str, path: str, before: int) -> bool:
+        """Whether a change `before` this made the file at a place, or moved one there."""
+        sql = (
+            "select 1 from step where path = :path and project = :project and change < :before "
+            "and do = 'put' and old is null "
+            "union all select 1 from step where dest = :path and dest <> '' "
+            "and project = :project and change < :before limit 1"
+        )
+        values = {"project": project, "path": path, "before": before}
+        return self.database.row(sql, values) is not None
 
     def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
         """The numbers of changes by a verb that are listed under a place."""

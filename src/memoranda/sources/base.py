@@ -1,7 +1,7 @@
 """The contract every source keeps, and the values that pass through it.
 
 A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
-whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.commit`
+whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.write`
 (`ledger/ledger.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
 lock and history.
 """

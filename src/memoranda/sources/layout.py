@@ -11,8 +11,9 @@ from typing import Protocol
 
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.sources.base import sha256
+from memoranda.state_place import PRIVATE as PRIVATE
+from memoranda.state_place import state_of
 
-PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
 DRAWING_SUFFIX = ".excalidraw.md"
@@ -27,13 +28,13 @@ class Layout:
 
     def __init__(self, root: Path):
         self.root = root
+        self.private = state_of(root)
         self.config = root / "config.yaml"
         self.overview = root / "memory.md"
         self.pending = root / "pending.md"
         self.socket = root / "memory.sock"
         self.daemon_lock = root / ".daemon.lock"
-        self.daemon_log = root / PRIVATE / "daemon.log"
-        self.private = root / PRIVATE
+        self.daemon_log = self.private / "daemon.log"
         self.index = self.private / "index.db"
         self.vectors = self.private / "vectors"
         self.lock = self.private / "lock"
@@ -63,6 +64,17 @@ class Layout:
         names = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
         """Every built-in project with its folder, the archive and the traces of sessions."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the private folder is outside the home."""
+        return self.private != self.root / PRIVATE
+
+    def place(self, name: str) -> Path:
+        """Where a file is that people know by this name in the home."""
+        if name == PRIVATE or name.startswith(f"{PRIVATE}/"):
+            return self.private / name[len(PRIVATE) + 1 :]
+        return self.root / name
 
     def has_former_files(self) -> bool:
         """Whether there are files of the version before, whose content the ledger is to take over."""

@@ -1,32 +1,29 @@
-"""A change of lines in a file used in place, as the ledger hears of it before the file has it."""
+"""A change of lines in a file used in place: what the ledger keeps of it, and how it is written."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memoranda.sources.locked_file import FileWrite
+
 
 @dataclass(slots=True)
 class LineChange:
-    """A change that is about to reach the file at `place`.
+    """What a step `lines` does to the file at `place`.
 
-    place: the file.
-    verb: the name of the change in the history.
-    numbers: the lines that change or are removed, from 0, in the file before.
-    old, new: these lines before and after. Empty if removed.
-    added: the other new lines.
-    inode: the inode of the file, or of the file that will replace it.
-    size: the file's size before, if the new lines are appended. Otherwise None.
-    data: the bytes to append, or the new contents if the file is overwritten.
-    whole: the old contents, if the file is overwritten.
+    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and
+    `new` what they were and become (empty: removed), `added` the other new lines. `write` brings
+    them into the file, whose lock is held until then.
     """
 
     place: str
-    verb: str
     numbers: list[int]
     old: list[bytes]
     new: list[bytes]
     added: list[bytes]
-    inode: int = 0
-    size: int | None = None
-    data: bytes = b""
-    whole: bytes | None = None
+    write: FileWrite
+
+    @property
+    def written(self) -> bytes:
+        """All lines that come."""
+        return b"".join([*self.new, *self.added])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memoranda.sources.base import File, Stamp
+from memoranda.sources.line_change import LineChange
 from memoranda.value_object import ValueObject
 
 LINES = "lines"
@@ -20,7 +21,8 @@ class Step(ValueObject):
 
     do: `put` writes `data`; if `old` is None, the place must be free. `remove` needs `old`. `move`
         moves a file or folder to `to`, which must be free. Also `mkdir`, `rmdir` (the folder must
-        be empty by then), `unlink` (a symlink), `symlink`, `set` (a row of the ledger).
+        be empty by then), `unlink` (a symlink), `symlink`, `set` (a row of the ledger),
+        `lines` (the lines of a file used in place).
     root: the folder of the project.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
     kept: whether the old text stays in the ledger.
@@ -49,3 +51,4 @@ class Step(ValueObject):
     etag: str | None = None
     stamp: Stamp | None = None
     by: dict[str, str] | None = None
+    lines: LineChange | None = None

@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed
+from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed, without_state
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, StorageError
 from memoranda.ledger.copying import (
     copy_ledger,
@@ -142,9 +142,10 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
 def _home_at(place: Path) -> Path:
     """Where the home really is. Raises InvalidInput."""
     real = Path(os.path.realpath(user_path(place)))
-    if not Layout(real).private.is_dir():
+    # A home whose state is elsewhere has a configuration that says so
+    if not Layout(real).private.is_dir() and not (real / _CONFIG).is_file():
         raise InvalidInput(f"{place} is no memory home.")
-    if is_unfinished(real / _LEDGER):
+    if is_unfinished(Layout(real).ledger):
         raise InvalidInput(
             f"{place} has a change that was not completed: run memory doctor --fix first."
         )
@@ -167,6 +168,7 @@ class FolderMove:
         self._relocates = relocates
         self.source, self.target = _home_at(source), Path(os.path.realpath(user_path(target)))
         self._memory = memory
+        self._layout = Layout(self.source)
         self._staged = self.target / MOVING / _STAGED
         self._note = self.target / MOVING / _NOTE
         self._gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
@@ -208,6 +210,8 @@ class FolderMove:
             return HomeMoved(**moved_before)
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
+            # Its configuration was read
+            self._layout = Layout(self.source)
             contents = Contents(memory)
             contents.wait_until_whole()
             if self._memory is not None:
@@ -219,9 +223,7 @@ class FolderMove:
                 if not f"{project.root}{os.sep}".startswith(root)
             ]
             if dry_run:
-                self._seen = {
-                    name: stamp_of(os.lstat(self.source / name)) for name in self._names()
-                }
+                self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
                 return self._counted(moved)
             with storing(str(self.target)):
                 make_private(self._note.parent)
@@ -243,6 +245,7 @@ class FolderMove:
                     self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
             read = dict(self._digests)
+            self._forget_state()
             if self._relocates:
                 moved.rewritten = self._relocate()
             else:
@@ -275,7 +278,7 @@ class FolderMove:
         else:
             left_out = _OF_THE_PLACE
         names = []
-        with os.scandir(self.source / folder) as entries:
+        with os.scandir(self._place(folder)) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = folder + entry.name
                 if self._memory is not None and name in _OF_A_COPY:
@@ -289,16 +292,21 @@ class FolderMove:
                     names.append(f"{name}/")
                 elif is_file or entry.is_symlink():
                     names.append(name)
+        if not folder and self._layout.is_apart:
+            names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
         return names
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the source is; a folder's name may end in `/`."""
+        return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
             with suppress(FileNotFoundError):
-                # The file was removed after the listing, by a change that the next run sees.
-                status = os.lstat(self.source / name)
-                source = self.source / name
+                source = self._place(name)
+                status = os.lstat(source)
                 staged = self._staged / name
                 stamp = stamp_of(status)
                 if self._seen.get(name) == stamp:
@@ -340,6 +348,15 @@ class FolderMove:
         write_file(str(temp), data, mode=mode, durable=False)
         os.utime(temp, ns=(changed_ns, changed_ns))
         os.replace(temp, self._staged / name)
+
+    def _forget_state(self) -> None:
+        """Have the copy keep its state inside itself: it must not use that of the source."""
+        if not self._layout.is_apart or _CONFIG not in self._digests:
+            return
+        file = read_file(str(self._staged / _CONFIG))
+        data = without_state(self._staged / _CONFIG).encode()
+        self._put(_CONFIG, data, file.mode, file.stamp.mtime_ns)
+        self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
         """Name the target where the source named itself: folders of projects and spaces, graph
@@ -404,7 +421,7 @@ class FolderMove:
     def _counted(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
-        ledger = (self._staged if self._staged.exists() else self.source) / _LEDGER
+        ledger = self._staged / _LEDGER if self._staged.exists() else self._layout.ledger
         moved.texts = sum(name.startswith(_TEXTS) for name in names)
         if ledger.exists():
             changes, texts = ledger_counts(ledger)

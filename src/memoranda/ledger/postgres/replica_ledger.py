@@ -31,7 +31,6 @@ from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
 from memoranda.ledger.ledger import Ledger, missing_folders
-from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
     ColdStart,
@@ -51,12 +50,12 @@ from memoranda.sources.files import (
     put_derived,
     read_file,
     reason,
+    refusal,
     storing,
     sync_folder,
     write_file,
 )
 from memoranda.sources.layout import PRIVATE, Layout, changing_shared
-from memoranda.sources.line_change import LineChange
 from memoranda.sources.path_guard import open_folder
 from memoranda.sources.step import SET, Step
 
@@ -96,8 +95,7 @@ class ReplicaLedger(Ledger):
                 raise
 
     def _catch_up(self) -> None:
-        """Bring the copy up to date. Raises DatabaseAway if there is no copy yet."""
-        self.lines = _NoLines(self.history)
+        """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
         state = self._folder.state()
         try:
             newest = self._database.prepare()
@@ -194,7 +192,7 @@ class ReplicaLedger(Ledger):
                 if self.review_rows.value(kind, key) is None
             ]
         if steps:
-            self.commit(FOLD, steps, about=("", ""))
+            self.write(FOLD, lambda: steps, ("", ""))
 
     def follow(self) -> str:
         """See what other replicas committed before now: one round trip, and the folder's lock if
@@ -466,6 +464,9 @@ class ReplicaLedger(Ledger):
         Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
         commit and nobody can be asked; then the next call sees what came of it.
         """
+        if any(planned.lines is not None for planned in changes):
+            self._write_lines(changes)
+            return
         execution = Execution(holds_truth=self.holds_truth)
         try:
             self._promise(execution, changes)
@@ -479,6 +480,24 @@ class ReplicaLedger(Ledger):
             raise
         finally:
             execution.close()
+
+    def _write_lines(self, changes: Sequence[PlannedChange]) -> None:
+        """Change JSON files of entries that are used in place. They are of this machine, and in no
+        history: that is the same on all.
+        """
+        for planned in changes:
+            lines = planned.lines
+            assert lines is not None
+            try:
+                planned.check()
+                lines.write.prepare()
+                lines.write.run()
+            except OSError as error:
+                lines.write.cancel()
+                planned.error = refusal(planned.about, error)
+            except MemorandaError as error:
+                lines.write.cancel()
+                planned.error = error
 
     def _prepare(
         self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
@@ -578,17 +597,3 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
         ):
             with open_folder(step.root, parent, step.project):
                 pass
-
-
-class _NoLines(LineChanges):
-    """Replaces the changes of lines: files used in place belong to one machine, so none are here.
-
-    JSON files of entries are the exception, but their changes are in no history.
-    """
-
-    is_recording = False
-
-    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
-        raise StorageError(
-            change.path, "it is a file of this machine, and the notes are in PostgreSQL"
-        )

@@ -70,7 +70,7 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     try:
         memory.undo_in(transaction).take_back(change)
     except CannotUndo as error:
-        return str(error).partition(": ")[2] or str(error)
+        return error.reason
     except MemorandaError as error:
         return str(error)
     if not transaction.steps:

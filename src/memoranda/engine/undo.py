@@ -64,7 +64,7 @@ class Later:
                 by = f"#{change.number}"
                 break
         name = os.path.join(root or project, path)
-        return CannotUndo(f"cannot undo #{self._number}: {name} changed later ({by})")
+        return CannotUndo(f"{name} changed later ({by})", f"#{self._number}")
 
 
 class Undo:
@@ -162,7 +162,7 @@ class Undo:
         return None
 
     def _refusal(self, why: str) -> CannotUndo:
-        return CannotUndo(f"cannot undo #{self._done.number}: {why}")
+        return CannotUndo(why, f"#{self._done.number}")
 
     def _store(self, touched: Touched) -> FolderStore:
         """The store the step was on."""

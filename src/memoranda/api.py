@@ -22,7 +22,7 @@ from memoranda.clock import Clock
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.reading import Ref
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import Hits, NoteInfo
+from memoranda.index.rows import Hits, NoteInfo, NotesListed
 from memoranda.note.model import ARCHIVED, GLOBAL, Draft, Note
 from memoranda.query import Query, check_memory
 
@@ -313,8 +313,9 @@ class Memory:
         limit: int = 50,
         offset: int = 0,
         order: str | None = None,
-    ) -> tuple[builtins.list[NoteInfo], int]:
-        """List the notes that pass filters. Returns one page, and how many there are in all.
+    ) -> NotesListed:
+        """List the notes that pass filters. Returns one page, and how many there are in all:
+        `.notes` and `.total`, which unpack as a pair.
 
         query: filters, such as `"tag:ui project:notes"`, or a `Query`.
         limit: notes on the page; 0 is all of them.

@@ -22,7 +22,7 @@ from memoranda.errors import (
     OutsideError,
     ProjectWarning,
 )
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, NotesListed
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
@@ -517,14 +517,14 @@ class ReadVerbs(HomeSession):
         *,
         limit: int = 50,
         offset: int = 0,
-    ) -> tuple[builtins.list[NoteInfo], int]:
+    ) -> NotesListed:
         """See `Memory.list`."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
         )
         self.engine.count_pending_reads(infos)
-        return infos, total
+        return NotesListed(infos, total)
 
     @verb
     def rows_passing(self, query: Query) -> builtins.list[int]:

@@ -89,13 +89,10 @@ def read_plain(text: str) -> dict[str, Any] | None:
             section = name
             rows[section] = None
         elif key:
-            if section:
-                values = rows[section] or {}
-            else:
-                values = {}
-            if section is None or key.lower() in _YAML_WORDS or key in values:
+            if section is None:
                 return None
-            if _means_other(word):
+            values = rows[section] or {}
+            if key.lower() in _YAML_WORDS or key in values or _means_other(word):
                 return None
             rows[section] = {**values, key: _plain_value(word, number, span)}
     return rows
@@ -149,10 +146,7 @@ def _without_empty(rows: dict[str, Any]) -> dict[str, Any]:
 
 def _change_line(lines: list[str], section: str, key: str, value: Any) -> None:
     """Set, add or remove (None) the line of `key` in a block mapping named `section`."""
-    if value is None:
-        new_lines = []
-    else:
-        new_lines = [f"{_scalar(key)}: {_scalar(value)}\n"]
+    new_lines = [] if value is None else [f"{_scalar(key)}: {_scalar(value)}\n"]
     top = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
     if top is None:
         if new_lines:

@@ -22,8 +22,8 @@ from memoranda.citations.code import (
     stamp_of,
 )
 from memoranda.note.citations import Citation, citations
-from memoranda.store.files import put_derived
-from memoranda.store.layout import Layout
+from memoranda.sources.files import put_derived
+from memoranda.sources.layout import Layout
 from memoranda.text.user_path import user_folder
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from memoranda.engine.asked import store as store_asked
 from memoranda.ledger.sessions import SessionRows
 from memoranda.note.links import slug
 from memoranda.note.model import TRACE_PROJECT, Draft
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 from memoranda.text.fence import cut
 from memoranda.text.gate import redact
 from memoranda.text.unicode import visible

@@ -12,8 +12,8 @@ from memoranda.errors import StorageError
 from memoranda.ledger.access_rows import AccessRows
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.takeover import take_over_file
-from memoranda.store.files import make_private, reason, storing
-from memoranda.store.layout import PRIVATE, Layout, changing_shared, follow_shared, shared_space
+from memoranda.sources.files import make_private, reason, storing
+from memoranda.sources.layout import PRIVATE, Layout, changing_shared, follow_shared, shared_space
 
 
 class AccessRefused(StorageError):

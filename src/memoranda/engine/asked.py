@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import MemorandaError
-from memoranda.store.files import make_private
-from memoranda.store.layout import Layout
+from memoranda.sources.files import make_private
+from memoranda.sources.layout import Layout
 
 if TYPE_CHECKING:
     from memoranda.engine.history import HistoryVerbs

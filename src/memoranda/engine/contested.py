@@ -16,7 +16,7 @@ from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo, day_of
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note.model import ARCHIVED, CATEGORY_PROJECT, TRACE_PROJECT
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 from memoranda.text.unicode import flat, one_line
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
     if not infos:
         return {}
     over = memory.index.notes.invalid_rows(memory.clock())
-    names = memory.engine.stores
+    names = memory.engine.sources
     return {
         row: info
         for row, info in infos.items()
@@ -150,7 +150,7 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
         if old.moment > new.moment or memory.is_held_back(new.info):
             continue
         pair = Contradiction(old, new)
-        if memory.engine.home.review_value(ANSWER, pair.key) is None:
+        if memory.engine.ledger.review_value(ANSWER, pair.key) is None:
             result.append(pair)
     return result
 

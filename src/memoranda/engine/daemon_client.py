@@ -131,8 +131,8 @@ def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ)
 def start(settings: Settings, environ: Mapping[str, str] = os.environ) -> bool:
     """Start the daemon of the home where none runs and one may be started. Returns whether one is
     starting; it is not waited for."""
-    from memoranda.store.files import lock_owner, make_private
-    from memoranda.store.layout import Layout
+    from memoranda.sources.files import lock_owner, make_private
+    from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
     try:
@@ -179,7 +179,7 @@ def stop(lock: Path, seconds: float) -> int | None:
     import signal
     import time
 
-    from memoranda.store.files import lock_owner
+    from memoranda.sources.files import lock_owner
 
     owner = lock_owner(lock)
     if owner is None or not owner.pid:

@@ -13,8 +13,8 @@ from memoranda.engine.transaction import HomeSession
 from memoranda.errors import StorageError
 from memoranda.index.vectors import ModelSettings, identify
 from memoranda.index.vectors import NoModel as NoModel
-from memoranda.store.files import make_private, reason
-from memoranda.store.layout import Layout
+from memoranda.sources.files import make_private, reason
+from memoranda.sources.layout import Layout
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -201,7 +201,7 @@ class Embedding:
     @verb
     def _part(self, vectors: Vectors, anew: bool) -> int:
         self.engine.fresh()
-        with self.engine.home.lock, self.engine.index.transaction():
+        with self.engine.ledger.lock, self.engine.index.transaction():
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
@@ -219,7 +219,7 @@ class Embedding:
         vectors = self.vectors
         if vectors is None or vectors.counts().notes:
             return 0
-        with engine.home.lock, engine.index.transaction():
+        with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()
         return vectors.gone(engine.layout.indexes())
 
@@ -236,7 +236,7 @@ class Embedding:
             return
         while self._part(vectors, False):
             continue
-        with engine.home.lock, engine.index.transaction():
+        with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()
         vectors.collect(engine.layout.indexes(), least_share=0.0)
 
@@ -247,7 +247,7 @@ class Embedding:
         """
         engine = self.engine
         engine.vectors_collected = True
-        with engine.home.lock, engine.index.transaction():
+        with engine.ledger.lock, engine.index.transaction():
             vectors.forget_gone()
         if not engine.extra:
             vectors.collect(engine.layout.indexes(), least_share=0.0 if thorough else 0.25)

@@ -27,7 +27,7 @@ from memoranda.note import entry as notes
 from memoranda.note.entry import PROJECT
 from memoranda.note.markdown import default_id
 from memoranda.note.model import GLOBAL
-from memoranda.store.base import File
+from memoranda.sources.base import File
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -242,9 +242,10 @@ class NoteEntries(Entries):
         else:
             self._check(entry.namespace)
             paths = list(notes.places(entry.namespace, entry.key))
-            store = self.engine.store(PROJECT)
+            source = self.engine.source(PROJECT)
             free = next(
-                (candidate for candidate in paths if store.place(candidate).kind == "missing"), None
+                (candidate for candidate in paths if source.place(candidate).kind == "missing"),
+                None,
             )
             if free is None:
                 raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
@@ -350,7 +351,7 @@ class NoteEntries(Entries):
         self.engine.fresh()
         kept_entries = self._kept()
         totals = Totals(
-            self.engine.store(PROJECT).root,
+            self.engine.source(PROJECT).root,
             len(kept_entries),
             sum(entry.size for entry in kept_entries),
         )
@@ -449,9 +450,9 @@ class NoteEntries(Entries):
 
     def _read(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, or None. Raises Unreadable."""
-        store = self.engine.store(PROJECT)
+        source = self.engine.source(PROJECT)
         try:
-            file = store.read(path)
+            file = source.read(path)
         except NotFound:
             return None
         except MemorandaError:
@@ -478,11 +479,11 @@ class NoteEntries(Entries):
         """Raise Unreadable when what is in place of the namespace's folder is not a folder, or not one we
         may open.
         """
-        store = self.engine.store(PROJECT)
+        source = self.engine.source(PROJECT)
         usual = next(notes.places(namespace, "x"))
         try:
-            kind = store.place(usual.rpartition("/")[0]).kind
-            store.place(usual)
+            kind = source.place(usual.rpartition("/")[0]).kind
+            source.place(usual)
         except MemorandaError:
             raise Unreadable(namespace) from None
         if kind not in ("folder", "missing"):
@@ -502,7 +503,7 @@ class NoteEntries(Entries):
             self.engine.make_waiting()
             for folder, removed_names in names.items():
                 if folder and removed_names.issuperset(
-                    os.listdir(os.path.join(self.engine.store(PROJECT).root, folder))
+                    os.listdir(os.path.join(self.engine.source(PROJECT).root, folder))
                 ):
                     change.add("rmdir", PROJECT, folder)
 

@@ -40,10 +40,10 @@ from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.markdown import Record
 from memoranda.note.model import MEMORY_PROJECTS
-from memoranda.store.base import File, Values, sha256
-from memoranda.store.files import read_file, stamp_of
-from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
-from memoranda.store.path_guard import clean, climbs, open_folder
+from memoranda.sources.base import File, Values, sha256
+from memoranda.sources.files import read_file, stamp_of
+from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
@@ -167,29 +167,29 @@ class Exchange:
         """The name of a project whose notes are files; None for a graph file. Raises
         ProjectNotFound.
         """
-        store = self.engine.store(project)
-        if store.holds_entities:
+        source = self.engine.source(project)
+        if source.holds_entities:
             return None
-        return store.name
+        return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
         """Give a file the time of its note: of a note without a header it is all there is."""
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
-            os.utime(os.path.join(self.engine.store(project).root, path), ns=(nanoseconds,) * 2)
+            os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
 
     @verb
     def file(self, project: str, path: str) -> File | None:
         """What is at `path` of a project, None for nothing. Raises OutsideError, StorageError."""
         try:
-            return self.engine.store(project).read(path)
+            return self.engine.source(project).read(path)
         except NotFound:
             return None
 
     @verb
     def paths_in(self, project: str, folder: str) -> list[str]:
         """The paths of the notes in a folder of a project."""
-        return sorted(self.engine.store(project).list(folder).stamps)
+        return sorted(self.engine.source(project).list(folder).stamps)
 
     @verb
     def holder(
@@ -207,10 +207,10 @@ class Exchange:
     @verb
     def is_taken(self, project: str, path: str) -> bool:
         """Whether something is at `path`, or a note there whose path differs in case only."""
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         self.engine.fresh()
         return (
-            store.place(path).kind != "missing"
+            source.place(path).kind != "missing"
             or self._index.notes.in_other_case(project, path) is not None
         )
 
@@ -232,7 +232,7 @@ def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> No
     """Note texts that lost against those of the files they come with (`Touched.new`) in the history
     as what stood there just before, as one change; `restore` and `undo` bring them. A text the
     history holds already is left out, so that doing it twice is doing it once."""
-    history = session.engine.home.history
+    history = session.engine.ledger.history
     files = list[Touched]()
     with session.engine.writing():
         for touched, data in lost:
@@ -289,7 +289,7 @@ class Contents:
 
     @verb
     def _lag(self) -> int | None:
-        return self.engine.home.lag()
+        return self.engine.ledger.lag()
 
     @verb
     def listed(self) -> Listed:
@@ -298,18 +298,22 @@ class Contents:
         """
         self.engine.fresh()
         found_listing = Listed()
-        for name, store in self.engine.stores.items():
+        for name, source in self.engine.sources.items():
             if name in self.engine.extra:
                 continue
-            if store.trouble():
+            if source.trouble():
                 found_listing.unreadable.append(f"{self.folder(name)}/")
-            elif store.holds_entities:
-                if os.path.exists(store.root):
-                    found_listing.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+            elif source.holds_entities:
+                if os.path.exists(source.root):
+                    found_listing.files[self.folder(name)] = (
+                        name,
+                        "",
+                        stamp_of(os.stat(source.root)),
+                    )
             elif name in self.engine.layout.built_in:
-                self._walk(name, store.root, found_listing)
+                self._walk(name, source.root, found_listing)
             else:
-                listing = store.list()
+                listing = source.list()
                 found_listing.files |= {
                     f"{self.folder(name)}/{path}": (name, path, at)
                     for path, at in listing.stamps.items()
@@ -350,7 +354,7 @@ class Contents:
             name = f"%2E{project[1:]}"
         else:
             name = project
-        if self.engine.stores[project].holds_entities:
+        if self.engine.sources[project].holds_entities:
             return f"{OWN}/{name}.jsonl"
         return f"{OWN}/{name}"
 
@@ -359,14 +363,14 @@ class Contents:
         what is not in it: the home's own records, projects of another process or gone since, hidden
         files."""
         is_known = (
-            touched.project in self.engine.stores and touched.project not in self.engine.extra
+            touched.project in self.engine.sources and touched.project not in self.engine.extra
         )
         if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
-            for name, store in self.engine.stores.items():
+            for name, source in self.engine.sources.items():
                 if (
-                    store.holds_entities
+                    source.holds_entities
                     and touched.file
-                    and os.path.realpath(touched.file) == os.path.realpath(store.root)
+                    and os.path.realpath(touched.file) == os.path.realpath(source.root)
                 ):
                     if name in self.engine.extra:
                         return None
@@ -379,7 +383,7 @@ class Contents:
             is_folder = touched.do in ("mkdir", "rmdir") or (
                 touched.do == "move" and touched.old is None
             )
-            is_kept = is_folder or self.engine.stores[touched.project].is_note(path)
+            is_kept = is_folder or self.engine.sources[touched.project].is_note(path)
         if is_kept and not climbs(path):
             return f"{self.folder(touched.project)}/{path}"
         return None
@@ -387,12 +391,12 @@ class Contents:
     @verb
     def read(self, project: str, path: str) -> File:
         """The file as it is now. Raises NotFound, OutsideError, StorageError."""
-        store = self.engine.store(project)
-        if store.holds_entities:
-            return read_file(store.root)
+        source = self.engine.source(project)
+        if source.holds_entities:
+            return read_file(source.root)
         parent, _, name = path.rpartition("/")
         try:
-            with open_folder(store.root, parent, project) as folder:
+            with open_folder(source.root, parent, project) as folder:
                 return read_file(name, folder.fd)
         except FileNotFoundError:
             raise NotFound(path, project) from None
@@ -403,7 +407,7 @@ class Contents:
         kept.
         """
         try:
-            return self.engine.home.history.text(digest, "")
+            return self.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
             return None
 
@@ -412,7 +416,7 @@ class Contents:
         """The changes with a higher number than `after`, the oldest first, as far back as the
         history goes.
         """
-        all_changes = self.engine.home.history.changes()
+        all_changes = self.engine.ledger.history.changes()
         return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
 
     @verb
@@ -421,7 +425,7 @@ class Contents:
         those used here.
         """
         for digest in sorted(
-            digest_found for digest_found in self.engine.home.history.referenced() if digest_found
+            digest_found for digest_found in self.engine.ledger.history.referenced() if digest_found
         ):
             self.text(digest)
 
@@ -479,7 +483,7 @@ class IntoDatabase:
                     if stat.S_ISREG((status := os.lstat(place)).st_mode):
                         self.digests[name] = ""
                         self.size += status.st_size
-                self.texts = len(set(self.session.engine.home.history.texts()))
+                self.texts = len(set(self.session.engine.ledger.history.texts()))
                 self.changes = len(self._lines())
                 return
             space.begin()
@@ -505,7 +509,7 @@ class IntoDatabase:
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
                 )
                 reads = self.session.engine.reads
-                last = self.session.engine.home.history.last
+                last = self.session.engine.ledger.history.last
                 space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
@@ -516,20 +520,20 @@ class IntoDatabase:
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
         inside = f"{os.path.realpath(engine.layout.root)}/"
-        for name, store in engine.stores.items():
-            if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
+        for name, source in engine.sources.items():
+            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(inside):
                 self.outside.append(name)
                 continue
-            for path in self._below(name, store.root):
+            for path in self._below(name, source.root):
                 places_by_key[name, path] = (
                     f"{contents.folder(name)}/{path}",
-                    f"{store.root}/{path}",
+                    f"{source.root}/{path}",
                 )
         return places_by_key
 
     def _answers(self) -> dict[Key, FileRow]:
         """The rows of what the owner answered and agents ask for."""
-        rows = self.session.engine.home.review_rows
+        rows = self.session.engine.ledger.review_rows
         answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
             data = rows.bytes_at(path) or b""
@@ -590,7 +594,7 @@ class IntoDatabase:
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
-        history = self.session.engine.home.history
+        history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
@@ -635,14 +639,14 @@ class IntoDatabase:
     def _older_text(self, digest: str) -> bytes:
         """A kept text. Raises StorageError for one that is damaged."""
         try:
-            return self.session.engine.home.history.text(digest, "")
+            return self.session.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
             name = f"the older text {digest[:12]}"
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
     def _lines(self) -> dict[int, tuple[Change, bytes]]:
         """The history as lines, by the numbers of the changes."""
-        changes = self.session.engine.home.history.changes(origins=True)
+        changes = self.session.engine.ledger.history.changes(origins=True)
         return {change.number: (change, change.dump()) for change in changes}
 
     def _shared(self) -> dict[str, bytes]:
@@ -661,7 +665,7 @@ class IntoDatabase:
         shared_files = {}
         if layout.config.exists():
             shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
-        tokens = AccessRows(self.session.engine.home.database).dump()
+        tokens = AccessRows(self.session.engine.ledger.database).dump()
         if tokens is not None:
             shared_files[layout.access.name] = tokens
         if layout.dream_report.exists():

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from memoranda.errors import Busy, MemorandaError
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange
-from memoranda.store.files import ThreadLock
+from memoranda.sources.files import ThreadLock
 
 T = TypeVar("T")
 

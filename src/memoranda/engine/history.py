@@ -16,7 +16,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, Transaction, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, root_of, source_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -38,10 +38,8 @@ from memoranda.errors import (
 from memoranda.ledger.change import (
     ERASE,
     FOLD,
-    LINES,
     TAKEN_BACK,
     Change,
-    Step,
     Touched,
     undone_numbers,
 )
@@ -50,8 +48,9 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
 )
 from memoranda.note.names import Looseness
-from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.step import LINES, Step
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
@@ -135,7 +134,7 @@ class HistoryVerbs(NoteVerbs):
         else:
             place = self.locate(ref)
         agent = agent and agent.lower()
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         if place is not None:
             changes = history.changes_at(place[0], place[1], before=before)
         elif agent is not None:
@@ -195,7 +194,7 @@ class HistoryVerbs(NoteVerbs):
         """Whether the caller may see what a change did to this file: its project is there, and the
         note was never another agent's since. `past` is None for the owner.
         """
-        if self.engine.only and touched.project not in self.engine.stores:
+        if self.engine.only and touched.project not in self.engine.sources:
             return False
         return past is None or not past.hides(change, touched)
 
@@ -209,7 +208,7 @@ class HistoryVerbs(NoteVerbs):
         project, _, path = ref.partition("/")
         if path and not is_address:
             name = next(
-                (store for store in engine.stores if store.lower() == project.lower()), None
+                (source for source in engine.sources if source.lower() == project.lower()), None
             )
         else:
             name = None
@@ -223,11 +222,11 @@ class HistoryVerbs(NoteVerbs):
             else:
                 own_location = None
             if own_location is not None and os.path.lexists(
-                os.path.join(engine.store(own_location[0]).root, wanted_path)
+                os.path.join(engine.source(own_location[0]).root, wanted_path)
             ):
                 return own_location
             locations: dict[Location, None] = {}
-            for touched in self._seen_steps(engine.home.history.steps_at(wanted_path, ref)):
+            for touched in self._seen_steps(engine.ledger.history.steps_at(wanted_path, ref)):
                 for at in filter(None, (touched.path, touched.to)):
                     if own_location == (touched.project, at, touched.root):
                         return own_location
@@ -243,7 +242,7 @@ class HistoryVerbs(NoteVerbs):
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
             for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
-                steps = engine.home.history.steps_with_id(name, ref[:8])
+                steps = engine.ledger.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
             info = self._find_as_listed(ref, looseness)
@@ -261,7 +260,7 @@ class HistoryVerbs(NoteVerbs):
         as the history goes back; None: never. A change made by hand in a file is not in the
         history."""
         past = self.past()
-        for change in self.engine.home.history.changes_besides(besides):
+        for change in self.engine.ledger.history.changes_besides(besides):
             if is_upkeep(change):
                 continue
             if past is None or self._is_visible(change, past):
@@ -278,7 +277,7 @@ class HistoryVerbs(NoteVerbs):
         it, and those. Raises CannotUndo."""
         with self.engine.writing():
             past = self.past()
-            history = self.engine.home.history
+            history = self.engine.ledger.history
             of_run = [change for change in history.changes_of_run(run) if change.undoes is None]
             if not of_run or not all(self._is_visible(change, past) for change in of_run):
                 raise CannotUndo(f"There is no run #{run}.")
@@ -306,7 +305,7 @@ class HistoryVerbs(NoteVerbs):
         """
         with self.engine.writing():
             if project is not None:
-                project = self.engine.store(project).name
+                project = self.engine.source(project).name
             changes = [*self._standing_changes_of(agent.lower(), since, project, session)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
@@ -317,7 +316,7 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """The changes of an agent that an undo would take back, newest first."""
         past = self.past()
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         for change in history.changes_by(agent):
             if since is not None and parse_stamp(change.time) < since:
                 return
@@ -390,7 +389,7 @@ class HistoryVerbs(NoteVerbs):
             if change is None:
                 meant = self._latest_standing(past)
             else:
-                meant = self.engine.home.history.change(change)
+                meant = self.engine.ledger.history.change(change)
             if meant is None or not self._is_visible(meant, past):
                 raise CannotUndo(
                     "There is nothing to undo."
@@ -406,7 +405,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _latest_standing(self, past: PastPrivacy | None) -> Change | None:
         """The latest change that an undo without a number takes back, None for none."""
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         for change in history.changes():
             # That an entry expired is upkeep, which only its number names
             if change.undoes is not None or is_upkeep(change) or is_blank(change):
@@ -422,7 +421,7 @@ class HistoryVerbs(NoteVerbs):
         if change.verb == ERASE:
             return f"what was erased is gone for good{_ANOTHER}"
         if change.undoes is None:
-            undone_by = self.engine.home.history.undone_by(change)
+            undone_by = self.engine.ledger.history.undone_by(change)
             if undone_by is not None:
                 return f"it was undone already (#{undone_by})"
         texts = list(change.texts())
@@ -434,7 +433,7 @@ class HistoryVerbs(NoteVerbs):
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
         from memoranda.engine.line_undo import undo_lines
 
-        later = Later(self.engine.home.history, change.number)
+        later = Later(self.engine.ledger.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
             return later.blocked(
@@ -470,14 +469,14 @@ class HistoryVerbs(NoteVerbs):
 
     def change_numbered(self, number: int) -> Change | None:
         """The change of this number, if the caller may see it."""
-        change = self.engine.home.history.change(number)
+        change = self.engine.ledger.history.change(number)
         if change is None or not self._is_visible(change, self.past()):
             return None
         return change
 
     def last_number_before(self, moment: datetime) -> int:
         """The number of the last change before a moment; 0 for none."""
-        return self.engine.home.history.last_before(stamp(moment))
+        return self.engine.ledger.history.last_before(stamp(moment))
 
     def _revision(self, change: Change, text: Touched) -> Revision:
         """What a change did to one text."""
@@ -496,16 +495,16 @@ class HistoryVerbs(NoteVerbs):
             data = self._kept_or_there(touched, digest)
             if data is not None:
                 return data.decode("utf-8", "replace")
-            digest = self.engine.home.history.folded_into(digest, change.number)
+            digest = self.engine.ledger.history.folded_into(digest, change.number)
         return None
 
     def _kept_or_there(self, touched: Touched, digest: str) -> bytes | None:
         """The text with this SHA-256 from the history, or from where the step left it."""
         with suppress(MemorandaError):
-            return self.engine.home.history.text(digest, f"{touched.project}/{touched.path}")
+            return self.engine.ledger.history.text(digest, f"{touched.project}/{touched.path}")
         for path in filter(None, (touched.to, touched.path)):
             with suppress(MemorandaError):
-                file = store_at(self.engine, touched.project, touched.root).read(path)
+                file = source_at(self.engine, touched.project, touched.root).read(path)
                 if file.etag == digest:
                     return file.data
         return None

@@ -16,8 +16,9 @@ from memoranda.engine.transaction import HomeSession, check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo
-from memoranda.ledger.change import Change, Step
-from memoranda.store.inplace import LineChange
+from memoranda.ledger.change import Change
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.step import Step
 
 Blocked = Callable[[str, str], CannotUndo]
 """Words that the file at (project, path) changed since."""
@@ -46,7 +47,7 @@ class InPlaceChange:
         """
         engine = self.session.engine
         check_access(self.session, self.project, undoes=self.undoes)
-        with engine.writing(), engine.home.lines.changing():
+        with engine.writing(), engine.ledger.lines.changing():
             engine.guard.keep()
             yield
             engine.commits += self.made is not None
@@ -57,7 +58,7 @@ class InPlaceChange:
         """
         session = self.session
         engine = session.engine
-        if not engine.home.lines.is_recording:
+        if not engine.ledger.lines.is_recording:
             return
         new = Step(
             "put",
@@ -70,7 +71,7 @@ class InPlaceChange:
         now = engine.clock()
         check_limits([new], engine.settings, session.agent, engine.day_use, now)
         self.made = Change(
-            engine.home.history.last + 1,
+            engine.ledger.history.last + 1,
             stamp(now),
             lines.verb,
             self.project,
@@ -80,4 +81,4 @@ class InPlaceChange:
             undoes=self.undoes,
             by=session.by or None,
         )
-        engine.home.lines.begin(self.made, lines, self.root)
+        engine.ledger.lines.begin(self.made, lines, self.root)

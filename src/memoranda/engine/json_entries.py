@@ -36,8 +36,16 @@ from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
 from memoranda.note.entry import seconds
-from memoranda.store.files import reason, storing
-from memoranda.store.inplace import Content, JsonFiles, Row, RowEdit, Write, namespace_in, stem_of
+from memoranda.sources.files import reason, storing
+from memoranda.sources.json_files import (
+    Content,
+    JsonFiles,
+    Row,
+    RowEdit,
+    Write,
+    namespace_in,
+    stem_of,
+)
 from memoranda.text.unicode import repair_surrogates
 from memoranda.text.user_path import absolute_path
 

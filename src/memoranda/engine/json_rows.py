@@ -21,8 +21,8 @@ from memoranda.errors import CannotUndo, StorageError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.note.entry import PROJECT as KV_PROJECT
-from memoranda.store.files import reason
-from memoranda.store.inplace import Content, JsonFiles, Row, RowEdit, Write, namespace_in
+from memoranda.sources.files import reason
+from memoranda.sources.json_files import Content, JsonFiles, Row, RowEdit, Write, namespace_in
 
 # What the history has of a row with a time to live.
 _OF_PASSING = ("key", "namespace", "created_at", "expires_at")

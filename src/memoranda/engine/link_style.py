@@ -18,8 +18,8 @@ from memoranda.note import links
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.links import WrittenLink, markdown_destination
-from memoranda.store.conventions import ABSOLUTE, RELATIVE, SHORTEST
-from memoranda.store.folder import FolderStore
+from memoranda.sources.conventions import ABSOLUTE, RELATIVE, SHORTEST
+from memoranda.sources.folder import FolderSource
 
 # The sign of a list item.
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
@@ -30,10 +30,10 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 
     old: the text of the note so far. Lines of it stay as they are.
     """
-    store = session.engine.store(project)
-    if session.is_owner or not isinstance(store, FolderStore) or "[[" not in text:
+    source = session.engine.source(project)
+    if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
         return text
-    style = store.conventions.link_paths
+    style = source.conventions.link_paths
     if not style:
         return text
 
@@ -43,7 +43,7 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
     for number in sorted(numbers):
         line = lines[number - 1]
         if line not in old_lines and not _is_relation(line):
-            lines[number - 1] = _with_markdown_links(session, store.name, path, line, style)
+            lines[number - 1] = _with_markdown_links(session, source.name, path, line, style)
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from memoranda.engine.projects import ProjectVerbs
 from memoranda.engine.reading import Ref
 from memoranda.engine.review import ReviewVerbs
 from memoranda.errors import MemorandaError, StorageError
-from memoranda.store.files import closed_on_error
+from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
@@ -56,13 +56,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
 
     def session_rows(self, client: str, name: str) -> SessionRows:
         """What a session of a client with hooks was given."""
-        return self.engine.home.session(client, name)
+        return self.engine.ledger.session(client, name)
 
     def notes_given(self) -> tuple[int, set[str]]:
         """How many sessions of clients with hooks were told something, and the ids of the notes."""
         from memoranda.ledger.sessions import given_notes
 
-        return given_notes(self.engine.home.database)
+        return given_notes(self.engine.ledger.database)
 
     def journal_stamp(self) -> str:
         """A value that is another one once any process has changed something by memoranda; cheap."""
@@ -73,13 +73,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
                 self.engine.reading(),
             ):
                 pass
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         latest = next(history.changes(), None)
         return f"{history.last}-{latest.time if latest else ''}"
 
     def _finish_what_is_left(self) -> None:
         """Finish an erasure that was interrupted, and store what hooks could not."""
-        if self.engine.home.erasing() is not None:
+        if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 
             # A disk that refuses hinders nobody to read; doctor names it
@@ -99,7 +99,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
         if is_behind:
             return 1
-        return self.engine.home.lag()
+        return self.engine.ledger.lag()
 
     def __enter__(self) -> Self:
         return self

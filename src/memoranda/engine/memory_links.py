@@ -20,10 +20,10 @@ from memoranda.engine.writing import editable, id_list, linked_keys, links_witho
 from memoranda.errors import InvalidInput, TimeframeError
 from memoranda.index.filters import valid_span
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note.model import CATEGORY_PROJECT, GLOBAL, KV_PROJECT, MEMORY_PROJECTS, Draft
 from memoranda.note.names import Looseness, stem
 from memoranda.query import Query
+from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.index.rows import Edge, Reached

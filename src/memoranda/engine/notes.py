@@ -47,7 +47,6 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -62,8 +61,9 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness, file_key
 from memoranda.query import Query
-from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited
@@ -149,7 +149,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
-        if self.engine.store(project).place(path).kind != "missing":
+        if self.engine.source(project).place(path).kind != "missing":
             raise Exists(origin)
         data = with_keys(info, text, keys)
         change.put(project, path, data, mode=file.mode, scope=info.scope)
@@ -162,16 +162,16 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
         """See `Memory.write_many`."""
-        return [outcome.note for outcome in self._store(list(drafts), False, None)]
+        return [outcome.note for outcome in self._source(list(drafts), False, None)]
 
     @verb
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
         """See `Memory.write`."""
-        return self._store([draft], overwrite, checksum)[0]
+        return self._source([draft], overwrite, checksum)[0]
 
-    def _store(
+    def _source(
         self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
     ) -> list[Stored]:
         """Write the drafts as one change. Every one is checked before the first byte is written."""
@@ -290,7 +290,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             further=extra,
         )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
-        if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
+        if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
         data = encoded(record.text())
         return change.put(
@@ -364,8 +364,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 f"A note of project {draft.project} has no category; memories have one.",
                 "Leave the project out, or the category.",
             )
-        store = self.engine.store(draft.project)
-        if store.name == ARCHIVE_PROJECT:
+        source = self.engine.source(draft.project)
+        if source.name == ARCHIVE_PROJECT:
             raise InvalidInput(
                 "Notes cannot be written into the archive; archive a memory instead."
             )
@@ -374,19 +374,19 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput("Parameter `title` must not be empty.")
         folder = "" if draft.folder == "/" else draft.folder
         name = links.file_name(draft.file_name or title)
-        if not draft.folder and store.name not in self.engine.layout.built_in:
-            folder = usual_folder(self, store.name)
-            day = usual_place_of_day(self, store.name, title)
+        if not draft.folder and source.name not in self.engine.layout.built_in:
+            folder = usual_folder(self, source.name)
+            day = usual_place_of_day(self, source.name, title)
             if day is not None and not draft.file_name:
                 folder = day[0]
                 name = links.file_name(day[1])
-        folder = path_guard.clean(folder, store.name)
-        folder = self.engine.spelled(store.name, folder)
+        folder = path_guard.clean(folder, source.name)
+        folder = self.engine.spelled(source.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
         path = f"{folder}/{name}".lstrip("/")
-        self._check_place(store.name, path)
-        return store.name, path, title
+        self._check_place(source.name, path)
+        return source.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput when the note at `path` would take the address of another one."""
@@ -407,7 +407,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         other title makes the same file name; the note already there, in any case and Unicode form;
         and its bytes."""
         notes = self.index.notes
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
             self.engine.freshness.look_at(project, at)
@@ -423,9 +423,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                         "Choose another title or directory."
                     )
             at = f"{stem} {number}{dot}{suffix}"
-        if info is None and store.place(at).kind != "missing":
+        if info is None and source.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
-        return at, info, store.read(info.path) if info is not None else None
+        return at, info, source.read(info.path) if info is not None else None
 
     @verb
     def edit(
@@ -488,27 +488,27 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         Raises InvalidInput for an address in another project, ProjectNotFound.
         """
-        name = self.engine.store(project).name if project else self.default_project
+        name = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
         if not slash:
             return name, path
         projects_by_name = {
-            project_name.lower(): project_name for project_name in self.engine.stores
+            project_name.lower(): project_name for project_name in self.engine.sources
         }
         named = projects_by_name.get(first.lower())
         if named is not None and (project is None or named == name):
             return named, rest
         is_address = identifier.startswith(links.SCHEME)
-        if not is_address or self.engine.store(name).place(first).kind == "folder":
+        if not is_address or self.engine.source(name).place(first).kind == "folder":
             return name, path
         # An address, so no new folder is meant
-        store = self.engine.store(first)
+        source = self.engine.source(first)
         if project is not None:
             raise InvalidInput(
-                f"{identifier} names project {store.name}, the call {name}. Name one of them."
+                f"{identifier} names project {source.name}, the call {name}. Name one of them."
             )
-        return store.name, rest
+        return source.name, rest
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:

@@ -34,7 +34,7 @@ from memoranda.note.model import (
     REMINDERS,
 )
 from memoranda.query import Query
-from memoranda.store.files import open_own, put_derived
+from memoranda.sources.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import HomeSession, Location, is_here, read_or_none, store_at
+from memoranda.engine.transaction import HomeSession, Location, is_here, read_or_none, source_at
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched
@@ -47,7 +47,7 @@ class PastPrivacy:
     def __init__(self, session: HomeSession):
         self._session = session
         self._engine = session.engine
-        self._history = session.engine.home.history
+        self._history = session.engine.ledger.history
         self._steps: dict[tuple[str, str], Sequence[PlacedStep]] = {}
         self._known: dict[_Cursor, bool] = {}
         is_any_now = self._engine.index.notes.has_hidden(session.agent)
@@ -156,7 +156,7 @@ class PastPrivacy:
             if info is not None:
                 return not self._session.sees(info.scope)
         try:
-            file = read_or_none(store_at(self._engine, project, root), path)
+            file = read_or_none(source_at(self._engine, project, root), path)
         except MemorandaError:
             return False
         return file is not None and not self._session.sees(scope_of(file.data))
@@ -177,6 +177,6 @@ def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:
     if is_here(engine, moved.project, moved.root):
         infos = engine.index.notes.below(moved.project, moved.to)
         return {info.path: info.scope for info in infos}
-    store = store_at(engine, moved.project, moved.root)
-    paths = store.list(moved.to).stamps
-    return {path: scope_of(store.read(path).data) for path in paths}
+    source = source_at(engine, moved.project, moved.root)
+    paths = source.list(moved.to).stamps
+    return {path: scope_of(source.read(path).data) for path in paths}

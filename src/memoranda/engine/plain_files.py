@@ -26,7 +26,7 @@ from memoranda.errors import (
     Unusable,
 )
 from memoranda.note.model import GLOBAL
-from memoranda.store.base import File, PathInfo, Stamp, bounded
+from memoranda.sources.base import File, PathInfo, Stamp, bounded
 from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Files:
         self._engine = session.engine
         self._project = project
         self._base = folder
-        self._store = session.engine.folder(project)
+        self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
         """Inside, no other thread of this process is at work; the home's lock is not needed."""
@@ -56,14 +56,14 @@ class Files:
         will be, the folder links on the way there resolved, and as `link` what is there in
         place of a folder. Raises OutsideError for a way that leads out, also where nothing is at
         its end."""
-        whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
-        place = self._inside(self._store.place(whole))
+        whole = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        place = self._inside(self._source.place(whole))
         if place.kind != "missing" or not path:
             return place
         nearest = PathInfo("folder", self._base)
         parent, _, rest = whole.rpartition("/")
         while len(parent) > len(self._base):
-            raw = self._store.place(parent)
+            raw = self._source.place(parent)
             above = self._follow(raw)
             if above.kind != "missing":
                 nearest = above
@@ -100,13 +100,13 @@ class Files:
         return PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
-        return self._inside(self._store.follow(place))
+        return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
         """What a listing of a folder shows: (name, place it leads to), hidden names and
         `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
         entries_found = []
-        for entry in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
+        for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
@@ -126,18 +126,18 @@ class Files:
         place = self.at(path)
         if place.kind != "file":
             raise NotFound(path, self._project)
-        return self._store.read(place.path)
+        return self._source.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
         """Every note below that the caller may see, in the order of paths, with its stamp. No
         folder, no notes. Raises OutsideError when a link leads there, StorageError for a folder
         that cannot be read."""
-        place = self._store.place(self._base)
+        place = self._source.place(self._base)
         if place.kind == "missing":
             return {}
         if place.kind != "folder":
             raise OutsideError(self._base, self._project)
-        listing = self._store.list(self._base)
+        listing = self._source.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
         if self._base:
@@ -154,10 +154,10 @@ class Files:
         """Count a read of the note at `place`; a file that cannot be read, or is no note, counts
         nothing.
         """
-        if not self._store.is_note(place.path):
+        if not self._source.is_note(place.path):
             return
         try:
-            note = self._engine.parse(self._project, place.path, self._store.read(place.path))
+            note = self._engine.parse(self._project, place.path, self._source.read(place.path))
         except MemorandaError:
             return
         if note is not None:
@@ -168,7 +168,7 @@ class Files:
         if self._session.agent is None:
             return True
         try:
-            return self._session.sees(scope_of(self._store.read(path).data))
+            return self._session.sees(scope_of(self._source.read(path).data))
         except MemorandaError:
             return True
 
@@ -180,7 +180,7 @@ class Files:
             return self._seen(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
             return True
-        inside = self._store.entries(place.path)
+        inside = self._source.entries(place.path)
         return not inside or any(map(self._shows, inside))
 
     @retry_conflicts
@@ -203,7 +203,7 @@ class Files:
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put(change, place, text, self._store.read(place.path))
+                self._put(change, place, text, self._source.read(place.path))
 
     def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
         """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
@@ -239,7 +239,7 @@ class Files:
             place = self.at(path)
             if place.kind != "file":
                 raise NotFound(path, self._project)
-            old = self._store.read(place.path)
+            old = self._source.read(place.path)
             try:
                 if utf16_coding(old.data):
                     raise NotText(path)
@@ -264,8 +264,8 @@ class Files:
     def clear(self) -> None:
         """Remove everything, as one change."""
         with self._session.change("delete", fresh=False) as change:
-            if self._store.place(self._base).kind == "folder":
-                for entry in self._store.entries(self._base):
+            if self._source.place(self._base).kind == "folder":
+                for entry in self._source.entries(self._base):
                     if self._shows(entry):
                         self._remove(change, entry)
                 change.about = (self._project, f"{self._base}/" if self._base else "")
@@ -280,7 +280,7 @@ class Files:
             if entry.kind != "folder":
                 self._remove_one(change, entry)
                 continue
-            inside = self._store.entries(entry.path)
+            inside = self._source.entries(entry.path)
             if not is_emptied:
                 waiting.append((entry, True))
                 waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
@@ -296,7 +296,7 @@ class Files:
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
-            file = self._store.read(place.path)
+            file = self._source.read(place.path)
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
@@ -307,7 +307,7 @@ class Files:
         while waiting:
             entry = waiting.pop()
             if entry.kind == "folder":
-                waiting += self._store.entries(entry.path)
+                waiting += self._source.entries(entry.path)
             elif not self._shows(entry):
                 return False
         return True
@@ -336,9 +336,9 @@ class Files:
     ) -> None:
         """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
         of the notes whose links change, by path."""
-        for entry in filter(self._shows, self._store.entries(place.path)):
+        for entry in filter(self._shows, self._source.entries(place.path)):
             to = f"{target}/{entry.path.rpartition('/')[2]}"
-            target_kind = self._store.place(to).kind
+            target_kind = self._source.place(to).kind
             in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
             in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
             if entry.kind == "folder" and in_pieces:
@@ -360,7 +360,7 @@ class Files:
             change.remove(self._project, place.path, text.old, scope=scope)
             return
         if place.kind == "file":
-            old = self._store.read(place.path)
+            old = self._source.read(place.path)
         else:
             old = None
         change.move(
@@ -383,7 +383,7 @@ class Files:
                 is_alike = target.path.lower() == source.path.lower() and target.path != source.path
                 parent = target.path.rpartition("/")[0]
                 if not is_alike or any(
-                    entry.path == target.path for entry in self._store.entries(parent)
+                    entry.path == target.path for entry in self._source.entries(parent)
                 ):
                     raise Exists(to)
             if source.kind == "missing" or not self._shows(source):

@@ -107,7 +107,7 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     """The files of /memories/user and those at the root of /memories, the newest change first."""
-    if _MEMORIES not in memory.engine.stores:
+    if _MEMORIES not in memory.engine.sources:
         return []
     index = memory.index.notes
     rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
@@ -181,7 +181,7 @@ def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         line = f'"{text}", noted by {author(info.provenance)}'
         choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
         # Its other lines are not about the owner, or it is a line in a file of another program
-        if entry.why == _LINES or memory.engine.store(info.project).holds_entities:
+        if entry.why == _LINES or memory.engine.source(info.project).holds_entities:
             del choices[1]
         question = f"Is this so? {line}"
         yield ReviewItem(memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,))

@@ -27,8 +27,8 @@ from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
-from memoranda.store import path_guard
-from memoranda.store.folder import FolderStore
+from memoranda.sources import path_guard
+from memoranda.sources.folder import FolderSource
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
-    from memoranda.store.base import File
+    from memoranda.sources.base import File
     from memoranda.text.gate import Rules
 
 T = TypeVar("T")
@@ -103,11 +103,11 @@ class ReadVerbs(HomeSession):
         """Where notes go and identifiers are looked up when no project is named; `notes` when it is
         not there, else the first project."""
         self.engine.reload_config()
-        stores = self.engine.stores
+        sources = self.engine.sources
         project_name = self.engine.project_name(self.settings.default_project) or "notes"
-        if project_name in stores:
+        if project_name in sources:
             return project_name
-        return next(iter(stores), project_name)
+        return next(iter(sources), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -146,7 +146,7 @@ class ReadVerbs(HomeSession):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         """Whether the file is still as the index says."""
-        return self.engine.store(info.project).stamp(info.path) == (
+        return self.engine.source(info.project).stamp(info.path) == (
             info.size,
             info.mtime_ns,
             info.inode,
@@ -194,7 +194,7 @@ class ReadVerbs(HomeSession):
     def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
         """The note an identifier names. Raises as `find`."""
         if project is not None:
-            project = self.engine.store(project).name
+            project = self.engine.source(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
         target = link_target(identifier)
@@ -233,9 +233,9 @@ class ReadVerbs(HomeSession):
         else:
             project, path = ref.project, ref.path
         self.engine.fresh()
-        store_name = self.engine.store(project).name
-        self.engine.freshness.look_at(store_name, path)
-        info = self.index.notes.get(store_name, path)
+        source_name = self.engine.source(project).name
+        self.engine.freshness.look_at(source_name, path)
+        info = self.index.notes.get(source_name, path)
         if info is None and project in MEMORY_PROJECTS and not isinstance(ref, tuple):
             # Moved to its category, or merged, since the caller found it
             return self._memory_of_id(ref.id)
@@ -284,7 +284,7 @@ class ReadVerbs(HomeSession):
 
     def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
-        names = {store.lower(): store for store in self.engine.stores}
+        names = {source.lower(): source for source in self.engine.sources}
         project, slash, path = ref.partition("/")
         if slash and project.lower() in names:
             with suppress(NotFound, InvalidInput, OutsideError):
@@ -602,7 +602,7 @@ class ReadVerbs(HomeSession):
         if query.address is not None:
             query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
-            names = tuple(self.engine.store(name).name for name in query.projects)
+            names = tuple(self.engine.source(name).name for name in query.projects)
             query = query.replace(projects=names)
         return query
 
@@ -619,14 +619,14 @@ class ReadVerbs(HomeSession):
     ) -> Directory:
         """See `Memory.directory`."""
         self.engine.fresh()
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
-        folder = path_guard.clean(folder.strip("/"), store.name)
-        folder = self.engine.spelled(store.name, folder)
-        if folder and self._kind(store.name, folder) != "folder":
-            raise NotFound(folder, store.name)
+        folder = path_guard.clean(folder.strip("/"), source.name)
+        folder = self.engine.spelled(source.name, folder)
+        if folder and self._kind(source.name, folder) != "folder":
+            raise NotFound(folder, source.name)
         entries, total = self.index.notes.directory(
-            store.name,
+            source.name,
             folder,
             depth=depth,
             viewer=self.agent,
@@ -647,9 +647,11 @@ class ReadVerbs(HomeSession):
     def _kind(self, project: str, path: str) -> str:
         """What is at `path` of a project for this caller; a note of another agent, or a folder
         that holds nothing else, is `hidden`."""
-        store = self.engine.store(project)
-        kind = store.place(path).kind
-        if isinstance(store, FolderStore) and store.rules.reason(path, is_folder=kind == "folder"):
+        source = self.engine.source(project)
+        kind = source.place(path).kind
+        if isinstance(source, FolderSource) and source.rules.reason(
+            path, is_folder=kind == "folder"
+        ):
             return "hidden"
         if self.agent is None or kind not in ("file", "folder"):
             return kind
@@ -665,7 +667,7 @@ class ReadVerbs(HomeSession):
 
     def holds_entities(self, project: str) -> bool:
         """Whether the notes of a project are entities of a graph file, which other tools write."""
-        return self.engine.store(project).holds_entities
+        return self.engine.source(project).holds_entities
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:

@@ -9,7 +9,8 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, MemorandaError
-from memoranda.ledger.change import ERASE, LINES, Change
+from memoranda.ledger.change import ERASE, Change
+from memoranda.sources.step import LINES
 
 _UNDONE = "it was undone already"
 _ERASED = "what was erased is gone for good"
@@ -33,7 +34,7 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
 @verb
 def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     """Whether all changes of a run of a job could be taken back now, as one."""
-    history = memory.engine.home.history
+    history = memory.engine.ledger.history
     numbers = {change.number for change in run}
     standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
     transaction = Transaction(memory, "undo")
@@ -49,7 +50,7 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
     """The changes of these numbers, newest first."""
     for number in sorted(numbers, reverse=True):
-        change = memory.engine.home.history.change(number)
+        change = memory.engine.ledger.history.change(number)
         if change is not None:
             yield change
 
@@ -58,7 +59,7 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     """Why a change cannot be taken back; empty when it can."""
     if change.verb == ERASE:
         return _ERASED
-    if change.undoes is None and memory.engine.home.history.undone_by(change) is not None:
+    if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:
         return _UNDONE
     texts = list(change.texts())
     if texts and not any(text.kept for text in texts):

@@ -32,7 +32,7 @@ from memoranda.note.links import (
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.note.names import stem
 from memoranda.note.notion import is_page
-from memoranda.store.base import File
+from memoranda.sources.base import File
 
 # Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")

@@ -27,8 +27,8 @@ from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.review_rows import ANSWER, REQUEST
 from memoranda.query import Query
-from memoranda.store.base import sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import sha256
+from memoranda.sources.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
@@ -241,7 +241,7 @@ class ReviewVerbs(RestoreVerbs):
         """The letter written down for a question; None when it is open, or its answer changed
         something.
         """
-        answer = self.engine.home.review_value(ANSWER, key)
+        answer = self.engine.ledger.review_value(ANSWER, key)
         if answer is None:
             return None
         return str(answer.get("choice"))
@@ -257,12 +257,12 @@ class ReviewVerbs(RestoreVerbs):
 
     def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
         row = {"choice": choice, "time": stamp(self.clock())}
-        rows = self.engine.home.review_rows
+        rows = self.engine.ledger.review_rows
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
     def _decisions(self) -> dict[str, dict[str, Any]]:
         """The answers by key. Raises StorageError for a file of a version before that is damaged."""
-        return self.engine.home.review_values(ANSWER)
+        return self.engine.ledger.review_values(ANSWER)
 
 
 def _kind_of(key: str) -> str:
@@ -377,7 +377,7 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         row["time"] = stamp(session.engine.clock())
-        change.steps.append(session.engine.home.review_rows.step(REQUEST, key, row, kept=False))
+        change.steps.append(session.engine.ledger.review_rows.step(REQUEST, key, row, kept=False))
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
@@ -387,7 +387,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
     """The requests of agents, by key."""
-    return session.engine.home.review_values(REQUEST)
+    return session.engine.ledger.review_values(REQUEST)
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
@@ -405,7 +405,7 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
     row = _requests(memory)[item.key]
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
     with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        rows = memory.engine.home.review_rows
+        rows = memory.engine.ledger.review_rows
         change.steps.append(rows.step(REQUEST, item.key, None, kept=False))
     return True
 

@@ -18,7 +18,7 @@ _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", 
 
 def log_of(session: HomeSession) -> ServedRows:
     """What agents got in a home."""
-    return session.engine.home.served_rows
+    return session.engine.ledger.served_rows
 
 
 def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> None:

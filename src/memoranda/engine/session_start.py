@@ -61,8 +61,8 @@ def introduction(memory: ReviewVerbs) -> str:
 def _is_large(memory: ReviewVerbs) -> bool:
     """Whether the projects have so many files that a first look at them takes long."""
     number = 0
-    for store in memory.engine.stores.values():
-        for _, _, names in os.walk(store.root):
+    for source in memory.engine.sources.values():
+        for _, _, names in os.walk(source.root):
             number += len(names)
             if number > _QUICKLY_READ:
                 return True

@@ -21,15 +21,16 @@ from memoranda.engine.transaction import Location, own_root
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
-from memoranda.ledger.change import ERASE, LINES, Change, Touched
+from memoranda.ledger.change import ERASE, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
-from memoranda.store import beside_sqlite
-from memoranda.store.inplace import namespace_in, stem_of
-from memoranda.store.inplace.graph_lines import said_by
-from memoranda.store.layout import PRIVATE, TEMP_PREFIX
-from memoranda.store.walking import walk
+from memoranda.sources import beside_sqlite
+from memoranda.sources.graph_lines import said_by
+from memoranda.sources.json_files import namespace_in, stem_of
+from memoranda.sources.layout import PRIVATE, TEMP_PREFIX
+from memoranda.sources.step import LINES
+from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is
@@ -89,7 +90,7 @@ class Trail:
         rows: Iterable[tuple[str, str, str]] = (),
     ):
         self._engine = engine
-        self._history = engine.home.history
+        self._history = engine.ledger.history
         self._now = set(places)
         self._every = set(places)
         self.ids = set(ids)
@@ -256,7 +257,7 @@ class Trail:
         if touched.new is None:
             return None
         try:
-            kept_lines = self._engine.home.lines.kept(touched)
+            kept_lines = self._engine.ledger.lines.kept(touched)
         except (NotFound, StorageError, ValueError):
             # Nothing could undo it, and nobody can tell what the rest holds
             return None
@@ -271,7 +272,7 @@ class Trail:
         replaced = [row for row in kept_lines.replaced if not (is_line(row[1]) or is_line(row[2]))]
         added = [line for line in kept_lines.added if not is_line(line)]
         if replaced or added:
-            return self._engine.home.lines.keep(touched, replaced, added)
+            return self._engine.ledger.lines.keep(touched, replaced, added)
         return None
 
     def _drop_folders(self) -> None:
@@ -345,14 +346,14 @@ class Trail:
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
     """Where the files an agent made are now, or were last."""
     made_by_agent: dict[Location, bool] = {}
-    for change in engine.home.history.oldest_first():
+    for change in engine.ledger.history.oldest_first():
         removed_names = {
             posixpath.basename(file.path): (file.project, file.path, file.root)
             for file in change.files
             if file.do == "remove" and (file.project, file.path, file.root) in made_by_agent
         }
         for file in change.files:
-            if file.do == "put" and file.old is None and file.project in engine.stores:
+            if file.do == "put" and file.old is None and file.project in engine.sources:
                 # Perhaps the note of a removed file, in another category
                 before = removed_names.get(posixpath.basename(file.path))
                 is_theirs = change.agent == agent
@@ -516,7 +517,7 @@ def search(
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
     mentions = list[str]()
-    roots = [store.root for store in engine.stores.values()]
+    roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
     # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
@@ -537,8 +538,8 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest in engine.home.history.texts():
-        text = engine.home.history.text(digest, digest)
+    for digest in engine.ledger.history.texts():
+        text = engine.ledger.history.text(digest, digest)
         words_held = needles.found_in(text) - known_words
         common |= words_held
         if needles.names_in(text, words_held):
@@ -587,7 +588,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
     layout = engine.layout
     home = str(layout.root)
     objects = str(layout.texts)
-    roots = {store.root: name for name, store in engine.stores.items()}
+    roots = {source.root: name for name, source in engine.sources.items()}
     for folder, _, names in walk(home):
         is_kept = folder.startswith(objects)
         project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
@@ -611,7 +612,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
         for folder, _, names in walk(root):
             for this_name in sorted(names):
                 path = os.path.join(folder, this_name)
-                if this_name.startswith(TEMP_PREFIX) or engine.stores[name].is_note(
+                if this_name.startswith(TEMP_PREFIX) or engine.sources[name].is_note(
                     os.path.relpath(path, root)
                 ):
                     yield (

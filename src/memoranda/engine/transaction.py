@@ -33,15 +33,16 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.note.project_access import is_among
-from memoranda.store.base import NO_STAMP, File, Stamp, sha256
-from memoranda.store.files import make_private, storing
-from memoranda.store.folder import FolderStore
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
+from memoranda.sources.files import make_private, storing
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
 
@@ -289,28 +290,28 @@ class Transaction:
         return self.add("move", project, path, to=to, old=old, **more)
 
     def add(
-        self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: Any
+        self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `store` of it
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `source` of it
         that is elsewhere.
 
         Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject,
         ProjectNotFound.
         """
-        if store is None:
-            store = self._engine.folder(project)
-        check_access(self._session, store.name, [path, more.get("to") or path], self.undoes)
-        access = self._engine.access_to(store.name)
+        if source is None:
+            source = self._engine.folder(project)
+        check_access(self._session, source.name, [path, more.get("to") or path], self.undoes)
+        access = self._engine.access_to(source.name)
         if access.agents:
             more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
-        away = own_root(self._engine, project) != store.root
+        away = own_root(self._engine, project) != source.root
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
             old = more.get("old")
             more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
             more["is_passing"] = is_passing(more.get("data") or b"")
-        step = Step(do, project, store.root, path, away=away, **more)
+        step = Step(do, project, source.root, path, away=away, **more)
         self.steps.append(step)
         return step
 
@@ -330,8 +331,8 @@ class Transaction:
         for step in self.steps:
             if step.do != "put" or step.data is None or step.project == PRIVATE:
                 continue
-            store = self._engine.stores.get(step.project)
-            if store is None or not store.is_note(step.path):
+            source = self._engine.sources.get(step.project)
+            if source is None or not source.is_note(step.path):
                 continue
             note = self._note_of(step, step.data)
             if note is not None:
@@ -369,12 +370,17 @@ class Transaction:
         self._make_roots()
         self._admit()
         sign(
-            self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
+            self.steps,
+            self.verb,
+            session.agent,
+            self.made_from,
+            session.index,
+            engine.ledger.history,
         )
         planned = self._plan()
         self._planned = planned
         if may_wait and self._may_wait(planned):
-            engine.home.wait(planned)
+            engine.ledger.wait(planned)
             return
         engine.guard.keep()
         engine.make(planned)
@@ -395,7 +401,7 @@ class Transaction:
 
     def _plan(self) -> PlannedChange:
         session = self._session
-        planned = self._engine.home.plan(
+        planned = self._engine.ledger.plan(
             self.verb,
             self.steps,
             about=self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path),
@@ -416,7 +422,7 @@ class Transaction:
         the call was planned without sight of it.
         """
         guard = self._engine.guard
-        queue = self._engine.home.queue
+        queue = self._engine.ledger.queue
         if not guard.may_share:
             return False
         if queue.takes(planned):
@@ -496,14 +502,14 @@ class Transaction:
             elif touched.do == "put":
                 file = _file_of(step)
                 note = None
-                if engine.store(touched.project).is_note(touched.path):
+                if engine.source(touched.project).is_note(touched.path):
                     note = engine.indexable(touched.project, touched.path, file)
                 written[touched.project, touched.path] = (
                     (note, file.stamp) if note is not None else None
                 )
                 provenance[touched.project, touched.path] = change.provenance(touched)
             elif touched.do == "move":
-                store = engine.store(touched.project)
+                source = engine.source(touched.project)
                 below = {
                     info.path: info.provenance
                     for info in index.notes.below(touched.project, touched.path)
@@ -511,9 +517,9 @@ class Transaction:
                 for path in dict.fromkeys([*below, touched.path]):
                     to = touched.to + path[len(touched.path) :]
                     # No link, folder or other file
-                    is_note = store.is_note(to) and store.stamp(to) is not None
+                    is_note = source.is_note(to) and source.stamp(to) is not None
                     removed.append((touched.project, path))
-                    written[touched.project, to] = engine.load(store, to) if is_note else None
+                    written[touched.project, to] = engine.load(source, to) if is_note else None
                     if path in below:
                         provenance[touched.project, to] = below[path]
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
@@ -541,7 +547,7 @@ class Transaction:
             if step.do == "put":
                 file = _file_of(step)
             else:
-                file = self._engine.store(step.project).read(path)
+                file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
         # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
@@ -588,7 +594,7 @@ def own_root(engine: Engine, project: str) -> str | None:
 
 def root_of(engine: Engine, project: str) -> str:
     """What the journal says of where this process has the project: `Location`."""
-    root = engine.store(project).root
+    root = engine.source(project).root
     if own_root(engine, project) != root:
         return os.path.realpath(root)
     return ""
@@ -598,21 +604,21 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
     """Whether this process has the project there."""
     if not root and not engine.extra and not engine.only:
         return True
-    store = engine.stores.get(project)
-    if store is None:
+    source = engine.sources.get(project)
+    if source is None:
         return False
     if root:
-        return os.path.realpath(store.root) == root
-    return own_root(engine, project) == store.root
+        return os.path.realpath(source.root) == root
+    return own_root(engine, project) == source.root
 
 
-def store_at(engine: Engine, project: str, root: str) -> FolderStore:
-    """The store of the project there. Raises LocationGone. A folder the journal names must still be
+def source_at(engine: Engine, project: str, root: str) -> FolderSource:
+    """The source of the project there. Raises LocationGone. A folder the journal names must still be
     that very folder: one that was moved away, or is reached through a symlink by now, may be
     anything."""
-    if project in engine.stores and is_here(engine, project, root):
+    if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
-        return cast(FolderStore, engine.stores[project])
+        return cast(FolderSource, engine.sources[project])
     folder = root or own_root(engine, project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")
@@ -623,12 +629,12 @@ def store_at(engine: Engine, project: str, root: str) -> FolderStore:
             f"{root}, the folder of project {project}, is reached through a symlink now"
         )
     is_text = project == "memories"
-    return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
+    return FolderSource(project, Path(folder), every_text=is_text, links=is_text)
 
 
-def read_or_none(store: FolderStore, path: str) -> File | None:
+def read_or_none(source: FolderSource, path: str) -> File | None:
     """The file, None where it cannot be read."""
     try:
-        return store.read(path)
+        return source.read(path)
     except MemorandaError:
         return None

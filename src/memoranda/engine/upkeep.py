@@ -35,8 +35,8 @@ from memoranda.note.links import fold_title
 from memoranda.note.markdown import Record, names
 from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PROJECTS
 from memoranda.query import Query
-from memoranda.store.base import File, sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import File, sha256
+from memoranda.sources.layout import PRIVATE
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class Upkeep:
         """Whether the upkeep of this memory is done by this process, and not on another machine
         that shares it.
         """
-        return self.engine.home.runs_jobs()
+        return self.engine.ledger.runs_jobs()
 
     @verb
     def every(self, query: Query = Query()) -> list[NoteInfo]:
@@ -273,7 +273,7 @@ class Upkeep:
         category = category or info.category or INBOX
         keys = {}
         if info.project != CATEGORY_PROJECT:
-            if self.engine.store(info.project).holds_entities:
+            if self.engine.source(info.project).holds_entities:
                 raise InvalidInput(f"{info.title} is in a graph file, which has no archive.")
             category = _ARCHIVED_NOTES
             keys = {"title": info.title, "archived_from": f"{info.project}/{info.path}"}
@@ -303,7 +303,7 @@ class Upkeep:
 
     def _pin_keys(self, info: NoteInfo, pinned: bool) -> dict[str, Any]:
         """The header keys that change when a note is pinned or unpinned."""
-        if self.engine.store(info.project).holds_entities:
+        if self.engine.source(info.project).holds_entities:
             raise InvalidInput(f"{info.title} is in a graph file, where no pin is kept.")
         if (info.header.get("pinned") is True) == pinned:
             return {}
@@ -586,14 +586,14 @@ class Ingested:
                 if isinstance(source_ref, str):
                     texts_known.refs.setdefault(source_ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
-            texts_known.change = self.engine.home.history.last
+            texts_known.change = self.engine.ledger.history.last
         self._add_removed(texts_known, merged)
         return texts_known
 
     def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
         """Add the texts and files of memories that were removed, but for those `merged` into
         another, whose files are known by that one."""
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         finished: set[str] = set()
         for text_hash, path in self._removed_files():
             if text_hash in finished:
@@ -617,7 +617,7 @@ class Ingested:
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """(hash of the text, path) of the files of memories that changes removed and did not move,
         where the text is kept and this caller may see it."""
-        for change in self.engine.home.history.changes():
+        for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
             names_put = {file.path.rpartition("/")[2] for file in files if file.do == "put"}
             for file in files:
@@ -638,7 +638,7 @@ class Ingested:
         What another run took in since `known` was made is left out. Returns how many were stored.
         Raises InvalidInput, StorageError; the batches stored before stay."""
         stored = 0
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         # In one verb, that the disk be looked over once
         for batch in batches:
             with self.engine.writing():

@@ -25,11 +25,12 @@ from memoranda.clock import EPOCH, parse_stamp, to_utc
 from memoranda.config import Settings
 from memoranda.errors import ConfigFileError, LimitExceeded, SecretRefused
 from memoranda.index.index import Index
-from memoranda.ledger.change import IMPORTING, SET, Change, Step
+from memoranda.ledger.change import IMPORTING, Change
 from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
-from memoranda.store.base import File, sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import File, sha256
+from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import SET, Step
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
 if TYPE_CHECKING:

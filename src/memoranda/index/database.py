@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy, StorageError
-from memoranda.store.files import closed_on_error, reason
+from memoranda.sources.files import closed_on_error, reason
 
 P = ParamSpec("P")
 T = TypeVar("T")

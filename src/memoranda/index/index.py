@@ -18,7 +18,7 @@ from memoranda.index import database
 from memoranda.index.database import Database
 from memoranda.index.note_queries import EntryQueries, NoteQueries
 from memoranda.query import Query
-from memoranda.store.base import Stamp, Values
+from memoranda.sources.base import Stamp, Values
 
 if TYPE_CHECKING:
     from memoranda.index.entity_queries import EntityQueries

@@ -44,7 +44,7 @@ from memoranda.note.model import (
     TRACE_PROJECT,
 )
 from memoranda.note.names import file_key
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
 
 _LAST = "\U0010ffff"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from memoranda.index.database import many_changes, merge_words, transaction
 from memoranda.index.rows import PACKED, get
 from memoranda.note.model import Note, Provenance
-from memoranda.store.base import File, Stamp, Values, bounded
-from memoranda.store.folder import FolderStore
+from memoranda.sources.base import File, Stamp, Values, bounded
+from memoranda.sources.folder import FolderSource
 
 if TYPE_CHECKING:
     from memoranda.index.writer import Prepared
@@ -62,7 +62,7 @@ class BulkSource:
     """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that
     match a text, `accept` says where a file comes from that is indexed."""
 
-    store: FolderStore
+    source: FolderSource
     suspicious: Callable[[str], tuple[str, ...]]
     accept: Callable[[str, File], Provenance]
 
@@ -238,7 +238,7 @@ def _read_ahead(
 
     with lock, transaction(db):
         number = writer.project_id(db, project)
-    with readers.Readers(files.store, files.suspicious, number) as reading:
+    with readers.Readers(files.source, files.suspicious, number) as reading:
         yield reading.ahead(map(_new_paths, _batches(changes)))
 
 
@@ -274,7 +274,7 @@ def _apply_batch(
                 prepared_note is not None
                 and files is not None
                 and prepared_note.place[0] == loading.project
-                and prepared_note.stamp == files.store.stamp(path)
+                and prepared_note.stamp == files.source.stamp(path)
             ):
                 prepared_note.sign(
                     files.accept(path, File(b"", prepared_note.stamp, prepared_note.etag))

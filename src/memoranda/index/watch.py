@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoranda.store.layout import SKIPPED_FOLDERS
-from memoranda.store.walking import walk
+from memoranda.sources.layout import SKIPPED_FOLDERS
+from memoranda.sources.walking import walk
 from memoranda.text.unicode import is_valid_unicode
 
 

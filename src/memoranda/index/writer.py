@@ -36,7 +36,7 @@ from memoranda.note.model import (
     coded,
 )
 from memoranda.note.names import UUID
-from memoranda.store.base import NO_STAMP, Stamp
+from memoranda.sources.base import NO_STAMP, Stamp
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from memoranda.note.model import Provenance
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.sources.base import sha256
+from memoranda.sources.step import Step
 
-LINES = "lines"
-SET = "set"
-"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
 a change about it.
@@ -27,8 +25,6 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
-# Only the owner reads a new note.
-NEW_MODE = 0o600
 TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
@@ -41,7 +37,7 @@ class Touched:
     `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
     to
     `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
-    what went, `new` tells what came: inplace).
+    what went, `new` tells what came: `LineChange`).
     `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
     project's real
     folder, where no other process of the home would look for it, else empty. `size`: of the text
@@ -165,59 +161,30 @@ _FIELDS = [(each.name, each.default) for each in fields(Touched)]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(slots=True)
-class Step:
-    """One planned operation on a file or folder of a project at `root`; paths are project-relative.
-
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
-    file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
-    symlink), `symlink`, `set` (a row of the ledger). `old` is what the caller read: a file that
-    changed since is a Conflict.
-    `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
-    do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
-    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
-    """
-
-    do: str
-    project: str
-    root: str
-    path: str
-    to: str = ""
-    data: bytes | None = None
-    old: File | None = None
-    mode: int | None = None
-    scope: str = "global"
-    link: str = ""
-    kept: bool = True
-    is_passing: bool = False
-    away: bool = False
-    temp: str = ""
-    temp_folder: str = ""
-    etag: str | None = None
-    stamp: Stamp | None = None
-    by: dict[str, str] | None = None
-
-    def touched(self) -> Touched:
-        """What the journal holds of this step."""
-        if self.data is not None:
-            self.etag = sha256(self.data)
-        old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        if self.away:
-            root = os.path.realpath(self.root)
-        else:
-            root = ""
-        return Touched(
-            self.do,
-            self.project,
-            self.path,
-            self.to,
-            old,
-            self.etag,
-            mode,
-            self.scope,
-            self.link,
-            self.kept,
-            root=root,
-            size=len(self.data or b""),
-            by=self.by,
-        )
+def touched_by(step: Step) -> Touched:
+    """What the ledger records of a step."""
+    if step.data is not None:
+        step.etag = sha256(step.data)
+    old = None
+    mode = None
+    if step.old is not None:
+        old = step.old.etag
+        mode = step.old.mode
+    root = ""
+    if step.away:
+        root = os.path.realpath(step.root)
+    return Touched(
+        step.do,
+        step.project,
+        step.path,
+        step.to,
+        old,
+        step.etag,
+        mode,
+        step.scope,
+        step.link,
+        step.kept,
+        root=root,
+        size=len(step.data or b""),
+        by=step.by,
+    )

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from memoranda.errors import StorageError
-from memoranda.store.files import check_own, closed_on_error, make_private
+from memoranda.sources.files import check_own, closed_on_error, make_private
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 # Raised with every change of schema.sql.

@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from memoranda.errors import Conflict, Exists, MemorandaError, NotFound
-from memoranda.ledger.change import NEW_MODE, SET, Step, Touched
+from memoranda.ledger.change import Touched
 from memoranda.ledger.file_exchange import Entry, exchange, put_new
 from memoranda.ledger.folder_move import clear_moved, move
-from memoranda.store.base import File
-from memoranda.store.files import read_file, stamp_of, stat_in, write_file
-from memoranda.store.path_guard import Folder, open_folder
+from memoranda.sources.base import File
+from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
+from memoranda.sources.path_guard import Folder, open_folder
+from memoranda.sources.step import NEW_MODE, SET, Step
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from memoranda.errors import MemorandaError
-from memoranda.ledger.change import SET, Step
+from memoranda.sources.step import SET, Step
 
 # Files are synced after so many changes, or after so many seconds.
 CHANGES = 64

@@ -16,9 +16,9 @@ from contextlib import suppress
 
 from memoranda.errors import Conflict
 from memoranda.ledger.file_exchange import Entry, put_new
-from memoranda.store.base import Stamp
-from memoranda.store.files import stamp_of, stat_in
-from memoranda.store.layout import TEMP_PREFIX
+from memoranda.sources.base import Stamp
+from memoranda.sources.files import stamp_of, stat_in
+from memoranda.sources.layout import TEMP_PREFIX
 
 # The name of a copy under way. There is one writer, and who completes the work of one that died
 # begins the copy again.

@@ -18,9 +18,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import (
     FOLD,
-    LINES,
     ORIGINS,
-    SET,
     Change,
     Touched,
     undone_numbers,
@@ -28,8 +26,8 @@ from memoranda.ledger.change import (
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
-from memoranda.store.base import File, sha256
-from memoranda.store.files import (
+from memoranda.sources.base import File, sha256
+from memoranda.sources.files import (
     make_private,
     open_own,
     read_fd,
@@ -37,7 +35,8 @@ from memoranda.store.files import (
     sync_folder,
     write_file,
 )
-from memoranda.store.layout import PRIVATE, Layout
+from memoranda.sources.layout import PRIVATE, Layout
+from memoranda.sources.step import LINES, SET
 
 # Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}

@@ -16,9 +16,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from memoranda.errors import MemorandaError, NotFound, StorageError
-from memoranda.ledger.change import LINES, Change, Touched
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import History
-from memoranda.store.inplace import LineChange, LockedFile, Unconfirmed
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.locked_file import LockedFile, Unconfirmed
+from memoranda.sources.step import LINES
 
 _BYTES = "utf-8", "surrogateescape"
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from memoranda.store.files import (
+from memoranda.sources.files import (
     HOLDER,
     SIGNATURE,
     ThreadLock,

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoranda.errors import NotPutBack
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import Change
 from memoranda.ledger.reads import ReadRow
+from memoranda.sources.step import Step
 
 # Changes and bytes of one transaction, so that the first caller does not wait long.
 MOST_CHANGES = 64

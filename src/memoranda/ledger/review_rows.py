@@ -12,10 +12,11 @@ from sqlite3 import Connection
 from typing import Any
 
 from memoranda.errors import Conflict
-from memoranda.ledger.change import SET, Step, Touched
+from memoranda.ledger.change import Touched
 from memoranda.ledger.database import LedgerDatabase
-from memoranda.store.base import File, Stamp, sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import File, Stamp, sha256
+from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import SET, Step
 
 ANSWER = "answer"
 REQUEST = "request"

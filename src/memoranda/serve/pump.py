@@ -101,7 +101,7 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
     import socket
 
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     path = Layout(settings.home).socket
     end = time.monotonic() + _GRANTED_WITHIN

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 from memoranda.transcripts.blocks import tool_call, words_of
 from memoranda.transcripts.lessons import LessonKind, against, kind_of, paths_in
 from memoranda.transcripts.terms import (

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from memoranda.errors import StorageError
 from memoranda.index.filters import may_see
 from memoranda.index.vectors.runtimes import np
-from memoranda.store.files import lock_file, make_private, reason
+from memoranda.sources.files import lock_file, make_private, reason
 from memoranda.text.tokens import passages
 from memoranda.text.unicode import sqlite_text
 

@@ -2,7 +2,7 @@
 like any other.
 
 `space_database.py` says all SQL but that of the migrations, of steps and of reading a whole state
-(`space_rows.py`); `replica_home.py` has the locks, the commit and the catching up, `replica.py` the
+(`space_rows.py`); `replica_ledger.py` has the locks, the commit and the catching up, `replica.py` the
 folder, its journal, the counts of reads and the files that all replicas share. Needs the extra
 `postgres`.
 """

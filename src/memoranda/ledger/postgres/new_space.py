@@ -17,7 +17,7 @@ from memoranda.ledger.change import Change
 from memoranda.ledger.postgres.server_connection import SETTINGS
 from memoranda.ledger.postgres.space_database import _PARTITIONED, SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
     import psycopg

@@ -32,15 +32,15 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.access_rows import AccessRows
-from memoranda.ledger.change import ORIGINS, SET, Change, Touched
+from memoranda.ledger.change import ORIGINS, Change, Touched
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.history import History
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow, Reads, sum_of
 from memoranda.ledger.review_rows import ReviewRows, is_row
-from memoranda.store.base import sha256
-from memoranda.store.files import (
+from memoranda.sources.base import sha256
+from memoranda.sources.files import (
     ThreadLock,
     lock_file,
     lock_owner,
@@ -48,9 +48,10 @@ from memoranda.store.files import (
     put_derived,
     write_file,
 )
-from memoranda.store.layout import PRIVATE, Layout, share
-from memoranda.store.path_guard import clean
-from memoranda.store.walking import walk
+from memoranda.sources.layout import PRIVATE, Layout, share
+from memoranda.sources.path_guard import clean
+from memoranda.sources.step import SET
+from memoranda.sources.walking import walk
 
 Key = tuple[str, str]
 """(project, path)."""

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from memoranda.errors import ConfigError, DatabaseAway, DatabaseRefused
 from memoranda.extras import install_command
 from memoranda.ledger.postgres.pooler import REFUSAL, shares_processes
-from memoranda.store.files import closed_on_error
+from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     import psycopg

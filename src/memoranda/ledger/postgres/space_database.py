@@ -23,15 +23,16 @@ from memoranda.ledger.postgres.space_rows import (
     of_fold,
     of_step,
 )
-from memoranda.store.base import sha256
-from memoranda.store.files import LOCK_WAITS
+from memoranda.sources.base import sha256
+from memoranda.sources.files import LOCK_WAITS
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Identifier
 
-    from memoranda.ledger.change import Change, Step
+    from memoranda.ledger.change import Change
     from memoranda.ledger.reads import ReadRow
+    from memoranda.sources.step import Step
 
 SCHEMA = 4
 """The number of the last migration."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.errors import Conflict, DatabaseRefused, Exists
-from memoranda.ledger.change import SET
+from memoranda.sources.step import SET
 
 if TYPE_CHECKING:
     import psycopg
 
-    from memoranda.ledger.change import Step
     from memoranda.ledger.reads import ReadRow
+    from memoranda.sources.step import Step
 
 # Rows of notes fetched at once.
 _ROWS = 200

@@ -182,8 +182,8 @@ def test_a_death_at_any_call_leaves_all_of_it_or_nothing_and_the_log_right(
             if len(names) > 1:
                 memory.undo()
             kept.write(ADA)
-        with kept.memory.engine.home.lock:
-            kept.memory.engine.home.history.replace_all([])
+        with kept.memory.engine.ledger.lock:
+            kept.memory.engine.ledger.history.replace_all([])
         assert os.listdir(kept.place.parent) == ["memory.jsonl"]
     else:
         pytest.fail("it never lived")
@@ -232,7 +232,7 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: GraphFile) 
     kept.place.parent.write_text("no folder")
     with open_session(kept.memory.home, watch=False) as memory:
         memory.sync()
-        assert memory.engine.home.lines.waits()
+        assert memory.engine.ledger.lines.waits()
     kept.place.parent.unlink()
     away.rename(kept.place.parent)
     assert kept.names() == ["Ada", "x", "y", "z"]

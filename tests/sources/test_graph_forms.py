@@ -11,7 +11,7 @@ import pytest
 
 from contract.graph_tools import GraphFile, Nodes, person
 from memoranda.engine import open_session
-from memoranda.store.inplace.graph_lines import as_lines, parse_line
+from memoranda.sources.graph_lines import as_lines, parse_line
 
 ADA = person("Ada", "likes tea")
 BOB = person("Bob", "}{ is text")
@@ -84,7 +84,7 @@ def test_a_file_of_a_known_form_is_read_and_becomes_lines_at_the_first_change(
     )
     assert kept.text == lines + person("New")
     assert kept.names() == kept.names_anew() == [*names, "New"]
-    history = kept.memory.engine.home.history
+    history = kept.memory.engine.ledger.history
     change = history.change(history.last)
     assert change is not None
     assert history.text(change.files[0].old or "", "memory.jsonl") == before

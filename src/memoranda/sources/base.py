@@ -1,8 +1,8 @@
-"""The contract every store keeps, and the values that pass through it.
+"""The contract every source keeps, and the values that pass through it.
 
-A store is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
-whose entities are its notes (`inplace/`). Stores only read. A folder changes through `Home.commit`
-(`home.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
+A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
+whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.commit`
+(`ledger/ledger.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
 lock and history.
 """
 
@@ -140,7 +140,7 @@ class PathInfo:
 
 
 @runtime_checkable
-class Store(Protocol):
+class Source(Protocol):
     """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
 
     name: str
@@ -160,7 +160,7 @@ class Store(Protocol):
         """
 
     def version(self) -> Stamp | None:
-        """The state of a store that is one file; None when only `list` tells, or nothing is there."""
+        """The state of a source that is one file; None when only `list` tells, or nothing is there."""
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named,
@@ -175,7 +175,7 @@ class Store(Protocol):
         """The paths of notes that may differ from those at `version`; None when only `list` tells."""
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching; none for a store that is
+        """Absolute paths of all folders that may hold notes, for watching; none for a source that is
         one file.
         """
 

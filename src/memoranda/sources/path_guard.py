@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
-from memoranda.store.files import reason
+from memoranda.sources.files import reason
 from memoranda.text.unicode import flat
 
 # The limit of Linux and macOS for one name.

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from memoranda.store.files import lock_file, lock_owner
+from memoranda.sources.files import lock_file, lock_owner
 
 
 @pytest.mark.promise("lock-holder")

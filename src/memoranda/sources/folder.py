@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
-from memoranda.store.base import File, Listing, PathInfo, Stamp
-from memoranda.store.conventions import Conventions, conventions_of, marks_of, title_of_day
-from memoranda.store.files import read_file, reason, refusal, stamp_of, stat_in
-from memoranda.store.ignoring import IgnoreRules, gitignore_patterns
-from memoranda.store.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
-from memoranda.store.path_guard import Folder, as_on_disk, has_link, open_folder
+from memoranda.sources.base import File, Listing, PathInfo, Stamp
+from memoranda.sources.conventions import Conventions, conventions_of, marks_of, title_of_day
+from memoranda.sources.files import read_file, reason, refusal, stamp_of, stat_in
+from memoranda.sources.ignoring import IgnoreRules, gitignore_patterns
+from memoranda.sources.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.sources.path_guard import Folder, as_on_disk, has_link, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
 _NAMES = attrgetter("st_nlink")
 
 
-class FolderStore:
+class FolderSource:
     """The notes below `root` (absolute).
 
     With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`.
@@ -137,7 +137,7 @@ class FolderStore:
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """As in `Store`; a folder that is gone (except the project's own) just holds nothing."""
+        """As in `Source`; a folder that is gone (except the project's own) just holds nothing."""
         listing = Listing()
         for _ in self.parts(below, listing):
             pass
@@ -357,8 +357,8 @@ def _with_stats(
     return present, stats
 
 
-def add_name_of_day(note: Note, store: FolderStore) -> None:
+def add_name_of_day(note: Note, source: FolderSource) -> None:
     """Let links name the note of a day as Logseq does: `[[Dec 1st, 2025]]`."""
-    name = store.name_of_day(note.path)
+    name = source.name_of_day(note.path)
     if name and name not in note.aliases:
         note.aliases = (*note.aliases, name)

@@ -27,10 +27,10 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step
+from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
-from memoranda.ledger.home import Home, missing_folders
+from memoranda.ledger.ledger import Ledger, missing_folders
 from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
@@ -46,7 +46,7 @@ from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
-from memoranda.store.files import (
+from memoranda.sources.files import (
     closed_on_error,
     put_derived,
     read_file,
@@ -55,9 +55,10 @@ from memoranda.store.files import (
     sync_folder,
     write_file,
 )
-from memoranda.store.inplace import LineChange
-from memoranda.store.layout import PRIVATE, Layout, changing_shared
-from memoranda.store.path_guard import open_folder
+from memoranda.sources.layout import PRIVATE, Layout, changing_shared
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.path_guard import open_folder
+from memoranda.sources.step import SET, Step
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
@@ -69,7 +70,7 @@ _FEW = 500
 _FOLLOWS = 1.0
 
 
-class PostgresHome(Home):
+class ReplicaLedger(Ledger):
     """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is
     neither a server nor a whole copy of it, DatabaseRefused, StorageError."""
 
@@ -489,7 +490,7 @@ class PostgresHome(Home):
             change.number = number
             if change.run == 0:
                 change.run = number
-            change.files = [step.touched() for step in planned.steps]
+            change.files = [touched_by(step) for step in planned.steps]
             folded |= planned.folded
         try:
             rows = [(planned.change, planned.steps) for planned in changes]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.store.ignoring import IgnoreRules, gitignore_patterns, obsidian_patterns
+from memoranda.sources.ignoring import IgnoreRules, gitignore_patterns, obsidian_patterns
 
 pytestmark = pytest.mark.promise("amendments-4.3")
 

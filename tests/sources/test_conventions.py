@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memoranda.store.conventions import (
+from memoranda.sources.conventions import (
     Conventions,
     conventions_of,
     daily_path,
     marks_of,
     title_of_day,
 )
-from memoranda.store.folder import FolderStore
+from memoranda.sources.folder import FolderSource
 
 
 @pytest.fixture(autouse=True)
@@ -196,13 +196,13 @@ def test_marks_change_with_the_files_that_are_read(tmp_path: Path) -> None:
 def test_folder_of_this_home_has_no_programs(tmp_path: Path) -> None:
     (tmp_path / ".obsidian").mkdir()
     (tmp_path / ".obsidian/app.json").write_text('{"userIgnoreFilters": ["a"]}')
-    store = FolderStore("notes", tmp_path, optional=True)
+    store = FolderSource("notes", tmp_path, optional=True)
     assert store.conventions.programs == []
     assert store.is_note("a.md")
 
 
 def test_patterns_of_the_configuration_count_too(tmp_path: Path) -> None:
-    store = FolderStore("vault", tmp_path, ignored=["drafts/"])
+    store = FolderSource("vault", tmp_path, ignored=["drafts/"])
     assert not store.is_note("drafts/a.md")
     assert store.rules.reason("drafts/a.md") == "the configuration, line 1"
 

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from memoranda.clock import may_wait, wait_for
 from memoranda.errors import Busy, MemorandaError, NotFound, StorageError
-from memoranda.store.base import File, Stamp, bounded, sha256
+from memoranda.sources.base import File, Stamp, bounded, sha256
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Errors of the system in words.

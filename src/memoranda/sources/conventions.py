@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from memoranda.store.ignoring import (
+from memoranda.sources.ignoring import (
     IgnoreRules,
     Pattern,
     folder_pattern,

@@ -1,4 +1,4 @@
-"""A graph file, one JSON object a line, used in place as the store of a project: each entity is a
+"""A graph file, one JSON object a line, used in place as the source of a project: each entity is a
 note (contract 002).
 
 Every line is kept as bytes. What a change does not touch is written back as it was, and nothing
@@ -20,9 +20,11 @@ from memoranda.errors import InvalidInput, MemorandaError, NotFound, ReadOnlyPro
 from memoranda.note import frontmatter
 from memoranda.note.entity import Entity, GraphRelation, file_stem, sections
 from memoranda.note.model import VALIDITY_KEYS
-from memoranda.store.base import File, Listing, PathInfo, Stamp, sha256
-from memoranda.store.files import reason, stamp_of
-from memoranda.store.inplace import LineChange, LockedFile, graph_lines
+from memoranda.sources import graph_lines
+from memoranda.sources.base import File, Listing, PathInfo, Stamp, sha256
+from memoranda.sources.files import reason, stamp_of
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.locked_file import LockedFile
 from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
@@ -59,7 +61,7 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """The edits to the lines of `store` by a call that is about `names`; `verb` names the change in
+    """The edits to the lines of `source` by a call that is about `names`; `verb` names the change in
     the history.
 
     `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
@@ -68,13 +70,13 @@ class LineEdit:
     the first is meant.
     """
 
-    def __init__(self, store: GraphStore, names: Iterable[str] = (), verb: str = "edit"):
+    def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
         self.lines: dict[int, bytes] = {}
         self.added: list[bytes] = []
         self.inserted: dict[int, list[bytes]] = {}
         self.verb = verb
-        self.known = {name for name in names if name in store.named}
-        self._store = store
+        self.known = {name for name in names if name in source.named}
+        self._source = source
         self._said: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
@@ -84,7 +86,7 @@ class LineEdit:
         """The observations of an entity, with the edits made so far."""
         if name in self._said:
             return self._said[name]
-        return list(self._store.entities[self._store.named[name][0]].observations)
+        return list(self._source.entities[self._source.named[name][0]].observations)
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:
         """Have an entity say more."""
@@ -104,9 +106,10 @@ class LineEdit:
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
         lines = min(
-            (self._store.ends.get(name, {}) for name in (relation.source, relation.target)), key=len
+            (self._source.ends.get(name, {}) for name in (relation.source, relation.target)),
+            key=len,
         )
-        return [line for line in lines if self._store.relations[line].triple == relation.triple]
+        return [line for line in lines if self._source.relations[line].triple == relation.triple]
 
     def has(self, relation: GraphRelation) -> bool:
         """Whether the relation was there before."""
@@ -128,15 +131,15 @@ class LineEdit:
         """Remove all entities of these names, and every relation at them."""
         for name in names:
             self.lines |= dict.fromkeys(
-                [*self._store.named.get(name, ()), *self._store.ends.get(name, ())], b""
+                [*self._source.named.get(name, ()), *self._source.ends.get(name, ())], b""
             )
 
     def finish(self) -> None:
         """Write what entities say by now into their lines; all else in them stays."""
         for name, texts in self._said.items():
-            entity = self._store.entities[self._store.named[name][0]]
+            entity = self._source.entities[self._source.named[name][0]]
             if tuple(texts) != entity.observations:
-                line = self._store.lines[entity.number]
+                line = self._source.lines[entity.number]
                 value = graph_lines.parse_line(line) or {}
                 if value.get("entityType") is not None:
                     kind = {}
@@ -147,9 +150,9 @@ class LineEdit:
                 )
 
 
-class GraphStore:
+class GraphFileSource:
     """The entities of the graph file `file` (absolute) as notes of project `name`; see
-    store/base.py.
+    sources/base.py.
 
     Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
     has the relations. A stamp is the size and a digest of the entity's lines, whenever they were

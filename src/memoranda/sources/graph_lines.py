@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.note.entity import Entity, GraphRelation
-from memoranda.store.inplace import refuse_constant
+from memoranda.sources.json_files import refuse_constant
 from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 
 ENTITY_KEYS = ("type", "name", "entityType", "observations")

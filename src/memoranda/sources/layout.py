@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 
 PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"

@@ -230,7 +230,7 @@ def test_a_file_nothing_can_be_renamed_over_is_kept_in_the_history_and_written_i
     assert [record.getMessage() for record in caplog.records] == [
         "memory.jsonl cannot be replaced by a rename; it was written in place"
     ]
-    history = kept.memory.engine.home.history
+    history = kept.memory.engine.ledger.history
     assert history.text(next(history.changes()).files[0].old or "", "").decode() == ADA + BOB
 
 

@@ -1,6 +1,6 @@
 """The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
 
-A change is a list of `Step`s. `Home.commit` looks whether the files are as they were read, writes
+A change is a list of `Step`s. `Ledger.commit` looks whether the files are as they were read, writes
 the new bytes as temporary files, records the change with its steps, the replaced texts and the new
 ones in the ledger, and commits: that is the promise. Then the files are exchanged. Whoever takes
 the lock after a writer that died carries out what the ledger has and the disk has not. The files
@@ -34,7 +34,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import SET, Change, Step
+from memoranda.ledger.change import Change, touched_by
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
 from memoranda.ledger.execution import PARALLEL_WRITES, Execution
 from memoranda.ledger.file_sync import FileSync, places_of, sync_places
@@ -54,7 +54,7 @@ from memoranda.ledger.takeover import (
     take_over,
     take_over_review,
 )
-from memoranda.store.files import (
+from memoranda.sources.files import (
     UNWRITABLE,
     closed_on_error,
     is_alive,
@@ -64,7 +64,8 @@ from memoranda.store.files import (
     remove_left,
     storing,
 )
-from memoranda.store.layout import TEMP_PREFIX, Layout
+from memoranda.sources.layout import TEMP_PREFIX, Layout
+from memoranda.sources.step import SET, Step
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +82,7 @@ _TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out
 _WAITING = "change-"
 
 
-class Home:
+class Ledger:
     """Lock, ledger and files of the home folder. Thread-safe through its lock."""
 
     holds_truth = True
@@ -395,7 +396,7 @@ class Home:
         change.number = number
         if change.run == 0:
             change.run = number
-        change.files = [step.touched() for step in planned.steps]
+        change.files = [touched_by(step) for step in planned.steps]
         self.reads.subtract(connection, planned.folded)
         self.history.record(connection, [change])
         values = (number, batch, self._boot)

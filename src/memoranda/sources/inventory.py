@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from memoranda.clock import EPOCH
-from memoranda.store.folder import FolderStore
-from memoranda.store.layout import DRAWING_SUFFIX, SKIPPED_FOLDERS
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.layout import DRAWING_SUFFIX, SKIPPED_FOLDERS
 from memoranda.text.unicode import is_valid_unicode
 
 # Attachments by their extensions.
@@ -103,17 +103,17 @@ def attachment_kind(name: str) -> str:
     return "file"
 
 
-def inventory_of(store: FolderStore, below: str = "", *, is_deep: bool = True) -> Inventory:
+def inventory_of(source: FolderSource, below: str = "", *, is_deep: bool = True) -> Inventory:
     """List the folder `below` of a project, with all folders in it unless `is_deep` is
     false."""
     inventory = Inventory()
-    if below and store.rules.reason(below, is_folder=True):
+    if below and source.rules.reason(below, is_folder=True):
         return inventory
     waiting = [below]
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(os.path.join(store.root, folder)) as entries:
+            with os.scandir(os.path.join(source.root, folder)) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             inventory.unreadable.append(folder or "/")
@@ -121,38 +121,38 @@ def inventory_of(store: FolderStore, below: str = "", *, is_deep: bool = True) -
         for entry in listed:
             if entry.name.startswith(".") or not is_valid_unicode(entry.name):
                 continue
-            inner = _take(store, folder, entry, inventory)
+            inner = _take(source, folder, entry, inventory)
             if inner and is_deep:
                 waiting.append(inner)
     inventory.attachments.sort()
     return inventory
 
 
-def _take(store: FolderStore, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
+def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
     """Add one entry to what was found. Returns the folder to go on with, if it is one."""
     path = posixpath.join(folder, entry.name)
     is_folder = entry.is_dir(follow_symlinks=False)
     if is_folder and entry.name in SKIPPED_FOLDERS:
         return ""
-    reason = store.rules.reason(path, is_folder=is_folder)
+    reason = source.rules.reason(path, is_folder=is_folder)
     if reason:
-        notes = int(store.has_note_name(path))
+        notes = int(source.has_note_name(path))
         if is_folder:
-            notes = _notes_below(store, path)
+            notes = _notes_below(source, path)
         inventory.left_out.append(LeftOut(path, reason, notes))
     elif is_folder:
         return path
     elif entry.is_symlink():
-        _take_symlink(store, path, entry, inventory)
+        _take_symlink(source, path, entry, inventory)
     elif entry.is_file(follow_symlinks=False):
-        _take_file(store, path, entry, inventory)
+        _take_file(source, path, entry, inventory)
     return ""
 
 
 def _take_file(
-    store: FolderStore, path: str, entry: os.DirEntry[str], inventory: Inventory
+    source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
-    if store.has_note_name(path):
+    if source.has_note_name(path):
         if os.access(entry.path, os.R_OK):
             inventory.notes += 1
         else:
@@ -167,17 +167,17 @@ def _take_file(
 
 
 def _take_symlink(
-    store: FolderStore, path: str, entry: os.DirEntry[str], inventory: Inventory
+    source: FolderSource, path: str, entry: os.DirEntry[str], inventory: Inventory
 ) -> None:
-    if not store.has_note_name(path) and not entry.is_dir():
+    if not source.has_note_name(path) and not entry.is_dir():
         return
-    inventory.symlinks.append(symlink_at(store, path))
+    inventory.symlinks.append(symlink_at(source, path))
 
 
-def symlink_at(store: FolderStore, path: str) -> Symlink:
+def symlink_at(source: FolderSource, path: str) -> Symlink:
     """Where the symlink at `path` of a project leads."""
-    base = os.path.realpath(store.root)
-    place = os.path.join(store.root, path)
+    base = os.path.realpath(source.root)
+    place = os.path.join(source.root, path)
     target = os.path.realpath(place)
     if target.startswith(f"{base}/"):
         return Symlink(path, target[len(base) + 1 :], True)
@@ -187,14 +187,14 @@ def symlink_at(store: FolderStore, path: str) -> Symlink:
         return Symlink(path, target, False)
 
 
-def _notes_below(store: FolderStore, folder: str) -> int:
+def _notes_below(source: FolderSource, folder: str) -> int:
     """How many files below a folder that is left out have the name of a note."""
-    from memoranda.store.walking import walk
+    from memoranda.sources.walking import walk
 
     total = 0
-    for _, folders, names in walk(os.path.join(store.root, folder)):
+    for _, folders, names in walk(os.path.join(source.root, folder)):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        total += sum(store.has_note_name(name) for name in names if not name.startswith("."))
+        total += sum(source.has_note_name(name) for name in names if not name.startswith("."))
     return total
 
 

@@ -11,8 +11,8 @@ from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces import ALL, registry
-from memoranda.store.path_guard import PATH_BYTES, SEGMENTS, clean
-from memoranda.store.walking import walk
+from memoranda.sources.path_guard import PATH_BYTES, SEGMENTS, clean
+from memoranda.sources.walking import walk
 
 DEPTH = 1_100
 

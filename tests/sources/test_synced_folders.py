@@ -8,7 +8,7 @@ import pytest
 
 from memoranda.engine import open_session
 from memoranda.engine.doctor import examine
-from memoranda.store.synced_folders import synced_by
+from memoranda.sources.synced_folders import synced_by
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy
-from memoranda.store.files import ThreadLock
+from memoranda.sources.files import ThreadLock
 
 
 def waiting(lock: ThreadLock, work, count: int) -> threading.Thread:

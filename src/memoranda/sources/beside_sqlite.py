@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 
-from memoranda.store.files import open_own
+from memoranda.sources.files import open_own
 
 _ENDINGS = (".db", ".db-wal", ".db-shm", ".db-journal")
 # Bytes read at once.

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 Answer = Callable[[Vault, "MemorySession", Arguments], Reply]
-# What MCP clients are told of tools that only read.
+# The annotations of tools that only read.
 _READS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 
 @dataclass(frozen=True, slots=True)
 class TheirTool:
-    """What answers a tool in that program's manner. `has_project`: a call is about one project.
+    """A tool of that program, and the function that answers it. `has_project`: a call is about one project.
     `is_verbatim`: the reply is the text of a note or a file.
     """
 
@@ -80,7 +80,7 @@ FORMER = {
 
 
 def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
-    """What makes our note tools those of the program, over the projects of `vault`."""
+    """Return a function that turns our note tools into the program's, over the projects of `vault`."""
 
     def adapted(toolset: Toolset) -> Toolset:
         arguments = json.loads(text_file("arguments.json"))

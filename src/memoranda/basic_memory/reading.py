@@ -140,7 +140,7 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """What read_note says of a note there is not: the notes that come near."""
+    """Answer read_note for a missing note with the notes that come near."""
     name = args["identifier"]
     page, size = paged(args)
     words = name.removeprefix("memory://").replace("/", " ").strip()

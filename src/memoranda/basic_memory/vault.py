@@ -40,7 +40,7 @@ _NO_WORKSPACES = (
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """What a configuration says.
+    """The settings of a configuration.
 
     `names`: the program's project names and ours. `places`: our names and their folders. `only`:
     the one project every call is about. `start`: our name of the default project. `cloud`: projects

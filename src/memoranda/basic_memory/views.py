@@ -1,4 +1,4 @@
-"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a
+"""The views of Basic Memory beside its note tools: files, connectors, prompts, a
 project's numbers.
 """
 

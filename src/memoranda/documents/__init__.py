@@ -240,14 +240,14 @@ def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset:
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """What `marks` say of the validity of a note."""
+    """The keys of a note's validity, if `marks` has the note."""
     if info.row in marks:
         return {"validity": marks[info.row]}
     return {}
 
 
 def hits(hits_found: Hits, offset: int = 0) -> Listed:
-    """What a search found, each hit with the reference of its note.
+    """The hits of a search, each with the reference of its note.
 
     offset: how many hits come before these.
     """

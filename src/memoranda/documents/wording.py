@@ -121,7 +121,7 @@ def named(note: Note | NoteInfo) -> str:
 
 
 def mark(note: Note | NoteInfo) -> str:
-    """What follows the head of a note whose text seems to hold injected instructions."""
+    """The end of a note's head: which injected instructions its text seems to hold."""
     if note.suspicious:
         return f", suspicious: {', '.join(note.suspicious)}"
     return ""
@@ -173,7 +173,7 @@ def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
 
 
 def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
-    """What some memories have, each in a line below the others."""
+    """The lines for keys that only some memories have."""
     rows = []
     if document.get("suspicious"):
         rows.append(f"Suspicious: {' '.join(document['suspicious'])}")
@@ -219,7 +219,7 @@ def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
 
 
 def score_line(hit: Hit) -> str:
-    """What each feature added to the score of a hit, the largest first."""
+    """The score of a hit as a sum of its features, the largest first."""
     shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
     added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
     return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
@@ -332,7 +332,7 @@ def question_lines(item: ReviewItem) -> list[str]:
 
 
 def subject_lines(item: ReviewItem) -> list[str]:
-    """What a question about several is about, each in a line."""
+    """A line for each subject of a question about several."""
     if len(item.lines) <= 1:
         return []
     return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]

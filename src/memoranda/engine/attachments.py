@@ -82,7 +82,7 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def conventions(self, project: str) -> Conventions:
-        """What other programs have set for the folder of a project; nothing for other projects."""
+        """The conventions that other programs set for a project's folder; none for other projects."""
         source = self.vault(project)
         if source is None:
             return Conventions()
@@ -90,7 +90,7 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def inventory(self, project: str) -> Inventory:
-        """What the folder of a project holds, attachments and symlinks too. Raises
+        """The files in a project's folder, attachments and symlinks too. Raises
         ProjectNotFound, InvalidInput for a project that memoranda keeps itself."""
         self.engine.fresh()
         source = self.vault(project)
@@ -284,7 +284,7 @@ class _Reasons:
 
 
 def _read_canvas(file: Path, attached: AttachedFile) -> None:
-    """What is on a canvas of Obsidian (JSON Canvas 1.0); nothing of one that cannot be read."""
+    """The cards of a canvas of Obsidian (JSON Canvas 1.0); none of one that cannot be read."""
     try:
         canvas = json.loads(file.read_text("utf-8"))
         nodes = [node for node in canvas["nodes"] if isinstance(node, dict)]

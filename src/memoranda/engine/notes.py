@@ -7,7 +7,7 @@ Here, too: in which file a new note is (its name: note/links.py), and when a mem
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
-from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day, with_tags
+from memoranda.engine.habits import Habits, habits_of, usual_folder, usual_place_of_day, with_tags
 from memoranda.engine.link_style import in_link_style
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
@@ -327,11 +327,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         habits = habits_of(self, project)
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
-            keys = note_keys(old) if old else set(habits.keys)
+            keys = _usual_keys(habits, old, title, path)
             if old:
                 keep = {key: value for key, value in keep.items() if key in keys}
-            if title != links.without_suffix(path.rpartition("/")[2]):
-                keys.add("title")
         text = markdown.compose_note(
             content,
             title=title,
@@ -348,9 +346,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             text = markdown.with_counted_time(old, text, self.clock())
         text = in_link_style(self, project, path, text, old)
         data = encoded(text)
-        has_header = draft.text.startswith(("---", "\ufeff"))
-        if info is not None or "permalink" in metadata or has_header:
-            # Else it is a free one
+        # Else it is the free one
+        if info is not None or _names_permalink(draft, metadata):
             self._check_permalink(project, path, markdown.own_permalink(text))
         scope = new_scope(self, data, file.data if file else None)
         return change.put(project, path, data, old=file, scope=scope)
@@ -390,10 +387,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput when the note at `path` would take the address of another one."""
-        if permalink:
-            holder = self.permalink_holder(project, path, permalink)
-        else:
-            holder = None
+        if not permalink:
+            return
+        holder = self.permalink_holder(project, path, permalink)
         if holder is not None:
             raise InvalidInput(
                 f'The permalink "{permalink}" is the address of {holder.path}. '
@@ -563,6 +559,22 @@ def _check_overwrite(
         raise Exists(info.path, info.permalink)
     if info is not None and file is not None and info.locked:
         raise Locked(info.permalink)
+
+
+def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
+    """Whether a draft may give its note a permalink."""
+    return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
+
+
+def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
+    """The header keys of a note in a folder that another program keeps.
+
+    old: the text that is there, "" for none: its keys stay.
+    """
+    keys = note_keys(old) if old else set(habits.keys)
+    if title != links.without_suffix(path.rpartition("/")[2]):
+        keys.add("title")
+    return keys
 
 
 def _first_line(text: str) -> str:

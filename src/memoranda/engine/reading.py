@@ -345,18 +345,7 @@ class ReadVerbs(HomeSession):
         """
         self.engine.fresh()
         asked = self.query_of(query, valid=True)
-        find = partial(
-            self.index.search,
-            asked,
-            viewer=self.agent,
-            explain=explain,
-            today=self._today(),
-            near=self._nearness(),
-        )
-        if self._is_reranked(asked, offset):
-            hits = self._reranked(asked.text, find, offset, limit)
-        else:
-            hits = find(limit=limit, offset=offset)
+        hits = self._page_of_hits(asked, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         # What was so at another time was right then.
@@ -369,6 +358,20 @@ class ReadVerbs(HomeSession):
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
+
+    def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
+        """A page of what the index finds, in the order of a model if there is one for that."""
+        find = partial(
+            self.index.search,
+            query,
+            viewer=self.agent,
+            explain=explain,
+            today=self._today(),
+            near=self._nearness(),
+        )
+        if self._is_reranked(query, offset):
+            return self._reranked(query.text, find, offset, limit)
+        return find(limit=limit, offset=offset)
 
     def _is_reranked(self, query: Query, offset: int) -> bool:
         """Whether a model puts the first hits of this search in order."""

@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -33,7 +34,7 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
@@ -241,6 +242,48 @@ def _names_in(root: str, folder: str) -> list[str]:
         return os.listdir(os.path.join(root, folder))
     except OSError:
         return []
+
+
+def _leaves_privately(step: Step) -> bool:
+    """Whether a note that others do not see leaves its folder."""
+    return step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
+
+
+def _emptied_and_filled(
+    steps: Iterable[Step],
+) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The places (root, path) that these steps empty, and those they fill."""
+    emptied = {(step.root, step.path) for step in steps if step.do in _TAKING}
+    filled = {(step.root, step.to or step.path) for step in steps if step.do in _BRINGING}
+    return emptied, filled
+
+
+def _is_emptied(
+    root: str, folder: str, removed: set[tuple[str, str]], coming: set[tuple[str, str]]
+) -> bool:
+    """Whether a folder loses all that is in it.
+
+    removed: the places (root, path) that a change empties.
+    coming: the places it fills.
+    """
+    inside = [f"{folder}/{name}" for name in _names_in(root, folder)]
+    is_left = any((root, path) not in removed for path in inside)
+    is_used = any(place == root and path.startswith(f"{folder}/") for place, path in coming)
+    return bool(inside) and not is_left and not is_used
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What a change means for the index, by project and path.
+
+    removed: the notes that are gone.
+    written: the notes that came, with the stamps of their files; None for what is no note.
+    provenance: who wrote them.
+    """
+
+    removed: list[tuple[str, str]] = field(default_factory=list)
+    written: dict[tuple[str, str], tuple[Note, Stamp] | None] = field(default_factory=dict)
+    provenance: dict[tuple[str, str], Provenance] = field(default_factory=dict)
 
 
 class Transaction:
@@ -464,78 +507,80 @@ class Transaction:
 
     def _remove_emptied(self) -> None:
         """Remove the folders that a private note leaves empty: others would see their names."""
-        leaving = [
-            step
-            for step in self.steps
-            if step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
-        ]
+        leaving = [step for step in self.steps if _leaves_privately(step)]
         if not leaving:
             return
-        removed_places = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
-        coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
+        removed, coming = _emptied_and_filled(self.steps)
         for step in leaving:
             folder = os.path.dirname(step.path)
-            while folder and (step.root, folder) not in removed_places:
-                inside = [f"{folder}/{name}" for name in _names_in(step.root, folder)]
-                is_left = any((step.root, path) not in removed_places for path in inside)
-                is_used = any(
-                    root == step.root and path.startswith(f"{folder}/") for root, path in coming
-                )
-                if is_left or is_used or not inside:
+            while folder and (step.root, folder) not in removed:
+                if not _is_emptied(step.root, folder, removed, coming):
                     break
                 self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
-                removed_places.add((step.root, folder))
+                removed.add((step.root, folder))
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
-        engine = self._engine
-        index = self._engine.index
-        removed: list[tuple[str, str]] = []
-        provenance: dict[tuple[str, str], Provenance] = {}
-        written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        shown = _Shown()
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if touched.project == PRIVATE or not is_here(engine, touched.project, touched.root):
+            if touched.project == PRIVATE or not is_here(
+                self._engine, touched.project, touched.root
+            ):
                 continue
             if touched.do == "remove":
-                removed.append((touched.project, touched.path))
+                shown.removed.append((touched.project, touched.path))
             elif touched.do == "put":
-                file = _file_of(step)
-                note = None
-                if engine.source(touched.project).is_note(touched.path):
-                    note = engine.indexable(touched.project, touched.path, file)
-                written[touched.project, touched.path] = (
-                    (note, file.stamp) if note is not None else None
-                )
-                provenance[touched.project, touched.path] = change.provenance(touched)
+                self._show_put(shown, step, touched, change)
             elif touched.do == "move":
-                source = engine.source(touched.project)
-                below = {
-                    info.path: info.provenance
-                    for info in index.notes.below(touched.project, touched.path)
-                }
-                for path in dict.fromkeys([*below, touched.path]):
-                    to = touched.to + path[len(touched.path) :]
-                    # No link, folder or other file
-                    is_note = source.is_note(to) and source.stamp(to) is not None
-                    removed.append((touched.project, path))
-                    written[touched.project, to] = engine.load(source, to) if is_note else None
-                    if path in below:
-                        provenance[touched.project, to] = below[path]
-        self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+                self._show_move(shown, touched)
+        self._put_in_index(shown)
+
+    def _put_in_index(self, shown: _Shown) -> None:
+        """Show what became of the notes in the index."""
+        loaded_notes = {key: loaded for key, loaded in shown.written.items() if loaded is not None}
+        self._notes = {key: note for key, (note, _) in loaded_notes.items()}
         self._marked = [
             f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); see memory review"
             for note in self._notes.values()
             if note.suspicious
         ]
-        for key in removed:
+        index = self._engine.index
+        for key in shown.removed:
             index.remove(*key)
-        for key, loaded in written.items():
+        for key, loaded in shown.written.items():
             if loaded is None:
                 index.remove(*key)
-            else:
-                loaded[0].provenance = provenance.get(key, loaded[0].provenance)
-                loaded[0].permalink = index.put(*loaded)
+                continue
+            note, stamp = loaded
+            note.provenance = shown.provenance.get(key, note.provenance)
+            note.permalink = index.put(note, stamp)
+
+    def _show_put(self, shown: _Shown, step: Step, touched: Touched, change: Change) -> None:
+        """Take in what a file holds now that was written."""
+        key = (touched.project, touched.path)
+        file = _file_of(step)
+        note = None
+        if self._engine.source(touched.project).is_note(touched.path):
+            note = self._engine.indexable(touched.project, touched.path, file)
+        shown.written[key] = None if note is None else (note, file.stamp)
+        shown.provenance[key] = change.provenance(touched)
+
+    def _show_move(self, shown: _Shown, touched: Touched) -> None:
+        """Take in where the notes of a file or folder are now that was moved."""
+        source = self._engine.source(touched.project)
+        below = {
+            info.path: info.provenance
+            for info in self._engine.index.notes.below(touched.project, touched.path)
+        }
+        for path in dict.fromkeys([*below, touched.path]):
+            to = touched.to + path[len(touched.path) :]
+            # No link, folder or other file
+            is_note = source.is_note(to) and source.stamp(to) is not None
+            shown.removed.append((touched.project, path))
+            shown.written[touched.project, to] = self._engine.load(source, to) if is_note else None
+            if path in below:
+                shown.provenance[touched.project, to] = below[path]
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""

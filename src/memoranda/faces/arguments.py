@@ -192,7 +192,7 @@ class _Checker:
         return present
 
     def _place(self, name: str, path: str) -> str:
-        """What an error calls the argument of an object at `path`."""
+        """The name that errors give an argument of the object at `path`."""
         if path:
             return f"{path}.{name}"
         return self.shown.get(name, name)

@@ -205,7 +205,7 @@ class MemoryCommands:
 
 
 def _listing(files: Files, inside: str, path: str) -> str:
-    """What is in a folder, and in its folders."""
+    """List a folder and the folders in it."""
     head = f"Here're the files and directories up to 2 levels deep in {path}"
     rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
     # It was deleted meanwhile
@@ -379,7 +379,7 @@ def _inside(path: str) -> str:
 
 
 def _below_root(path: str) -> str:
-    """What follows /memories in a path. Raises InvalidInput."""
+    """Return the part of a path after /memories. Raises InvalidInput."""
     if any(bad in path for bad in "\0\n\r"):
         raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
     rooted = path if path.startswith("/") else f"/{path}"

@@ -69,7 +69,7 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What is in a value that has a size itself, each with the name its size goes by."""
+    """Check the size of a value. Returns what is in it, with the names that sizes are set for."""
     if isinstance(value, str):
         _check_text(name, value)
         return []
@@ -78,7 +78,7 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         return [(name, element) for element in value]
     if isinstance(value, dict):
         _check_keys(f"Parameter `{_shown(name)}`", value)
-        # What a note's header holds, and a filter of it, has its own names
+        # The keys of a note's header, and of a filter of it, are the user's
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []

@@ -367,7 +367,7 @@ class Registry:
 
     @property
     def instructions(self) -> str:
-        """What the server tells the model, toolset by toolset; the owner's sentences come last."""
+        """The instructions for the model, toolset by toolset; the owner's sentences come last."""
         instruction_texts = [toolset.instructions for toolset in self.toolsets] + [
             toolset.closing for toolset in self.toolsets
         ]
@@ -403,7 +403,7 @@ class Registry:
         )
 
     def instead_of(self, name: str) -> str:
-        """What is said to a caller of another program's tool: what does its work here. Empty if
+        """The answer to a call of another program's tool: which tool does its work here. Empty if
         nobody knows the tool.
         """
         for toolset in self.toolsets:

@@ -40,7 +40,7 @@ _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 @dataclass(slots=True)
 class Batch:
-    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the
+    """A request of a client: calls `{"name", "params"}` (None = it names none) and the query of the
     context.
     """
 
@@ -196,7 +196,7 @@ def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float,
+    """Parse UTF-8 JSON. Raises ValueError, also for NaN and numbers too large for a float,
     which could not be written again; RecursionError."""
     return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
 

@@ -114,7 +114,7 @@ def _failed(
 
 @dataclass(slots=True)
 class ServerState:
-    """What one server knows of its banks beside the files. Its lock is held while a call runs.
+    """The state that one server keeps of its banks beside the files. Its lock is held while a call runs.
     `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
     key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
     how often each way placed a text in a bank."""

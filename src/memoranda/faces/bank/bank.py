@@ -149,7 +149,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class BankInfo:
-    """What a bank is called and about, and whose it is."""
+    """The name of a bank, its description and its repository."""
 
     name: str
     description: str = ""
@@ -203,7 +203,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """What `.bank.json` says; or {} if it is missing or unreadable."""
+        """The content of `.bank.json`; {} if it is missing or unreadable."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):

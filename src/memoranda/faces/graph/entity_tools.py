@@ -48,7 +48,7 @@ _CURSOR_PER_CHARACTER = (
 _LEAST_ITEM = 30
 Data = dict[str, Any]
 Position = list[int | str]
-"""What orders the relations of one entity, whatever else comes or goes."""
+"""A key that orders the relations of one entity, whatever else comes or goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ class GraphReply:
         resumes = has_item or in_rest
         position = cursor.position if cursor is not None and resumes else None
         if in_rest:
-            # What was created since is no part of this answer
+            # Later entities are not part of this answer
             del self._keys[begin:]
         rest = len(self._keys)
         groups = self._relations_by_entity()
@@ -364,7 +364,7 @@ def _items(
 
 
 def _place(position: Position) -> list[tuple[bool, int | str]]:
-    """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
+    """A key to compare positions by: one in a file begins with a digest, one in notes with a time."""
     return [(isinstance(part, str), part) for part in position]
 
 

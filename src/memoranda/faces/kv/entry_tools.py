@@ -36,7 +36,7 @@ _MARK_ROOM = 30
 # More results than any reply has room for
 _MOST_RESULTS = 400
 
-# What contract 004 shows of an entry that a search finds.
+# The keys of an entry that a search finds (contract 004).
 _RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
 
 Fields = Mapping[str, Any]
@@ -83,7 +83,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """What `Entries.put` takes. Raises Refused for what cannot be kept."""
+    """The arguments of `Entries.put`. Raises Refused for values that cannot be kept."""
     _key({"key": key}), _name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")

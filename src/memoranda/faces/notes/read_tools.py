@@ -186,7 +186,7 @@ def _check_lines(first: int, last: int) -> None:
 
 
 def _without_content(memory: MemorySession, info: NoteInfo) -> Reply:
-    """What is known of a note without its text, which counts as no access."""
+    """Describe a note without its text. This counts as no access."""
     text = "".join(memory.text_of(info))
     data = documents.reference(info) | {
         "checksum": memory.read(info, count=False).checksum,
@@ -211,7 +211,7 @@ def _header_shown(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _byte_complaint(note: Note) -> str:
-    """What is said of a file that is not UTF-8 text; empty if it is."""
+    """The warning about a file that is not UTF-8 text; empty if it is."""
     if warning_text(note.warnings, UTF16_CODE) is not None:
         return "is UTF-16 text; it is shown, and cannot be changed. Convert it to UTF-8 first."
     if warning_text(note.warnings, NOT_UTF8_CODE) is not None:
@@ -222,7 +222,7 @@ def _byte_complaint(note: Note) -> str:
 def beside_notes(
     memory: MemorySession, identifier: str, project: str | None
 ) -> Reply | tuple[str, str] | None:
-    """What an identifier of no note means in a folder: an attachment, which the reply describes, or
+    """Look in a folder for an identifier of no note: an attachment, which the reply describes, or
     a symlink to the note (project, path); None for neither."""
     with suppress(MemorandaError):
         target = memory.symlink(identifier.strip(), project)
@@ -235,7 +235,7 @@ def beside_notes(
 
 
 def _attached(memory: MemorySession, attached: AttachedFile) -> Reply:
-    """What an attachment is; its content is no text for an agent."""
+    """Describe an attachment. Its content is no text for an agent."""
     data = {
         "kind": "attachment",
         "project": attached.project,
@@ -319,7 +319,7 @@ def _fitting_lines(rows: Sequence[str], room: int, as_json: bool) -> int:
 
 
 def _line_below(data: Mapping[str, Any], line: str, last_line: int) -> str:
-    """What follows an excerpt that is not all that was asked for; else "".
+    """The line after an excerpt that is not all that was asked for; else "".
 
     line: the line that the excerpt has a part of, or "".
     """
@@ -510,7 +510,7 @@ def _search_text(hits: Hits, words: str, page: Page, listed: Listed, blocks: lis
 
 
 def _hit_blocks(hits: Sequence[Hit], page: Page, zone: tzinfo | None) -> list[str]:
-    """What the text shows of each hit. A long page shows shorter snippets before fewer hits."""
+    """The lines of each hit. A long page shows shorter snippets before fewer hits."""
     heads = [hit_head(number, hit, zone) for number, hit in enumerate(hits, page.offset + 1)]
     blocks = heads
     for width in _SNIPPETS:
@@ -548,7 +548,7 @@ def trace_blocks(traces: Sequence[TraceHit]) -> list[str]:
 
 
 def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
-    """What search_notes looks for; `words` are those of `query`. Raises ProjectNotFound,
+    """The query of search_notes; `words` are those of `query`. Raises ProjectNotFound,
     TimeframeError.
     """
     kind = args["search_type"]

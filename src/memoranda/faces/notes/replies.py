@@ -128,7 +128,7 @@ class Page:
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
-    """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
+    """The characters each entry takes in the reply's text: of its line, or of its JSON."""
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
     return [len(row) + 1 for row in rows]
@@ -332,7 +332,7 @@ def _complete(
     try:
         query = Query(projects=(name,), address=f"{beginning}*", order="address")
         matches, _ = memory.list(query, limit=_COMPLETIONS)
-    # What cannot be an address has no completion
+    # Such a beginning is no address, and has no completion
     except (InvalidInput, OutsideError):
         return []
     return [match.permalink.removeprefix(f"{name}/") for match in matches]

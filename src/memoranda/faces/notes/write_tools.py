@@ -98,7 +98,7 @@ def _observation_counts(note: Note) -> dict[str, int]:
 
 
 def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
-    """What to say of a note just written that an older one contradicts; {} for any other."""
+    """The keys that say which older note a note just written contradicts; {} for none."""
     pair = written_over(memory, note)
     if pair is None:
         return {}
@@ -117,7 +117,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
         if overwrite or not _is_there(memory, draft.project, error.path):
-            # What is no note, or not the caller's, cannot be changed by them
+            # The caller cannot change a file that is no note, or another agent's
             raise Taken(error.path, error.permalink) from None
         raise
 
@@ -145,8 +145,9 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
 
 
 def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put this many `notes` at `path` says as well, where they are all
-    that is in a folder with the project's name: addresses begin with that, paths do not."""
+    """Warn of a folder with the project's name that a call made by putting its `notes` at `path`:
+    addresses begin with that name, paths do not. {} for other calls.
+    """
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
@@ -295,7 +296,7 @@ def _addition(operation: str, section: str, content: str) -> edits.Edit:
 
 
 def _edit_result(args: Arguments, edited: edits.Edited) -> str:
-    """What an edit did to the text, in one line."""
+    """Describe an edit in one line."""
     operation = args["operation"]
     if operation == "find_replace":
         count = plural(edited.count, "occurrence")
@@ -309,7 +310,7 @@ def _edit_result(args: Arguments, edited: edits.Edited) -> str:
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
-    """What became of links to what was moved or renamed."""
+    """Say how links to moved or renamed notes changed."""
     rows = []
     if updated:
         rows.append(f"Links updated in: {_listed(updated)}")
@@ -455,7 +456,7 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
-    """What an agent should know of a folder that people keep with another program."""
+    """Tell an agent about a folder that people keep with another program."""
     conventions = memory.conventions(project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))

@@ -100,8 +100,10 @@ class ReadVerbs(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """Where notes go and identifiers are looked up when no project is named; `notes` when it is
-        not there, else the first project."""
+        """The project for new notes and for looking up names when no project is given.
+
+        It is the configured one, or `notes` if that does not exist, or the first project.
+        """
         self.engine.reload_config()
         sources = self.engine.sources
         project_name = self.engine.project_name(self.settings.default_project) or "notes"
@@ -155,8 +157,9 @@ class ReadVerbs(HomeSession):
 
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
-        """The result of `work`, all of whose reads see one state of the memory: the disk is looked
-        at once for them.
+        """Return the result of `work`.
+
+        All its reads see one state: the disk is checked only once.
         """
         return work()
 
@@ -179,7 +182,7 @@ class ReadVerbs(HomeSession):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """See `Memory.find`, and contract 000b, 4.2 for how a name is resolved.
+        """Find the note that a name means (see `Memory.find`; contract 000b, 4.2).
 
         looseness: how much a name may differ from the note's own. A change takes CASE, a deletion
             EXACT.
@@ -261,10 +264,12 @@ class ReadVerbs(HomeSession):
 
     @verb
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-        """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
-        id, or a note as lists show it, `project/path` or `project: permalink`.
+        """The note of any project that `ref` names.
 
-        Raises as `find`, and Ambiguous where an exact name is the beginning of an id, too.
+        ref: a name as for `find`, the beginning of a memory's id, or a note as lists show it,
+            `project/path` or `project: permalink`.
+
+        Raises the errors of `find`, and Ambiguous if an exact name is also the beginning of an id.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -337,10 +342,9 @@ class ReadVerbs(HomeSession):
         vetted: bool = False,
         is_use: bool = True,
     ) -> Hits:
-        """See `Memory.search` and contract 000b, 6.
+        """Search for notes (see `Memory.search` and contract 000b, 6).
 
-        vetted: whether notes that are held back stay out, as text that enters a context unasked
-        needs.
+        vetted: leave out notes that are held back; for text that enters a context unasked.
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
@@ -414,8 +418,11 @@ class ReadVerbs(HomeSession):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
-        instructions, and the owner has not reviewed it, nor written all of it."""
+        """Whether a note is kept out of contexts that nobody asked for.
+
+        It seems to hold injected instructions, and the owner has neither reviewed nor written all
+        of it.
+        """
         return bool(info.suspicious) and info.provenance.trust != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
@@ -461,9 +468,9 @@ class ReadVerbs(HomeSession):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """See `Memory.context`.
+        """Collect evidence for a question as text (see `Memory.context`).
 
-        vetted: whether notes that are held back stay out.
+        vetted: whether to leave out notes that are held back.
         """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
@@ -496,10 +503,18 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """Passages relevant to a text that is not itself a query: the passages of a
-        relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
-        it. By words alone; of notes that hold now and are not archived, held back or among the ids
-        `known`."""
+        """Find passages relevant to a text that is not a query. Returns the hits, and a text made
+        of them.
+
+        Words alone decide. Only notes that are valid now count, and none that are archived or held
+        back.
+
+        text: the text.
+        least: the lowest relevance of a passage (docs/hooks.md).
+        max_tokens: the length of the text to return.
+        known: ids of notes to leave out.
+        limit: how many passages.
+        """
         self.engine.fresh()
         hits = self.index.evidence(
             text,
@@ -521,7 +536,7 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> NotesListed:
-        """See `Memory.list`."""
+        """List the notes that pass filters (see `Memory.list`)."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
@@ -547,14 +562,22 @@ class ReadVerbs(HomeSession):
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks
-        about: of a day, month or year its end. For `Query.as_of`. Raises TimeframeError."""
+        """The moment that a text asks about, for `Query.as_of`.
+
+        text: a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025`. A day, month or year
+            means its end.
+
+        Raises TimeframeError.
+        """
         return clock.as_of(text, self.clock(), self.settings.zone)
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what should be said of those notes that are not valid all the time: `superseded by
-        PERMALINK`, `valid until DAY`, `valid from DAY`; and of those a newer one contradicts."""
+        """Remarks to show at notes that are not always valid or that a newer note contradicts, by
+        row.
+
+        Examples: `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
+        """
         from memoranda.engine.contested import newer_marks
 
         shown = list(infos)
@@ -587,9 +610,10 @@ class ReadVerbs(HomeSession):
     def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
         """The query as the index takes it.
 
-        valid: whether it is for what holds at the present, unless it is about another time.
+        valid: whether to leave out notes that do not hold now, unless the query is about another
+            time.
 
-        Raises ProjectNotFound, and InvalidInput or OutsideError for what is no address.
+        Raises ProjectNotFound, and InvalidInput or OutsideError for an invalid address.
         """
         now = self.clock()
         zone = self.settings.zone
@@ -620,7 +644,7 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """See `Memory.directory`."""
+        """List the folders and notes below a folder (see `Memory.directory`)."""
         self.engine.fresh()
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
@@ -648,8 +672,10 @@ class ReadVerbs(HomeSession):
         return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What is at `path` of a project for this caller; a note of another agent, or a folder
-        that holds nothing else, is `hidden`."""
+        """The kind of entry at `path` of a project for this caller.
+
+        It is `hidden` for a note of another agent, and for a folder with only such notes.
+        """
         source = self.engine.source(project)
         kind = source.place(path).kind
         if isinstance(source, FolderSource) and source.rules.reason(
@@ -684,7 +710,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """See `Memory.reindex`."""
+        """Rebuild the index from the files (see `Memory.reindex`)."""
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
@@ -696,6 +722,6 @@ class ReadVerbs(HomeSession):
 
     @verb
     def stats(self) -> HomeCounts:
-        """See `Memory.stats`."""
+        """Count the notes of the home (see `Memory.stats`)."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -90,7 +90,7 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
 
 
 def is_left(layout: Layout) -> bool:
-    """Whether the home has files that `take_over` is to look at."""
+    """Whether the home has files that `take_over` must look at."""
     places = (
         layout.access_log,
         layout.review,

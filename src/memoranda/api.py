@@ -360,7 +360,7 @@ class Memory:
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
         """List the notes changed lately, newest first. Returns a page, the number of all such
-        notes, and the moment `timeframe` stands for.
+        notes, and the moment at which `timeframe` begins.
 
         timeframe: such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
         projects: names of projects; None means all projects.

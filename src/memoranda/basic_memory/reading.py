@@ -126,9 +126,11 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
     first = ours["start_line"]
     last = ours["end_line"]
     total = ours["total_lines"]
-    data = {key: ours[key] for key in (*UNNAMED, "frontmatter", "start_line", "end_line")}
-    data |= {
+    data = {key: ours[key] for key in UNNAMED} | {
         "content": ours["content"].removesuffix("\n"),
+        "frontmatter": ours["frontmatter"],
+        "start_line": first,
+        "end_line": last,
         "total_lines": total,
         "has_more": last < total,
         "next_start_line": None,

@@ -540,7 +540,7 @@ class IntoDatabase:
         """Map (project, path) of every file, folder and link to its name in a copy and its place on
         disk.
 
-        Sets `left` and `outside` anew: what is left out, and the projects outside the home.
+        Sets `left` and `outside`: what is left out, and the projects outside the home.
         """
         engine = self.session.engine
         contents = Contents(self.session)

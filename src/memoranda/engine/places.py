@@ -357,7 +357,7 @@ class PlaceVerbs(ReadVerbs):
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
         """The visible note with this permalink, other than the note at `path`.
 
-        None if there is none.
+        None if no other note has it.
         """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)

@@ -546,8 +546,9 @@ class ReadVerbs(HomeSession):
 
     @verb
     def rows_passing(self, query: Query) -> builtins.list[int]:
-        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
-        is asked. Raises as `list`.
+        """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
+
+        For callers that need more than the row of only a few of them.
         """
         self.engine.fresh()
         return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)

@@ -164,7 +164,8 @@ class _Checker:
         properties = schema["properties"]
         required = schema.get("required", ())
         present = self._present(arguments, schema)
-        checked: Arguments = {}
+        # Not all turns look at arguments that were left out
+        checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
         for turn in self.rules.order:
             for name in self._names_in_turn(turn, arguments, present, schema):
                 if name in present:

@@ -177,7 +177,7 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
 
 
 def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
-    """The reply of a tool, an error of ours as one. `project_id` stands for the project's name."""
+    """The reply of a tool, or of an error. `project_id` names the project as its name does."""
     try:
         identity = args.pop("project_id", "")
         if identity:

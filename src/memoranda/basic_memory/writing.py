@@ -73,28 +73,10 @@ def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, 
         args["overwrite"] = vault.write_note_overwrite_default
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
-    args["note_type"] = _type_name(args.get("note_type") or "note")
-    directory = (args.get("directory") or "").strip()
-    if directory.endswith("/"):
-        directory = directory.strip("/")
-    directory = in_existing_case(memory, project, directory)
-    args["directory"] = directory
-    args["file_name"] = _file_stem(vault, args["title"])
-    args["metadata"] = _without_own_arguments(args)
-    if not args["content"].startswith(("---", "\n")):
-        # The program leaves an empty line after the frontmatter
-        args["content"] = f"\n{args['content']}"
-
-    file = f"{directory}/{args['file_name']}.md".lstrip("/")
+    file = _take_place(vault, memory, args)
     own = own_permalink(args["content"].lstrip("\n"))
-    permalink = own or _derived_permalink(vault, project, file)
     is_new = not _is_note(memory, project, file)
-    if args["overwrite"] and (is_new or own):
-        _check_not_elsewhere(memory, project, permalink, file)
-    if is_new:
-        free = _free_permalink(memory, project, permalink)
-        if free != permalink or not vault.permalinks_include_project:
-            args["metadata"]["permalink"] = free
+    _take_permalink(vault, memory, args, file, own, is_new=is_new)
     reply = write_tools.write_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
@@ -102,6 +84,46 @@ def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, 
         changed = memory.edit((project, data["file_path"]), SetKeys({"permalink": own})).note
         data |= {"permalink": changed.permalink, "checksum": changed.checksum}
     return data
+
+
+def _take_place(vault: Vault, memory: MemorySession, args: Arguments) -> str:
+    """Give the arguments the file and the form that the program would. Returns the file's path."""
+    args["note_type"] = _type_name(args.get("note_type") or "note")
+    directory = (args.get("directory") or "").strip()
+    if directory.endswith("/"):
+        directory = directory.strip("/")
+    args["directory"] = in_existing_case(memory, args["project"], directory)
+    args["file_name"] = _file_stem(vault, args["title"])
+    args["metadata"] = _without_own_arguments(args)
+    if not args["content"].startswith(("---", "\n")):
+        # The program leaves an empty line after the frontmatter
+        args["content"] = f"\n{args['content']}"
+    return f"{args['directory']}/{args['file_name']}.md".lstrip("/")
+
+
+def _take_permalink(
+    vault: Vault,
+    memory: MemorySession,
+    args: Arguments,
+    file: str,
+    own: str | None,
+    *,
+    is_new: bool,
+) -> None:
+    """Put the permalink that the program would give a new note into its metadata.
+
+    own: the permalink that the content gives itself.
+
+    Raises Refused if an overwrite means a note that is somewhere else by now.
+    """
+    project = args["project"]
+    permalink = own or _derived_permalink(vault, project, file)
+    if args["overwrite"] and (is_new or own):
+        _check_not_elsewhere(memory, project, permalink, file)
+    if is_new:
+        free = _free_permalink(memory, project, permalink)
+        if free != permalink or not vault.permalinks_include_project:
+            args["metadata"]["permalink"] = free
 
 
 def _type_name(kind: str) -> str:

@@ -85,6 +85,7 @@ _MODULES = {
         "Hit",
         "Hits",
         "NoteInfo",
+        "NotesListed",
         "Reached",
     ),
     "memoranda.ingest": ("Ingestion",),

@@ -64,6 +64,7 @@ from memoranda.index.rows import Edge as Edge
 from memoranda.index.rows import Hit as Hit
 from memoranda.index.rows import Hits as Hits
 from memoranda.index.rows import NoteInfo as NoteInfo
+from memoranda.index.rows import NotesListed as NotesListed
 from memoranda.index.rows import Reached as Reached
 from memoranda.ingest import Ingestion as Ingestion
 from memoranda.jobs.dream import Dream as Dream

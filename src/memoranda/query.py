@@ -170,17 +170,20 @@ def narrowed(
         value = getattr(written, item.name)
         if item.name == "text" or value == item.default or value in ((), {}):
             continue
-        before = getattr(query, item.name)
-        if item.name in ("projects", "types") and before:
-            names = {name.casefold() for name in before}
-            changes[item.name] = tuple(name for name in value if name.casefold() in names)
-        elif isinstance(value, tuple):
-            changes[item.name] = (*(before or ()), *value)
-        else:
-            changes[item.name] = value
+        changes[item.name] = _joined(item.name, getattr(query, item.name), value)
     if not changes:
         return query, text
     return query.replace(**changes), written.text
+
+
+def _joined(filter_name: str, before: Any, value: Any) -> Any:
+    """The value of a filter that had one before and is named in a text."""
+    if not isinstance(value, tuple):
+        return value
+    if filter_name in ("projects", "types") and before:
+        names = {name.casefold() for name in before}
+        return tuple(name for name in value if name.casefold() in names)
+    return (*(before or ()), *value)
 
 
 def check_memory(

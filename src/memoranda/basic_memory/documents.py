@@ -12,7 +12,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
 
 UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
-"""What a reply says of a note there is not."""
+"""The identity of a note that does not exist."""
 # Errors for which Basic Memory has a code; others are told in their own words.
 _CODES: dict[type[MemorandaError], str] = {
     OutsideError: "SECURITY_VALIDATION_ERROR",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.attachments import Attachment
     from memoranda.engine.entries import Entry
+    from memoranda.engine.history import Revision
     from memoranda.engine.project_list import Project
     from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem
@@ -252,12 +253,26 @@ def hits(hits_found: Hits, offset: int = 0) -> Listed:
     return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
 
 
-def found_notes(memory: ReadVerbs, infos: Sequence[NoteInfo], hits_found: Hits) -> Listed:
-    """The whole notes that a search found. Those of a ranked search have their hit."""
+def found_notes(
+    memory: ReadVerbs,
+    infos: Sequence[NoteInfo],
+    hits_found: Hits,
+    offset: int = 0,
+    *,
+    is_named: bool = False,
+) -> Listed:
+    """The whole notes a search found, with the hit of each where it was a ranked one.
+
+    offset: how many notes come before these.
+    is_named: whether memories have the keys of their reference, as other notes do.
+    """
     rows = notes(memory, infos).rows
+    if is_named:
+        rows = [row | reference(info) for row, info in zip(rows, infos, strict=True)]
     for row, hit_found in zip(rows, hits_found, strict=False):
         row |= hit(hit_found) | {"provenance": hit_found.note.provenance.row()}
-    return Listed.part(rows, hits_found.total, is_lower_bound=hits_found.is_lower_bound)
+    is_lower_bound = hits_found.is_lower_bound
+    return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
 
 
 def observation(observed: Observation) -> Document:
@@ -308,6 +323,31 @@ def change(change_made: Change) -> Document:
     }
     further = {key: getattr(change_made, key) for key in _OF_SOME_CHANGES}
     return document | {key: value for key, value in further.items() if value}
+
+
+def revision(file_changed: Revision) -> Document:
+    """A file of a change, with the text it replaced and the one it made."""
+    touched = file_changed.touched
+    return {
+        "do": touched.do,
+        "project": touched.project,
+        "path": touched.path,
+        "to": touched.to,
+        "before": file_changed.before,
+        "after": file_changed.after,
+    }
+
+
+def bank(identity: str, last_used: str | None, description: str) -> Document:
+    """A memory bank in a list (contract 003)."""
+    return {"id": identity, "last_used": last_used, "description": description}
+
+
+def opened_bank(
+    kind: str, identity: str, files: Iterable[str], last_updated: str | None
+) -> Document:
+    """A memory bank with the names of its files."""
+    return {"type": kind, "id": identity, "files": list(files), "last_updated": last_updated}
 
 
 def entity(name: str, kind: str, observations: Sequence[str]) -> Document:

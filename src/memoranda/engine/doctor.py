@@ -32,12 +32,14 @@ from memoranda.ledger.ledger import HOME_TEMP
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BAD_HEADER,
+    CATEGORY_DIFFERS,
     CATEGORY_PROJECT,
     MEMORY_PROJECTS,
     NOT_UTF8_CODE,
     PARTLY_READ,
     REMINDERS,
     UTF16_CODE,
+    warning_parts,
 )
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -55,7 +57,7 @@ _SEPARATE = "remove it where it says the same, else give it an id of its own"
 # How serious a warning of a note is.
 _WARNING_LEVELS = {
     BAD_HEADER: "warning",
-    "category_differs": "info",
+    CATEGORY_DIFFERS: "info",
     NOT_UTF8_CODE: "warning",
     UTF16_CODE: "warning",
     PARTLY_READ: "info",
@@ -323,8 +325,8 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
     """The finding for one warning of a note, with its code or without (`model.coded`)."""
     place = f"{project}/{path}"
-    code, _, text = warning.partition(": ")
-    if code not in _WARNING_LEVELS:
+    code, text = warning_parts(warning)
+    if not code:
         return Finding(_WARNING_LEVELS[BAD_HEADER], BAD_HEADER, place, warning)
     if code == BAD_HEADER and project in MEMORY_PROJECTS:
         text += "; upkeep leaves it alone until that is corrected"

@@ -314,7 +314,7 @@ class HistoryVerbs(NoteVerbs):
                 raise CannotUndo(f"There is no run #{run}.")
             standing = [change for change in of_run if history.undone_by(change) is None]
             if not standing:
-                raise CannotUndo(f"cannot undo run #{run}: it was undone")
+                raise CannotUndo("it was undone", f"run #{run}")
             return self._take_back(standing, f"run #{run}", run), standing
 
     @verb
@@ -373,7 +373,7 @@ class HistoryVerbs(NoteVerbs):
                 undo.take_back(change, together=numbers)
             undo.finish()
             if not transaction.steps:
-                raise CannotUndo(f"cannot undo {name}: nothing of it is left")
+                raise CannotUndo("nothing of it is left", name)
         self.keep_reads(transaction.steps)
         assert transaction.done is not None
         return self._seen_part(transaction.done, self.past())
@@ -431,7 +431,7 @@ class HistoryVerbs(NoteVerbs):
                 )
             refusal = self.refusal_of_undo(meant)
             if refusal:
-                raise CannotUndo(f"cannot undo #{meant.number}: {refusal}")
+                raise CannotUndo(refusal, f"#{meant.number}")
             if any(file.do == LINES for file in meant.files):
                 return self._undo_lines(meant, past)
             return self._take_back([meant], f"#{meant.number}")

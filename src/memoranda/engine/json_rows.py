@@ -79,9 +79,7 @@ def take_back_rows(
     except OSError as error:
         raise StorageError(touched.file, reason(error)) from None
     except ValueError:
-        raise CannotUndo(
-            f"cannot undo #{change.number}: {touched.file} holds no entries any more"
-        ) from None
+        raise CannotUndo(f"{touched.file} holds no entries any more", f"#{change.number}") from None
     return undo.made
 
 
@@ -106,7 +104,7 @@ class _RowUndo:
         returning = [(number, row) for number, row in gone if not _is_passing(row)]
         is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
         if is_replaced_gone or not (returning or edit.gone):
-            raise CannotUndo(f"cannot undo #{self._change.number}: {PASSING}")
+            raise CannotUndo(PASSING, f"#{self._change.number}")
         if any(self._is_taken(row, edit.gone) for _, row in returning):
             return None
         self._insert(edit, returning)

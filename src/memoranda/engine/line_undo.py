@@ -20,10 +20,10 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     try:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
-        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+        raise CannotUndo("its lines are no longer kept", f"#{change.number}") from None
     undone = _take_back(session, change, touched, kept_lines, blocked)
     if undone is None:
-        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+        raise CannotUndo("nothing of it is left", f"#{change.number}")
     return undone
 
 

@@ -94,15 +94,10 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             existing = self._name_like(name)
-            access_keys: dict[str, Any] = {}
-            if access != EVERYTHING:
-                # Before a folder is made: it may be refused.
-                access_keys = self._access_keys(name, access)
+            # Before a folder is made: it may be refused.
+            access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
             root = self._root(existing or name, folder)
-            try:
-                check_size(str(root))
-            except InvalidInput as too_long:
-                raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
+            _check_length(root, folder)
             if existing is not None:
                 self._check_is_in(existing, root)
                 if default:
@@ -114,17 +109,23 @@ class ProjectVerbs(ReadVerbs, WritingSession):
                 if not self._may_add(root, folder):
                     self._ask_owner(name, root, folder, default)
                     return Project(name, root, False), "asked"
-            if _is_graph_file(root):
-                self._check_graph_file(root, folder, default)
-            else:
-                self._check_folder(root, folder, make, hidden)
-                _make_folder(root, folder)
+            self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
             place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes | access_keys)
             return self.project(name), "created"
+
+    def _prepare_place(
+        self, root: Path, folder: str, *, default: bool, make: bool, hidden: bool
+    ) -> None:
+        """Check that a project may be at this place, and make its folder. Raises as `add_project`."""
+        if _is_graph_file(root):
+            self._check_graph_file(root, folder, default)
+        else:
+            self._check_folder(root, folder, make, hidden)
+            _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
         """The name of the project that is called so, compared without case."""
@@ -293,9 +294,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
             return "it lies in the memory home"
         if real in home.parents:
             return "the memory home lies in it"
-        if hidden or is_inside_home or user is None or user not in real.parents:
-            return ""
-        if any(part.startswith(".") for part in real.relative_to(user).parts):
+        if not (hidden or is_inside_home) and _is_hidden_below(real, user):
             return "it is hidden below your home folder"
         return ""
 
@@ -337,6 +336,21 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
 def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(user_path(path)))
+
+
+def _is_hidden_below(path: Path, folder: Path | None) -> bool:
+    """Whether a path below a folder has a part that begins with a dot."""
+    if folder is None or folder not in path.parents:
+        return False
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _check_length(root: Path, folder: str) -> None:
+    """Raise ProjectRefused for a path that is too long. `folder` is how it was named."""
+    try:
+        check_size(str(root))
+    except InvalidInput as too_long:
+        raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
 
 
 def _is_graph_file(root: Path) -> bool:

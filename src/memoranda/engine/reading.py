@@ -23,7 +23,7 @@ from memoranda.errors import (
     OutsideError,
     ProjectWarning,
 )
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, NotesListed
 from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
@@ -339,18 +339,7 @@ class ReadVerbs(ProjectList):
         """
         self.engine.fresh()
         asked = self.query_of(query, valid=True)
-        find = partial(
-            self.index.search,
-            asked,
-            viewer=self.agent,
-            explain=explain,
-            today=self._today(),
-            near=self._nearness(),
-        )
-        if self._is_reranked(asked, offset):
-            hits = self._reranked(asked.text, find, offset, limit)
-        else:
-            hits = find(limit=limit, offset=offset)
+        hits = self._page_of_hits(asked, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
         # A query about another time gets the answers that were right then.
@@ -363,6 +352,20 @@ class ReadVerbs(ProjectList):
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
+
+    def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
+        """A page of what the index finds, in the order of a model if there is one for that."""
+        find = partial(
+            self.index.search,
+            query,
+            viewer=self.agent,
+            explain=explain,
+            today=self._today(),
+            near=self._nearness(),
+        )
+        if self._is_reranked(query, offset):
+            return self._reranked(query.text, find, offset, limit)
+        return find(limit=limit, offset=offset)
 
     def _is_reranked(self, query: Query, offset: int) -> bool:
         """Whether a model puts the first hits of this search in order."""
@@ -531,19 +534,20 @@ class ReadVerbs(ProjectList):
         *,
         limit: int = 50,
         offset: int = 0,
-    ) -> tuple[builtins.list[NoteInfo], int]:
+    ) -> NotesListed:
         """List the notes that pass filters (see `Memory.list`)."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
         )
         self.engine.count_pending_reads(infos)
-        return infos, total
+        return NotesListed(infos, total)
 
     @verb
     def rows_passing(self, query: Query) -> builtins.list[int]:
-        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
-        is asked. Raises as `list`.
+        """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
+
+        For callers that need more than the row of only a few of them.
         """
         self.engine.fresh()
         return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)

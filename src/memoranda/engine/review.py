@@ -185,13 +185,7 @@ class ReviewVerbs(RestoreVerbs):
         """Answer a question (see `Memory.decide`)."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        if isinstance(question, ReviewItem) and len(question.lines) < 2:
-            item = question
-            items = [question]
-        else:
-            item, items = self._open_question(
-                question if isinstance(question, str) else question.key
-            )
+        item, items = self._parts_of(question)
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
@@ -201,6 +195,14 @@ class ReviewVerbs(RestoreVerbs):
         elif len(items) > 1 or not question_source.apply(self, item, choice):
             self._write_down([candidate.key for candidate in items], choice)
         return item
+
+    def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
+        """The question, and the single questions it asks as one. Raises as `_open_question`."""
+        if isinstance(question, str):
+            return self._open_question(question)
+        if len(question.lines) < 2:
+            return question, [question]
+        return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
         """The open question of this key, and the single questions it asks as one, or itself. Raises

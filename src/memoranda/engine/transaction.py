@@ -138,6 +138,11 @@ def _names_in(root: str, folder: str) -> list[str]:
         return []
 
 
+def _leaves_privately(step: Step) -> bool:
+    """Whether a note that others do not see leaves its folder."""
+    return step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
+
+
 def _is_emptied(
     root: str,
     folder: str,
@@ -385,11 +390,7 @@ class Transaction:
 
     def _remove_emptied(self) -> None:
         """Remove the folders that a private note leaves empty: others would see their names."""
-        leaving = [
-            step
-            for step in self.steps
-            if step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
-        ]
+        leaving = [step for step in self.steps if _leaves_privately(step)]
         if not leaving:
             return
         removed = {(step.root, step.path) for step in self.steps if step.do in _TAKING}

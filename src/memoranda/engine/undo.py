@@ -65,7 +65,7 @@ class Later:
                 by = f"#{change.number}"
                 break
         name = os.path.join(root or project, path)
-        return CannotUndo(f"cannot undo #{self._number}: {name} changed later ({by})")
+        return CannotUndo(f"{name} changed later ({by})", f"#{self._number}")
 
 
 class Undo:
@@ -152,7 +152,7 @@ class Undo:
         return None
 
     def _refusal(self, why: str) -> CannotUndo:
-        return CannotUndo(f"cannot undo #{self._done.number}: {why}")
+        return CannotUndo(why, f"#{self._done.number}")
 
     def _source(self, touched: Touched) -> FolderSource:
         """The source the step was on."""

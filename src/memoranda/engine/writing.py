@@ -280,23 +280,27 @@ def new_scope(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
-    if old is not None:
-        scope_before = scope_of(old)
-    else:
-        scope_before = GLOBAL
+    scope_before = GLOBAL if old is None else scope_of(old)
+    if session.agent is not None and _front(data) not in (None, _front(old or b"")):
+        _check_header(_header(data), _header(old or b""), identity)
     if scope_before != GLOBAL:
-        scope = scope_before
-    if session.agent is None:
-        return scope
+        return scope_before
+    return scope
+
+
+def _front(data: bytes) -> str | None:
+    """The text of a header; None where there is no header."""
     from memoranda.note.frontmatter import split
 
-    front, front_before = (
-        split(data_bytes.decode("utf-8", "replace"))[0] for data_bytes in (data, old or b"")
-    )
-    if front is None or front == front_before:
-        return scope
-    note = _header(data)
-    before = _header(old or b"")
+    return split(data.decode("utf-8", "replace"))[0]
+
+
+def _check_header(note: Note, before: Note, identity: str | None) -> None:
+    """Raise InvalidInput for header keys that an agent may not give a note.
+
+    before: the note as it was.
+    identity: an id that is ours to give; None for none.
+    """
     known_identity = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known_identity:
         raise InvalidInput(
@@ -313,7 +317,6 @@ def new_scope(
         raise InvalidInput(
             f"The source `{source}` is not an agent's to claim. Name another source, or leave it out."
         )
-    return scope
 
 
 def _header(data: bytes) -> Note:

@@ -66,7 +66,7 @@ FACES = {
 """All toolsets by name. Every other list of toolsets and presets is made of this one."""
 TOOLSETS = tuple(FACES)
 ALL = tuple(face.name for face in FACES.values() if face.is_in_all)
-"""What `all` means."""
+"""The toolsets that `all` means."""
 PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
 """The servers that can be stood in for."""
 DEFAULT_TOOLSETS = ("memory", "notes")

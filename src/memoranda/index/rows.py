@@ -210,6 +210,17 @@ class Hit(ValueObject):
         return one_line_repr(f"Hit {self.score:.3g}", place, self.passage)
 
 
+class NotesListed(NamedTuple):
+    """A page of a list of notes; it unpacks as `notes, total`.
+
+    notes: the notes of this page.
+    total: how many notes the whole list has.
+    """
+
+    notes: list[NoteInfo]
+    total: int
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class ScoredMemory(ValueObject):
     """One memory found: `score` of two decimals, `matched` the tokens its text contains."""

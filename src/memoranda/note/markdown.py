@@ -497,9 +497,8 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     phase = _written_phase(note, header)
     if folder in model.CATEGORIES:
         if category and category != folder:
-            note.warnings.append(
-                f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
-            )
+            difference = f"the folder {folder} counts, not {category} of the frontmatter"
+            note.warnings.append(model.coded(model.CATEGORY_DIFFERS, difference))
             # The phase belonged to the other category.
             phase = ""
         category = folder

@@ -110,17 +110,28 @@ NOT_UTF8_CODE = "not_utf8"
 UTF16_CODE = "utf16"
 PARTLY_READ = "partly_read"
 """Codes of warnings about bytes that are no text, and about text that is too long to read whole."""
+CATEGORY_DIFFERS = "category_differs"
+"""The code of the warning about a memory whose header names another category than its folder."""
+WARNING_CODES = frozenset({BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS})
 
 
 def coded(code: str, text: str) -> str:
-    """A warning of a note that has a code. `warning_text` takes it apart again."""
+    """A warning of a note that has a code. `warning_parts` takes it apart again."""
     return f"{code}: {text}"
+
+
+def warning_parts(warning: str) -> tuple[str, str]:
+    """The code of a warning and its text; the code of a warning without one is empty."""
+    code, _, text = warning.partition(": ")
+    if code in WARNING_CODES:
+        return code, text
+    return "", warning
 
 
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
     """The text of the first warning that has this code, or None."""
     for warning in warnings:
-        own_code, _, text = warning.partition(": ")
+        own_code, text = warning_parts(warning)
         if own_code == code:
             return text
     return None

@@ -346,11 +346,8 @@ class _Search:
         hits = list(first)
         for row in rows:
             passage, line = reading.shown(texts[row])
-            if self.explain:
-                shares = reading.shares(row)
-            else:
-                shares = {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
+            shares = adding_up(reading.shares(row), score) if self.explain else {}
             why = reading.why(texts[row]) + [
                 f"{name} {value:.3f}" for name, value in shares.items()
             ]
@@ -359,6 +356,23 @@ class _Search:
             hits.append(Hit(notes[row], passage, score, why, line, shares))
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
+
+
+def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
+    """The shares of a score to three decimals, so that they add up to the score to three decimals.
+
+    What rounding leaves goes to the largest share. What keeps a hit from standing before one that
+    comes first is the share `cap`.
+    """
+    if not shares:
+        return {}
+    thousandths = {name: round(1000 * share) for name, share in shares.items()}
+    rest = round(1000 * score) - sum(thousandths.values())
+    largest = max(thousandths, key=lambda name: abs(thousandths[name]))
+    is_rounding = abs(rest) <= len(thousandths)
+    changed_name = largest if is_rounding else "cap"
+    thousandths[changed_name] = thousandths.get(changed_name, 0) + rest
+    return {name: share / 1000 for name, share in thousandths.items() if share}
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda import documents
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import content_of
 from memoranda.engine.overview import by_day
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, NotesListed
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
@@ -121,8 +122,8 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _notes_of(memory: MemorySession, shown_day: date) -> tuple[list[NoteInfo], int]:
-    """The notes of a day, the latest first, and the number of all of them."""
+def _notes_of(memory: MemorySession, shown_day: date) -> NotesListed:
+    """The notes of a day, the latest first, and how many there are."""
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
@@ -186,19 +187,23 @@ def as_json(visit: Visit) -> dict[str, Any]:
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
     days = by_day(memory, month, (month + timedelta(days=31)).replace(day=1))
-    rows = [
-        {
-            "id": row.info.id,
-            "text": row.text,
-            "due": row.when and row.when.isoformat(),
-            "state": row.state,
-            "repeat": row.repeat,
-            "put_off": row.put_off and row.put_off.isoformat(),
-        }
-        for row in reminder_rows(memory)
-    ]
+    reminders_shown = reminder_rows(memory)
+    listed = documents.notes(memory, [row.info for row in reminders_shown])
     return {
         "month": month.isoformat()[:7],
         "days": dict(sorted(days.items())),
-        "reminders": rows,
+        "reminders": [
+            document | _times(row) for document, row in zip(listed, reminders_shown, strict=True)
+        ],
+    }
+
+
+def _times(row: ReminderRow) -> dict[str, Any]:
+    """The keys of a reminder that say where the calendar puts it, in local time."""
+    return {
+        "text": row.text,
+        "due": row.when and row.when.isoformat(),
+        "state": row.state,
+        "repeat": row.repeat,
+        "put_off": row.put_off and row.put_off.isoformat(),
     }

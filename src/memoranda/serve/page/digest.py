@@ -143,7 +143,7 @@ def show(visit: Visit) -> Response:
         chosen_agent=visit.text("agent"),
         chosen_day=visit.text("day"),
         with_machinery=bool(visit.text("all")),
-        earlier=0 if is_whole else _next_page(runs),
+        earlier=0 if is_whole else next_page(runs),
         before=visit.number("before", 0),
         used=_used_today(memory),
         since=since,
@@ -185,7 +185,7 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
 
 
-def _next_page(runs: Sequence[Sequence[Change]]) -> int:
+def next_page(runs: Sequence[Sequence[Change]]) -> int:
     """The number before which the next page begins; a run with others between is rather shown twice."""
     if not runs:
         return 0
@@ -335,7 +335,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     number = visit.number("change", 0)
     run = visit.number("run", 0)
     if memory.agent is not None and number not in _own_numbers(memory):
-        raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
+        raise CannotUndo(f"it is no change of {memory.agent}", f"#{number}")
     if run and memory.agent is None:
         undo_change = memory.undo_run(run)[0]
     else:

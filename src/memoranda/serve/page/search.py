@@ -127,24 +127,19 @@ def suggest(visit: Visit) -> Response:
 
 def as_json(visit: Visit) -> dict[str, Any]:
     """The hits of a search, for a program."""
+    memory = visit.memory
     limit = min(visit.number("limit", HITS), MOST_HITS)
-    hits = visit.memory.search(
-        query_of(visit.memory, visit.fields),
-        limit=limit,
-        offset=visit.number("offset", 0),
-        explain=True,
-    )
-    rows = [_row(hit) for hit in hits]
-    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows, **hits.bound}
-
-
-def _row(hit: Hit) -> dict[str, Any]:
+    offset = visit.number("offset", 0)
+    query = query_of(memory, visit.fields)
+    hits = memory.search(query, limit=limit, offset=offset, explain=True)
+    notes = [hit.note for hit in hits]
+    listed = documents.found_notes(memory, notes, hits, offset, is_named=True)
     return {
-        "id": hit.note.id,
-        "path": hit.note.path,
-        "category": hit.note.category,
-        **documents.reference(hit.note),
-        **documents.hit(hit),
+        "total": listed.total,
+        **hits.bound,
+        "relaxed": hits.relaxed,
+        "hits": listed.rows,
+        "next": listed.next,
     }
 
 

@@ -280,6 +280,18 @@ class Hits:
         self.hits = hits_kept
 
 
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+    title: str
+
+
 @dataclass(slots=True)
 class Edge:
     """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the

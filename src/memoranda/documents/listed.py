@@ -15,7 +15,7 @@ Document = dict[str, Any]
 class Listed:
     """A part of a list.
 
-    rows: the documents of this part.
+    rows: the documents of this part; on the page, what it shows of each.
     total: how many rows the whole list has.
     next: how many rows come before the first one after this part; None at the end of the list.
     is_lower_bound: whether there are at least `total` rows, and nobody counted further.
@@ -23,7 +23,7 @@ class Listed:
     Each face writes it under the keys of its contract.
     """
 
-    rows: list[Document]
+    rows: list[Any]
     total: int
     next: int | None = None
     is_lower_bound: bool = False
@@ -31,7 +31,7 @@ class Listed:
     @classmethod
     def part(
         cls,
-        rows: Sequence[Document],
+        rows: Sequence[Any],
         total: int | None = None,
         offset: int = 0,
         *,
@@ -57,7 +57,7 @@ class Listed:
         """
         return self.first(max(fitting(lengths, room), 1), offset)
 
-    def __iter__(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp, stamp
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
@@ -33,7 +34,7 @@ _SPANS = {
 # Changes of an agent that its card tells.
 _LATEST = 2
 # Changes of a session that its page shows.
-_MOST_ROWS = 200
+_MOST_ROWS = 100
 # Changes that are listed before they are taken back.
 _MOST_UNDONE = 60
 # Height of the largest bar of a card, in units of its picture.
@@ -196,13 +197,14 @@ def session(visit: Visit) -> Response:
         if (change.by or {}).get("session") == key
     ]
     writer = RowWriter(memory, changes, _undos_since(memory, changes))
-    rows = [writer.row(change) for change in changes[:_MOST_ROWS]]
+    offset = visit.number("offset", 0)
+    rows = [writer.row(change) for change in changes[offset : offset + _MOST_ROWS]]
     return visit.html(
         "session.html",
         agent=name,
         session=key,
         changes=changes,
-        rows=rows,
+        listed=Listed.part(rows, len(changes), offset),
         may_undo=any(not row.refusal and row.undone_by is None for row in rows),
         address=visit.here,
     )

@@ -18,7 +18,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
-from memoranda.serve.page.people import people
+from memoranda.serve.page.people import count_people
 from memoranda.serve.page.questions import look_again
 from memoranda.serve.page.visit import Visit
 
@@ -107,7 +107,7 @@ def count(visit: Visit, stamp: str) -> RailCounts:
         Counter(item.kind for item in look_again(visit)),
         sum(row.state in ("overdue", "due") for row in rows),
         totals.total - totals.projects.get(TRACE_PROJECT, 0),
-        len(people(memory)),
+        count_people(memory),
         len(memory.unreadable) + len(memory.warnings),
         pinned,
     )

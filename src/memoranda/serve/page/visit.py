@@ -27,7 +27,7 @@ from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
-from memoranda.serve.page.wording import language_of
+from memoranda.serve.page.wording import language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -275,7 +275,7 @@ def _answered(view: View, visit: Visit) -> Response:
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
-        status, message = _status_and_message(error)
+        status, message = _status_and_message(error, visit.language)
         return visit.html("error.html", status, message=message, status_shown=status)
     if isinstance(answer, Response):
         return answer
@@ -368,17 +368,19 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
-    status, message = _status_and_message(error)
+    # What a program reads is not translated
+    language = "en" if _is_api(request) else language_of(request)
+    status, message = _status_and_message(error, language)
     return _failed(request, status, error.code, message)
 
 
-def _status_and_message(error: MemorandaError) -> tuple[int, str]:
+def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]:
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
     sentence = str(error)
     if isinstance(error, NotFound):
-        sentence = f"There is nothing here: {error.identifier}"
+        sentence = translated(language, "There is nothing here: {name}", name=error.identifier)
     return status, " ".join(filter(None, (sentence, error.hint)))
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 
 class RepeatedPatterns:
-    """What the texts of an index were searched for, one per connection (`database.held`).
+    """The texts of an index that have a pattern several times, one per connection (`database.held`).
 
     Each text is read once for a pattern: the text of a row does not change, and new rows have the
     highest numbers. Rows of notes that are gone stay, so callers intersect with those there are.

@@ -101,7 +101,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
 
 
 def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
-    """What each did lately; what upkeep does is nobody's."""
+    """Add to the cards what each did lately; what upkeep does is nobody's."""
     latest: dict[str | None, list[Change]] = {}
     for change in memory.log(limit=0, since=now - LATELY):
         if is_machinery([change]) or is_upkeep([change]):
@@ -179,7 +179,7 @@ def undo_since(visit: Visit) -> Response:
 
 
 def session(visit: Visit) -> Response:
-    """What an agent did in one session of its client; after a POST, all of it is taken back as one
+    """Return the changes of one session of an agent; after a POST, all of them are taken back as one
     change.
     """
     memory = visit.memory
@@ -211,7 +211,7 @@ def session(visit: Visit) -> Response:
 
 
 def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Change]:
-    """What was taken back since the first of these changes."""
+    """Return the undos since the first of these changes."""
     if not changes:
         return []
     later = memory.log(limit=0, since=parse_stamp(changes[-1].time))

@@ -1,4 +1,4 @@
-"""What `/api` says of the changes; the other views have their JSON beside their page."""
+"""The answers of `/api` about changes; the other views have their JSON beside their page."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from memoranda.query import Query, day
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
-"""What the page offers to put a reminder off to; it may be any time that can be read."""
+"""The times the page offers to put a reminder off to; any time that can be read is accepted."""
 SOON = timedelta(days=14)
 # Notes of a day that are listed at once.
 LISTED = 50
@@ -92,7 +92,7 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """What is due as an agenda, a month, and one day of it."""
+    """Return the page: reminders as an agenda, a month, and one day of it."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None

@@ -25,7 +25,7 @@ _LINE = 220
 # Characters that stay of the text around a changed word.
 _AROUND = 40
 PRIVATE = ".memoranda"
-"""What the log calls the folder of the home's own files."""
+"""The name of the folder of the home's own files in the log."""
 LEARNED = "learned"
 CHANGED = "changed"
 FORGOT = "forgot"
@@ -144,7 +144,7 @@ class RowWriter:
 
 
 def word_of(change: Change) -> str:
-    """What a change is called for people: LEARNED, CHANGED, FORGOT."""
+    """Return the word for a change that people read: LEARNED, CHANGED, FORGOT."""
     # To take a writing back is no forgetting: the page says "took back"
     if change.undoes is not None:
         return CHANGED

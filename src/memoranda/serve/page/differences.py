@@ -1,4 +1,4 @@
-"""What a change did to a note, as people read it: properties by name, the text word by word."""
+"""The difference a change made to a note, as people read it: properties by name, the text word by word."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def of_revision(revision: Revision, most: int = _LINES) -> Difference:
 
 
 def between(before: str, after: str, most: int = _LINES) -> Difference:
-    """What makes `before` another text than `after`, in at most `most` lines."""
+    """Return the difference between two texts in at most `most` lines."""
     old_header, old_body = split(before)
     new_header, new_body = split(after)
     lines = _lines(old_body, new_body)

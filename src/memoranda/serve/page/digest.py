@@ -52,7 +52,7 @@ _LISTED = 5
 
 @dataclass
 class Group:
-    """What one agent did in one session on one day, the latest first."""
+    """The changes of one agent in one session on one day, the latest first."""
 
     agent: str | None
     client: str
@@ -73,7 +73,7 @@ class Group:
 
 @dataclass
 class Tidied:
-    """What upkeep did on one day: how often each verb, and the runs of it."""
+    """The work of upkeep on one day: how often each verb, and the runs of it."""
 
     time: str
     verbs: Counter[str] = field(default_factory=Counter)
@@ -100,7 +100,7 @@ class Day:
 
 @dataclass
 class Summary:
-    """What happened since `since`: how many notes were learned, changed, forgotten, and by whom.
+    """The figures since `since`: how many notes were learned, changed, forgotten, and by whom.
 
     `is_week`: nothing happened today, so it is of the last seven days.
     """
@@ -230,7 +230,7 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
 
 
 def _summary(memory: MemorySession) -> Summary:
-    """What agents and the owner did today, or where that is nothing, in the last seven days."""
+    """Sum up what agents and the owner did today, or where that is nothing, in the last seven days."""
     midnight = start_of_day(memory, _today(memory).isoformat())
     today = _summary_since(memory, midnight)
     if today.learned or today.changed or today.forgot:

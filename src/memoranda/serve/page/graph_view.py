@@ -79,7 +79,7 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """What the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
+    """Return what the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
     whether these are `clusters`.
     """
     memory = visit.memory
@@ -246,7 +246,7 @@ def _clusters(
 
 
 def _cluster_title(name: str, inside: str) -> str:
-    """What a cluster is called below the one it is shown in: its folder."""
+    """Return the name of a cluster below the one it is shown in: its folder."""
     folder = name.removeprefix(inside).strip("/").removeprefix(".")
     return folder or name.strip("/").rpartition("/")[2]
 

@@ -50,7 +50,7 @@ def show(visit: Visit) -> Response:
 
 
 def doctor(visit: Visit) -> Response:
-    """What is wrong, which takes a while to find out; after a POST, what can be fixed is."""
+    """Return the doctor's findings, which take a while; after a POST, those are fixed that can be."""
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)

@@ -181,7 +181,7 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """What changed in the note; of one that is gone there is nothing else. Raises NotFound."""
+    """Return the changes of the note; of one that is gone there is nothing else. Raises NotFound."""
     memory = visit.memory
     project, path = _place(visit)
     offset = visit.number("offset", 0)
@@ -213,7 +213,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
 def _differences(
     revisions: Sequence[Revision], place: tuple[str, str]
 ) -> list[differences.Difference]:
-    """What a change did to the note at this place."""
+    """Return the differences a change made to the note at this place."""
     return [
         differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
     ]

@@ -1,4 +1,4 @@
-"""What can be done to a note, or to several at once, from the page and over `/api`."""
+"""The actions on a note, or on several at once, from the page and over `/api`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ ACTIONS: Mapping[str, Action] = {
     "delete": _delete,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
-"""What a form, or `/api/note`, may ask for."""
+"""The actions a form, or `/api/note`, may ask for, by name."""
 
 
 def at_once(visit: Visit) -> Response:

@@ -155,7 +155,7 @@ def _kind(info: NoteInfo) -> str:
 
 
 def me(visit: Visit) -> Response:
-    """What agents know about the owner, each with a tick and a cross; after a POST of `ref` and
+    """Return the facts agents know about the owner, each with a tick and a cross; after a POST of `ref` and
     `do`, with that one confirmed or forgotten.
     """
     memory = visit.memory

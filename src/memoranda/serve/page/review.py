@@ -112,7 +112,7 @@ def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
 
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
-    """What may be planted first: the rest as upkeep asks it."""
+    """Return the questions with those about planted instructions first."""
     return sorted(items, key=lambda item: item.kind != _SUSPICIOUS)
 
 
@@ -130,7 +130,7 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 
 def _short(item: ReviewItem) -> str:
-    """What a question is about, for the list: the text it quotes."""
+    """Return the subject of a question for the list: the text it quotes."""
     quoted = _QUOTED.search(item.text)
     return quoted[1] if quoted else item.text[:_SHORT]
 

@@ -32,7 +32,7 @@ _PASSAGES = 10
 
 @dataclass
 class Share:
-    """What one feature added to a score; `start` and `width` of its bar, which is 100 wide."""
+    """The part of a score that one feature added; `start` and `width` of its bar, which is 100 wide."""
 
     name: str
     value: float
@@ -103,7 +103,7 @@ def show(visit: Visit) -> Response:
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:
-    """What agents' transcripts say about the words, where that is asked for and allowed."""
+    """Return passages of agents' transcripts with the words, where that is asked for and allowed."""
     if not visit.text("traces") or not visit.text("q"):
         return []
     return find_traces(visit.memory, visit.text("q"), limit=_PASSAGES)
@@ -146,7 +146,7 @@ def _row(hit: Hit) -> dict[str, Any]:
 
 
 def shown(hit: Hit) -> ShownHit:
-    """What the page shows of a hit."""
+    """Return a hit with everything the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
     return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)

@@ -42,7 +42,7 @@ class Presence:
 
 @dataclass
 class RailCounts:
-    """What the rail shows. `kinds`: how many open questions of each kind."""
+    """The numbers and names in the rail. `kinds`: how many open questions of each kind."""
 
     stamp: str
     kinds: Counter[str] = field(default_factory=Counter)
@@ -92,7 +92,7 @@ def _counted(visit: Visit) -> RailCounts:
 
 
 def menu(visit: Visit) -> Response:
-    """What of the rail a phone has no room for."""
+    """Return the page with the part of the rail a phone has no room for."""
     return visit.html("menu.html")
 
 

@@ -1,4 +1,4 @@
-"""What agents got: who read or found a note, what an agent read, and what one would be told."""
+"""The record of what agents got: who read or found a note, what an agent read, and what one would be told."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UsedRow:
 
 
 def show(visit: Visit) -> Response:
-    """What the agent `agent` got."""
+    """Return the page of what the agent `agent` got."""
     agent = visit.text("agent")
     return _listed(visit, {"agent": agent}, agent=agent)
 
@@ -49,7 +49,7 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 def _listed(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
-    """What the agent got, or who got the note; `fields`: those of this list's address."""
+    """Return the page of what the agent got, or of who got the note; `fields`: those of this list's address."""
     offset = visit.number("offset", 0)
     end = offset + _SHOWN + 1
     if info is None:
@@ -77,7 +77,7 @@ def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
 
 
 def ask(visit: Visit) -> Response:
-    """What an agent would be told for a prompt, and when a session starts."""
+    """Return the page of what an agent would be told for a prompt, and when a session starts."""
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")

@@ -70,7 +70,7 @@ _LONGEST_NUMBER = 9
 
 @dataclass
 class Visit:
-    """What a view is told: `memory` as the caller uses it, `fields` of the form, or else of the
+    """Everything a view needs: `memory` as the caller uses it, `fields` of the form, or else of the
     query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
     for a caller with a token.
     """
@@ -269,7 +269,7 @@ async def viewed(
 
 
 def _answered(view: View, visit: Visit) -> Response:
-    """What a view answers; for a person an error is a page like the others."""
+    """Return the answer of a view; for a person an error is a page like the others."""
     try:
         answer = view(visit)
     except MemorandaError as error:
@@ -327,7 +327,7 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """What a form, or JSON, says. Raises RequestRefused, TimeoutError."""
+    """Return the fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -15,7 +15,7 @@ from memoranda.clock import parse_stamp
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 COLON = {"en": ": ", "zh": "："}
-"""What stands between a name and its value."""
+"""The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
 _WEEK = 7
 

@@ -316,17 +316,23 @@ def test_search_finds_while_typing_and_says_why(visit):
         page.wait_for_url("**/page/note/**")
 
 
-def test_a_name_is_found_among_many_as_it_is_typed(visit, memory):
-    names = [f"Person {number:03d}" for number in range(120)]
+@pytest.fixture
+def many_people(memory):
+    """A hundred and twenty notes that are people, for one test."""
     drafts = [
-        Draft(f"[[{names[0]}]]", project="notes", title=name, type="person") for name in names
+        Draft("[[Person 000]]", project="notes", title=f"Person {number:03d}", type="person")
+        for number in range(120)
     ]
-    people = memory.write_many(drafts)
+    notes = memory.write_many(drafts)
+    yield notes
+    memory.delete(*[note.id for note in notes])
+
+
+def test_a_name_is_found_among_many_as_it_is_typed(visit, many_people):
     with visit("/page/people") as page:
         cards = page.locator(".cards [data-card]")
-        shown = cards.count()
-        assert shown < 120
-        page.get_by_role("link", name="More").first.click()
+        assert cards.count() < len(many_people)
+        page.locator("a[rel=next]").first.click()
         page.wait_for_url(re.compile("offset="))
         expect(page.locator(".cards")).to_contain_text("Person 060")
         page.goto("/page/people")
@@ -335,9 +341,8 @@ def test_a_name_is_found_among_many_as_it_is_typed(visit, memory):
         page.get_by_label("A name").press("Enter")
         expect(cards.first.locator("a")).to_be_focused()
         page.keyboard.press("Enter")
-        page.wait_for_url("**/about?name=Person*110")
+        page.wait_for_url(re.compile("/about.*110"))
         expect(page.locator("main")).to_contain_text("Links from here")
-    memory.delete(*[note.id for note in people])
 
 
 FILTERS = {

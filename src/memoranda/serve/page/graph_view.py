@@ -7,7 +7,7 @@ are a list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
@@ -103,7 +103,7 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
         clusters = _clusters(memory, places, fields)
         if clusters is not None:
             return clusters
-    pairs = memory.relations(set(places))
+    pairs = _relations_among(memory, places)
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
     chosen = set(_most_linked(places, pairs, limit))
@@ -111,6 +111,13 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     listed, _ = memory.list(Query(ids=ids), limit=0)
     infos = [info for info in listed if info.row in chosen]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
+
+
+def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
+    """The links between these notes; of most of all notes from those of all, which are remembered."""
+    if 2 * len(rows) > memory.stats().total:
+        return _pairs_among(memory.relations(), set(rows), "")
+    return memory.relations(set(rows))
 
 
 def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:

@@ -16,7 +16,7 @@ Document = dict[str, Any]
 class Listed(FrozenValueObject):
     """A part of a list.
 
-    rows: the documents of this part.
+    rows: the documents of this part; on the page, what it shows of each.
     total: how many rows the whole list has.
     next: the offset of the next part. None at the end of the list.
     is_lower_bound: whether `total` is only a lower bound.
@@ -24,7 +24,7 @@ class Listed(FrozenValueObject):
     Each face writes it under the keys of its contract.
     """
 
-    rows: list[Document]
+    rows: list[Any]
     total: int
     next: int | None = None
     is_lower_bound: bool = False
@@ -32,7 +32,7 @@ class Listed(FrozenValueObject):
     @classmethod
     def part(
         cls,
-        rows: Sequence[Document],
+        rows: Sequence[Any],
         total: int | None = None,
         offset: int = 0,
         *,
@@ -58,7 +58,7 @@ class Listed(FrozenValueObject):
         """
         return self.first(max(fitting(lengths, room), 1), offset)
 
-    def __iter__(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
 
     def __len__(self) -> int:

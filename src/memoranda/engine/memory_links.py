@@ -130,6 +130,12 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
         """Relations that lead to the note, newest source first."""
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
+    @verb
+    def count_incoming(self, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
+        """By row, how many relations lead to each of these notes, counted up to `most`."""
+        self.engine.fresh()
+        return self.index.links.count_incoming(infos, self.agent, most)
+
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """List the notes that link to a note (see `Memory.backlinks`)."""
         info = self.find(ref)

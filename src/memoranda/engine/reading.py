@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,8 +36,8 @@ from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts, NotePlace
-    from memoranda.index.rows import Hit, Hits, SmartResult
+    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.rows import Hit, Hits, NotePlace, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
@@ -551,6 +552,24 @@ class ReadVerbs(ProjectList):
         """
         self.engine.fresh()
         return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+
+    @verb
+    def folders_named(self, names: Sequence[str]) -> builtins.list[tuple[str, str]]:
+        """The project and the name of each folder with notes, at the top of its project, that has
+        one of these names.
+        """
+        self.engine.fresh()
+        return self.index.notes.folders_named(names)
+
+    @verb
+    def list_repeating(self, query: Query, pattern: re.Pattern[str]) -> builtins.list[NoteInfo]:
+        """The notes that pass a query's filters and have `pattern` at least twice in their text, in
+        the query's order. Raises as `list`.
+        """
+        self.engine.fresh()
+        repeating = self.index.notes.rows_repeating(pattern)
+        passing = self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+        return self.index.notes.in_order([row for row in passing if row in repeating])
 
     @verb
     def places(self, query: Query) -> builtins.list[NotePlace]:

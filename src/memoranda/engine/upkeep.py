@@ -21,6 +21,7 @@ from memoranda.engine import writing
 from memoranda.engine.contents import content_of
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.link_style import in_link_style
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
@@ -29,7 +30,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import ReadRow
 from memoranda.note import entry, frontmatter, links, model
-from memoranda.note.edit import SetKeys
+from memoranda.note.edit import Append, SetKeys
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.links import fold_title
 from memoranda.note.markdown import Record, names
@@ -362,26 +363,78 @@ class Upkeep:
         return self._written(change)
 
     @verb
-    def merge(self, survivor: NoteInfo, other: NoteInfo) -> list[NoteInfo]:
+    def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
         """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the
-        history. The survivor keeps id and content; what the other could be found by, counted or
-        linked with goes to it. Returns what was written: the survivor, and those that linked to the
-        other. Raises Conflict, Locked, NotFound."""
+        history. The survivor keeps id and content, with `added` at its end; what the other could be
+        found by, counted or linked with goes to it. Returns what was written: the survivor, and
+        those that linked to the other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
             other_file, _ = self._as_read(other)
-            survivor_file, _ = self._as_read(survivor)
+            survivor_file, text = self._as_read(survivor)
             new_names = _names_to_take_over(
                 names(self.memory.parse(CATEGORY_PROJECT, survivor.path, survivor_file)),
                 names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
             pending = self.engine.reads.counts([other.id])[other.id]
             keys, category = _merged(survivor, other, new_names, pending)
-            self._set(change, survivor, keys, survivor.project, category, touch=True)
+            if added:
+                longer = Append(added).apply(text).text
+                text = writing.follow_content(self.memory, survivor, text, longer)
+            now = self.memory.clock()
+            keys = writing.pinned_down(survivor) | keys | {"updated_at": stamp(now)}
+            data = writing.with_keys(survivor, text, keys, now)
+            writing.place_memory(
+                self.memory,
+                change,
+                survivor,
+                survivor_file,
+                data,
+                survivor.project,
+                category,
+                survivor.scope,
+            )
             change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
                     self._redirect_link(change, holder, other.id, survivor.id)
         return self._written(change)
+
+    @verb
+    def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
+        """Put `added`, the words of `other`, at the end of `survivor` and delete `other`: one change
+        of two notes of any kind. Where notes link to `other` by its name, it becomes an alias of
+        the survivor, so that these links lead on. Raises Conflict, Locked, NotFound.
+        """
+        with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
+            other_file, _ = self._as_read(other)
+            file, text = self._as_read(survivor)
+            longer = in_link_style(
+                self.memory,
+                survivor.project,
+                survivor.path,
+                Append(added).apply(text).text,
+                text,
+            )
+            keys = self._names_that_lead_on(survivor, other)
+            if other.id in survivor.links:
+                keys |= writing.links_without(survivor, other.id)
+            longer = writing.follow_content(self.memory, survivor, text, longer)
+            if keys:
+                longer = writing.with_keys(survivor, longer, keys).decode()
+            change.put(
+                survivor.project, survivor.path, longer.encode(), old=file, scope=survivor.scope
+            )
+            writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
+
+    def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
+        """The header keys by which links that name `other` find the survivor, if there are any."""
+        if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
+            return {}
+        names_of_other = [other.title, *other.aliases]
+        new_names = _names_to_take_over([survivor.title, *survivor.aliases], names_of_other)
+        if not new_names:
+            return {}
+        return {"aliases": [*survivor.aliases, *new_names]}
 
     def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
         """Make a memory that links to the id `old` link to `new`, unless it must not be written."""

@@ -217,16 +217,25 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
     }
 
 
-def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
-    """Remove the notes' files, and the ids of memories from the `links` of the others."""
+def remove_note(
+    session: HomeSession,
+    change: Transaction,
+    *removed: tuple[NoteInfo, File],
+    besides: NoteInfo | None = None,
+) -> None:
+    """Remove the notes' files, and the ids of memories from the `links` of the others; not from
+    those of `besides`, which the caller writes.
+    """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
-    gone_places = {(info.project, info.path) for info, _ in removed}
+    left_places = {(info.project, info.path) for info, _ in removed}
+    if besides is not None:
+        left_places.add((besides.project, besides.path))
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
     linking_notes = chain.from_iterable(map(session.index.notes.holding_link, ids))
     linking = {note.row: note for note in linking_notes}
     for linking_note in linking.values():
-        if (linking_note.project, linking_note.path) not in gone_places:
+        if (linking_note.project, linking_note.path) not in left_places:
             # A locked or unreadable note keeps its link; doctor names it as dangling
             with suppress(MemorandaError):
                 file, text = editable(session, linking_note)

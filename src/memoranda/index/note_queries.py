@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,15 +19,17 @@ from typing import NamedTuple
 
 from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
-from memoranda.index.database import Queries, reads
+from memoranda.index.database import Queries, held, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
 from memoranda.index.glance import any_of_texts
 from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing, rows_passing
+from memoranda.index.repeated import RepeatedPatterns
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import (
     PACKED,
     NoteInfo,
+    NotePlace,
     get,
     in_order,
     infos,
@@ -89,17 +92,6 @@ class Section(ValueObject):
     total: int
     inbox: int
     first: list[NoteInfo] = field(default_factory=list)
-
-
-class NotePlace(NamedTuple):
-    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
-
-    row: int
-    id: str
-    project: str
-    path: str
-    category: str | None
-    phase: str | None
 
 
 class NoteQueries(Queries):
@@ -537,7 +529,7 @@ class NoteQueries(Queries):
     def places(self, rows: Sequence[int]) -> list[NotePlace]:
         """Where these rows are, in any order."""
         sql = (
-            "select n.row, n.id, p.name, n.path, n.category, n.phase from note n"
+            "select n.row, n.id, p.name, n.path, n.category, n.phase, n.title from note n"
             " join project p on p.id = n.project where n.row in (select value from json_each(?))"
         )
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
@@ -558,6 +550,22 @@ class NoteQueries(Queries):
         """The texts after the frontmatter of these rows."""
         sql = "select row, text from text where row in (select value from json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
+
+    def folders_named(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The project and the name of each folder with notes, at the top of its project, that has
+        one of these names.
+        """
+        sql = (
+            "select distinct p.name, t.folder from tally t join project p on p.id = t.project"
+            " where t.folder in (select value from json_each(?)) order by p.name, t.folder"
+        )
+        return self._db.execute(sql, (json.dumps(list(names)),)).fetchall()
+
+    def rows_repeating(self, pattern: re.Pattern[str]) -> set[int]:
+        """The rows of the notes whose text after the frontmatter has `pattern` at least twice; rows
+        of notes that are gone may be among them.
+        """
+        return held(self._db, RepeatedPatterns).rows(self._db, pattern)
 
     def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:
         """(scope, text after the frontmatter) of every note of a project, one at a time."""

@@ -305,6 +305,9 @@ class Resolver:
         if home not in MEMORY_PROJECTS:
             for note in inside:
                 beside.setdefault(note.path.rpartition("/")[0], []).append(note)
+        if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
+            # Most links: no step could mean another note
+            return _Answer(_target(inside), 0, beside)
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here

@@ -302,6 +302,18 @@ class Hits(ValueObject):
         self.hits = hits_kept
 
 
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+    title: str
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Edge(ValueObject):
     """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the

@@ -91,13 +91,13 @@ def _rules() -> dict[str, Any]:
 
 def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     """The lines of one note that cannot both hold."""
-    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    for info, text in zip(infos, contents(memory, infos), strict=True):
-        # Most notes have no two such lines, and need no parsing.
-        if len(_rules()["promising"].findall(text)) > 1:
-            for subject, lines in _lines(memory, info).items():
-                yield from _pairs_of(info, subject, lines)
+    query = Query(valid_at=memory.clock(), order="path")
+    # Most notes have no two such lines, and need no parsing
+    for info in memory.list_repeating(query, _rules()["promising"]):
+        if info.project == KV_PROJECT:
+            continue
+        for subject, lines in _lines(memory, info).items():
+            yield from _pairs_of(info, subject, lines)
 
 
 def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:

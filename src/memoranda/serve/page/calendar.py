@@ -11,23 +11,26 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.contents import content_of
 from memoranda.engine.overview import by_day
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import NoteInfo, NotesListed
+from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query, day
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
-"""What the page offers to put a reminder off to; it may be any time that can be read."""
+"""The times the page offers to put a reminder off to; any time that can be read is accepted."""
 SOON = timedelta(days=14)
-# Reminders of one view.
-LISTED = 200
+# Notes of a day that are listed at once.
+LISTED = 50
 # The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
+# Reminders of a part that are shown before "more".
+_MOST_DUE = 8
 _FIRST = date(1970, 1, 1)
 _LAST = date(2999, 12, 1)
 
@@ -101,7 +104,7 @@ def show(visit: Visit) -> Response:
     weeks = Calendar().monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
     shown_day = chosen or today
-    of_day, count = _notes_of(memory, shown_day)
+    of_day = _notes_of(memory, shown_day, visit.number("offset", 0))
     return visit.html(
         "calendar.html",
         month=month,
@@ -113,22 +116,23 @@ def show(visit: Visit) -> Response:
         shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=of_day,
-        count=count,
         agenda=_agenda(rows, today),
         snoozes=SNOOZES,
+        most_due=_MOST_DUE,
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
     )
 
 
-def _notes_of(memory: MemorySession, shown_day: date) -> NotesListed:
-    """The notes of a day, the latest first, and how many there are."""
+def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
+    """The notes of a day that follow `offset` others, the latest first."""
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
     query = Query(day_from=begin, day_until=end, archived=False, order="created")
-    return memory.list(query, limit=LISTED)
+    infos, total = memory.list(query, limit=LISTED, offset=offset)
+    return documents.references(memory, infos, total, offset)
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:

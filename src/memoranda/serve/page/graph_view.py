@@ -7,7 +7,7 @@ notes are a list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.index.rows import NoteInfo, day_of
+from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.query import Query
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
@@ -37,6 +37,8 @@ BY_LINKS = "links"
 # Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
+# The fields of the form: it is open where one of them is chosen.
+_CHOSEN = ("q", "project", "type", "limit")
 _SEARCHING = ("tag", "agent", "from", "until")
 
 Pairs = set[tuple[int, int, str]]
@@ -69,6 +71,7 @@ def show(visit: Visit) -> Response:
             if name in query_fields
         },
         title=title,
+        is_filtered=any(fields.get(name) for name in _CHOSEN),
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
@@ -76,10 +79,8 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """The graph that the script draws.
-
-    It has `nodes`, `links` between them by `id`, the `total` of notes, and whether these are
-    `clusters`.
+    """Return what the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
+    whether these are `clusters`.
     """
     memory = visit.memory
     fields = visit.fields
@@ -96,25 +97,46 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     """All notes, or the notes of one cluster. Very many are shown as clusters."""
     memory = visit.memory
     fields = visit.fields
-    cluster = fields.get("cluster", "")
-    found = memory.places(query_of(memory, fields))
-    places = {
-        place.row: _place(place.project, place.path, place.category, place.phase) for place in found
-    }
-    if cluster:
-        places = {row: place for row, place in places.items() if _is_in(place, cluster)}
-    if len(places) > WHOLE and not cluster.endswith("/") and fields.get("by") != BY_LINKS:
+    all_places = memory.places(query_of(memory, fields))
+    places = _places_in(all_places, fields.get("cluster", ""))
+    if _are_clusters(places, fields):
         clusters = _clusters(memory, places, fields)
         if clusters is not None:
             return clusters
-    pairs = memory.relations(set(places))
+    pairs = _relations_among(memory, places)
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
     chosen = set(_most_linked(places, pairs, limit))
-    ids = tuple(place.id for place in found if place.row in chosen)
+    ids = tuple(place.id for place in all_places if place.row in chosen)
     listed, _ = memory.list(Query(ids=ids), limit=0)
     infos = [info for info in listed if info.row in chosen]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
+
+
+def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
+    """The links between these notes; of most of all notes from those of all, which are remembered."""
+    if 2 * len(rows) > memory.stats().total:
+        return _pairs_among(memory.relations(), set(rows), "")
+    return memory.relations(set(rows))
+
+
+def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:
+    """By row, where the notes of a cluster are; of all notes where none is named."""
+    places = {
+        place.row: _place(place.project, place.path, place.category, place.phase)
+        for place in all_places
+    }
+    if not cluster:
+        return places
+    return {row: place for row, place in places.items() if _is_in(place, cluster)}
+
+
+def _are_clusters(places: Mapping[int, Sequence[str]], fields: Mapping[str, str]) -> bool:
+    """Whether these many notes are drawn as clusters: not those of a folder itself, nor the most
+    linked ones.
+    """
+    is_folder_itself = fields.get("cluster", "").endswith("/")
+    return len(places) > WHOLE and not is_folder_itself and fields.get("by") != BY_LINKS
 
 
 def _is_in(place: Sequence[str], cluster: str) -> bool:
@@ -233,7 +255,7 @@ def _clusters(
 
 
 def _cluster_title(name: str, inside: str) -> str:
-    """The title of a cluster within the one that contains it: its folder."""
+    """Return the name of a cluster below the one it is shown in: its folder."""
     folder = name.removeprefix(inside).strip("/").removeprefix(".")
     return folder or name.strip("/").rpartition("/")[2]
 

@@ -29,6 +29,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import differences, editing, note_actions, used
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.paging import part
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
@@ -38,6 +39,8 @@ _LINKS = 100
 # Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
+# Notes that are named at once where the words of one that is to be erased stand too.
+_NAMED = 8
 # Notes offered for an ambiguous name.
 _NAMESAKES = 50
 
@@ -65,24 +68,24 @@ def _place(visit: Visit) -> tuple[str, str]:
 
 def show(visit: Visit) -> Response:
     """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
-    part = visit.fields.get("part")
+    part_name = visit.fields.get("part")
     if visit.is_post:
         return _changed(visit)
-    if part == "history":
+    if part_name == "history":
         return _history(visit)
     try:
         info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
-    if part in ("text", "download"):
-        return _file(visit, info, part == "download")
-    if part == "used":
+    if part_name in ("text", "download"):
+        return _file(visit, info, part_name == "download")
+    if part_name == "used":
         return used.of_note(visit, info)
     note = visit.memory.read(info, count=False)
-    if part == "edit":
+    if part_name == "edit":
         return editing.form(visit, note, note.text, note.text)
-    if part == "erase":
-        return visit.html("erase.html", note=info, foretold=visit.memory.erase(info, dry_run=True))
+    if part_name == "erase":
+        return _erase_form(visit, info)
     return _page(visit, info, note)
 
 
@@ -187,13 +190,13 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """Show the changes of the note.
-
-    For a note that is gone, this is the whole page. Raises NotFound.
-    """
+    """Return the changes of the note; of one that is gone there is nothing else. Raises NotFound."""
     memory = visit.memory
     project, path = _place(visit)
-    changes = memory.log(f"{project}/{path}", limit=_HISTORY)
+    offset = visit.number("offset", 0)
+    changes_and_one = memory.log(f"{project}/{path}", limit=offset + _HISTORY + 1)
+    listed = part(changes_and_one[offset:], offset, _HISTORY)
+    changes: list[Change] = listed.rows
     if is_gone and not changes:
         raise NotFound(path, project)
     place = (project, path)
@@ -205,7 +208,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
         "history.html",
         "gone.html",
         404 if is_gone else 200,
-        changes=changes,
+        listed=listed,
         undone=undone_in(changes),
         refusals=refused_undos(memory, [change.number for change in changes]),
         differences=changes_shown,
@@ -219,7 +222,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
 def _differences(
     revisions: Sequence[Revision], place: tuple[str, str]
 ) -> list[differences.Difference]:
-    """The effects of a change on the note at this place."""
+    """Return the differences a change made to the note at this place."""
     return [
         differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
     ]
@@ -268,5 +271,10 @@ def _erase(visit: Visit, info: NoteInfo) -> Response:
     """Ask whether to erase for good, saying what goes and who has the same words; or do it."""
     memory = visit.memory
     if visit.fields.get("sure") != "yes":
-        return visit.html("erase.html", note=info, foretold=memory.erase(info, dry_run=True))
+        return _erase_form(visit, info)
     return visit.html("erased.html", done=memory.erase(info))
+
+
+def _erase_form(visit: Visit, info: NoteInfo) -> Response:
+    foretold = visit.memory.erase(info, dry_run=True)
+    return visit.html("erase.html", note=info, foretold=foretold, most_named=_NAMED)

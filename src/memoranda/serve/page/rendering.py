@@ -19,8 +19,11 @@ from markupsafe import Markup, escape
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
 from memoranda.serve.page import note_text
+from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
+    COLON,
     LANGUAGES,
+    brief_time,
     counted,
     date_words,
     heading_of_day,
@@ -115,6 +118,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "note_url": note_url,
+        "static_url": static_url,
         "languages": LANGUAGES,
         "colour_of": colour_of,
         "initial_of": initial_of,
@@ -151,9 +155,11 @@ def render(template: str, language: str, **values: Any) -> str:
         "_": partial(translated, language),
         "_n": partial(counted, language),
         "lang": language,
+        "colon": COLON[language],
         "time": lambda at: local_time(at, zone),
         "day": lambda at: local_time(at, zone)[:10],
         "clock": lambda at: local_time(at, zone)[11:],
+        "brief": lambda at: brief_time(language, at, now, zone),
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
         "long_day": lambda at: long_day(language, at, zone),

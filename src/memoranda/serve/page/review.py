@@ -156,7 +156,7 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
 
 
 def _panes(notes: Sequence[Note]) -> list[Pane]:
-    texts = [note.content[:_PREVIEW] for note in notes]
+    texts = [note.content.strip("\n")[:_PREVIEW] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = list(sides(*texts))
     else:

@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.index.rows import Hit
@@ -81,13 +82,12 @@ def show(visit: Visit) -> Response:
     fields = dict(visit.fields)
     offset = visit.number("offset", 0)
     hits = memory.search(query_of(memory, fields), limit=HITS, offset=offset, explain=True)
-    has_more = hits.is_lower_bound or offset + len(hits) < hits.total
+    rows: list[Any] = [shown(hit) for hit in hits]
     values: dict[str, Any] = {
         "hits": hits,
-        "rows": [shown(hit) for hit in hits],
         "fields": fields,
         "offset": offset,
-        "next": offset + HITS if has_more else 0,
+        "listed": Listed.part(rows, hits.total, offset, is_lower_bound=hits.is_lower_bound),
         "passages": _in_transcripts(visit),
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),

@@ -18,7 +18,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
-from memoranda.serve.page.people import people
+from memoranda.serve.page.people import count_people
 from memoranda.serve.page.questions import look_again
 from memoranda.serve.page.visit import Visit
 
@@ -42,10 +42,7 @@ class Presence:
 
 @dataclass
 class RailCounts:
-    """The counts that the rail shows.
-
-    kinds: the number of open questions of each kind.
-    """
+    """The numbers and names in the rail. `kinds`: how many open questions of each kind."""
 
     stamp: str
     kinds: Counter[str] = field(default_factory=Counter)
@@ -95,7 +92,7 @@ def _counted(visit: Visit) -> RailCounts:
 
 
 def menu(visit: Visit) -> Response:
-    """Show the part of the rail that does not fit on a phone."""
+    """Return the page with the part of the rail a phone has no room for."""
     return visit.html("menu.html")
 
 
@@ -110,7 +107,7 @@ def count(visit: Visit, stamp: str) -> RailCounts:
         Counter(item.kind for item in look_again(visit)),
         sum(row.state in ("overdue", "due") for row in rows),
         totals.total - totals.projects.get(TRACE_PROJECT, 0),
-        len(people(memory)),
+        count_people(memory),
         len(memory.unreadable) + len(memory.warnings),
         pinned,
     )

@@ -27,7 +27,7 @@ from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
-from memoranda.serve.page.wording import language_of
+from memoranda.serve.page.wording import language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -70,12 +70,9 @@ _LONGEST_NUMBER = 9
 
 @dataclass
 class Visit:
-    """A request, as a view gets it.
-
-    memory: the memory as the caller uses it.
-    fields: the fields of the form, or else of the query. A field sent several times is joined by
-        line breaks.
-    csrf: empty for a caller with a token.
+    """Everything a view needs: `memory` as the caller uses it, `fields` of the form, or else of the
+    query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
+    for a caller with a token.
     """
 
     request: Request
@@ -275,13 +272,13 @@ async def viewed(
 
 
 def _answered(view: View, visit: Visit) -> Response:
-    """The answer of a view. For a person, an error is a page like the others."""
+    """Return the answer of a view; for a person an error is a page like the others."""
     try:
         answer = view(visit)
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
-        status, message = _status_and_message(error)
+        status, message = _status_and_message(error, visit.language)
         return visit.html("error.html", status, message=message, status_shown=status)
     if isinstance(answer, Response):
         return answer
@@ -336,7 +333,7 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
+    """Return the fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -377,17 +374,19 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
-    status, message = _status_and_message(error)
+    # What a program reads is not translated
+    language = "en" if _is_api(request) else language_of(request)
+    status, message = _status_and_message(error, language)
     return _failed(request, status, error.code, message)
 
 
-def _status_and_message(error: MemorandaError) -> tuple[int, str]:
+def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]:
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
     sentence = str(error)
     if isinstance(error, NotFound):
-        sentence = f"There is nothing here: {error.identifier}"
+        sentence = translated(language, "There is nothing here: {name}", name=error.identifier)
     return status, " ".join(filter(None, (sentence, error.hint)))
 
 

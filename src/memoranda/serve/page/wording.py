@@ -14,6 +14,8 @@ from starlette.requests import Request
 from memoranda.clock import parse_stamp
 
 LANGUAGES = {"en": "English", "zh": "中文"}
+COLON = {"en": ": ", "zh": "："}
+"""The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
 _WEEK = 7
 
@@ -105,6 +107,25 @@ def relative_time(
     if 1 < days < _WEEK:
         weekday = translated(language, f"{local:%a}")
         return translated(language, "{weekday} {clock}", weekday=weekday, clock=clock)
+    return short_day(language, local, today.year)
+
+
+def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | None) -> str:
+    """When it was, in one word where there is little room: `3 min`, `09:05`, `yesterday`, `Thu`,
+    `25 Nov`.
+    """
+    local = moment.astimezone(zone)
+    today = now.astimezone(zone).date()
+    days = (today - local.date()).days
+    if timedelta(0) <= now - moment < timedelta(hours=1):
+        minutes = int((now - moment).total_seconds() // 60)
+        return translated(language, "{n} min", n=minutes)
+    if days == 0:
+        return f"{local:%H:%M}"
+    if days == 1:
+        return translated(language, "yesterday")
+    if 1 < days < _WEEK:
+        return translated(language, f"{local:%a}")
     return short_day(language, local, today.year)
 
 

@@ -47,6 +47,9 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# A question is answered with nothing unless a passage has this relevance (docs/recall.md): 1 percent
+# of the questions that something answers lose it, half of those that need no memory get nothing.
+EVIDENCE_FLOOR = 0.2
 # Of a search this many hits are put in order by a reranking model, where there is one.
 MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
@@ -475,6 +478,7 @@ class ReadVerbs(HomeSession):
             near=self._nearness(),
             filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
+            floor=EVIDENCE_FLOOR,
         )
         # What was so at another time was right then.
         outdated: dict[int, Contradiction] = {}

@@ -508,6 +508,7 @@ def find_evidence(
     filters: Query = Query(),
     skip: Callable[[NoteInfo], bool] | None = None,
     least: float = 0.0,
+    floor: float = 0.0,
 ) -> list[Hit]:
     """The chunks that best answer `question`, best first, at most `max_chars` characters as
     `format_evidence` writes them.
@@ -515,7 +516,8 @@ def find_evidence(
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
     note may give several, and what repeats an earlier one is left out. `today` is what "last week"
     in the question counts from; `near` as for `Ranking`; notes for which `skip` is true are left
-    out, and chunks less relevant than `least` (`Ranking.relevance`). What is not valid at
+    out, and chunks less relevant than `least` (`Ranking.relevance`). There are none where no chunk
+    is as relevant to the question as `floor` (`ChunkReading.says_enough`). What is not valid at
     `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
     query = filters.replace(
@@ -527,11 +529,10 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        evidence = list(
-            _fitting(
-                db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least
-            )
-        )
+        reading = ChunkReading(ranking, _MAX_NOTES, every=True)
+        evidence: list[Hit] = []
+        if not floor or reading.says_enough(floor):
+            evidence = list(_fitting(db, reading, max_chars, marks, skip, least))
         if evidence or not context.invalid or query.as_of is not None:
             return evidence
     return find_evidence(
@@ -545,6 +546,7 @@ def find_evidence(
         filters=filters.replace(valid_at=None),
         skip=skip,
         least=least,
+        floor=floor,
     )
 
 

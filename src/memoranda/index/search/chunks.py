@@ -14,10 +14,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from heapq import nlargest
 from itertools import chain
 from operator import or_
+from typing import NamedTuple
 
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from memoranda.index.resolve import key
@@ -52,6 +53,8 @@ _READ_CLOSELY = 60
 # Of the best chunks this many are looked at word by word, and of this many it is counted how near these
 # are.
 _READ_NEAR = 20
+# Informative words of a question from which on it can be told that nothing answers it.
+_LEAST_ASKED = 3
 # Characters of a list that is cut at its items.
 _MIN_LIST = 200
 _MIN_ITEMS = 3
@@ -117,6 +120,16 @@ def chunk(text: str) -> list[tuple[int, int]]:
         starts = [start, *starts[0 if before and not is_heading else 1 :]]
         spans += zip(starts, [*starts[1:], stop], strict=True)
     return spans or [(0, len(text))]
+
+
+class _Passage(NamedTuple):
+    """`start` to `stop` of the note in `row`, its score and the words of the query it holds."""
+
+    row: int
+    start: int
+    stop: int
+    score: float
+    bits: int
 
 
 class ChunkReading:
@@ -250,32 +263,49 @@ class ChunkReading:
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """All relevant chunks of the notes read, best first: note, start, stop, score; none of less
         than `least` by `Ranking.relevance`. Needs `every`."""
-        passages = []
+        passages = self._passages
+        if least:
+            passages = [passage for passage in passages if self._relevance_of(passage) >= least]
+        best_first = sorted(passages, key=lambda passage: -passage.score)
+        return [(passage.row, passage.start, passage.stop, passage.score) for passage in best_first]
+
+    def says_enough(self, floor: float) -> bool:
+        """Whether any chunk has this relevance by `Ranking.relevance`, or it cannot be told.
+
+        What a told text, a question of one or two words, a day, the beginning of a word or a
+        meaning finds may share few words with it. Needs `every`.
+        """
+        ranking = self._ranking
+        question = ranking.question
+        is_by_words = not (ranking.is_told or ranking.cosines or question.periods)
+        if not is_by_words or len(question.words) < _LEAST_ASKED:
+            return True
+        if any(word.is_open for word in ranking.words):
+            return True
+        return any(self._relevance_of(passage) >= floor for passage in self._passages)
+
+    def _relevance_of(self, passage: _Passage) -> float:
+        return self._ranking.relevance(passage.bits, passage.stop - passage.start)
+
+    @cached_property
+    def _passages(self) -> list[_Passage]:
+        """The chunks of the notes read that a question may be answered with."""
+        passages: list[_Passage] = []
         for row in self.rows:
+            # An unfilled note says what it is for, and nothing else
             if row in self._unfilled:
-                # It says what it is for, and nothing else
                 continue
             if row in self.chunks:
                 passages += [
-                    (row, piece.start, piece.stop, piece.score, piece.bits)
+                    _Passage(row, piece.start, piece.stop, piece.score, piece.bits)
                     for piece in self.chunks[row]
                     if piece.is_relevant
                 ]
             elif row in self.texts:
-                passages.append(
-                    (
-                        row,
-                        *self._whole(self.texts[row]),
-                        self.score(row),
-                        self._ranking.bits.get(row, 0),
-                    )
-                )
-        if least:
-            relevance = self._ranking.relevance
-            passages = [
-                piece for piece in passages if relevance(piece[4], piece[2] - piece[1]) >= least
-            ]
-        return [piece[:4] for piece in sorted(passages, key=lambda piece: -piece[3])]
+                start, stop = self._whole(self.texts[row])
+                bits = self._ranking.bits.get(row, 0)
+                passages.append(_Passage(row, start, stop, self.score(row), bits))
+        return passages
 
     def score(self, row: int) -> float:
         """The score of a note; one that was not read scores at most as much as the last one that was."""

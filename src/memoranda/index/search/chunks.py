@@ -418,69 +418,81 @@ class ChunkReading:
     def _score_chunks(self) -> None:
         """The scores of all chunks, and of the notes, on the same scale as short notes."""
         ranking = self._ranking
-        table = self._table
-        scorer = self._ranking.scorer
+        scorer = ranking.scorer
+        brevity = self._table.brevity
         self._find_words()
         all_chunks = list(chain.from_iterable(self.chunks.values()))
-        there_speakers = {piece.speaker for piece in all_chunks}
-        speakers = ranking.speakers | {
-            word.text for word in ranking.words if word.text in there_speakers
-        }
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
             if row not in self.chunks
         }
         matching = [piece for piece in all_chunks if piece.bits]
-        _score_words([*matching, *single.values()], scorer, table.brevity)
-        whole = {row: _together(some, self._bits[row]) for row, some in self.chunks.items()}
-        _score_words(whole.values(), scorer, table.brevity)
+        _score_words([*matching, *single.values()], scorer, brevity)
+        whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
+        _score_words(whole.values(), scorer, brevity)
         full = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
+
         neighbors = self._neighbor_scores(matching)
-        days = {note.day for note in self._features.values()} if self._question.periods else ()
-        dated = {
-            day: table.date * sum([period.share(day) for period in self._question.periods])
-            for day in days
-        }
-        rest = 1 - table.passage
-        # All features but those that need the text of a chunk
-        for (
-            row,
-            some,
-        ) in self.chunks.items():
-            by_words = table.words
-            together = whole[row]
-            # Meaning makes up the rest
-            if row in ranking.cosines:
-                by_words *= 1.0 - table.meaning
-            about = self._about[row] = {
-                "words": by_words * rest * together.own,
-                "conversation": table.conversation * rest * together.own,
-                "conversation_words": table.conversation_words * (scorer[together.bits] / full),
-                "date": dated.get(self._features[row].day, 0.0),
-                "meaning": table.words * ranking.own_score(row)[1],
-                "same_title": table.same_title
-                * any(key(name) == self._asked for name in self.texts[row].names),
-            }
-            usual = sum(about.values())
-            share = (by_words + table.conversation) * table.passage
-            for piece in some:
-                beside = neighbors.get(id(piece), 0.0)
-                piece.is_relevant = bool(piece.bits or beside)
-                if piece.is_relevant and piece.speaker in speakers:
-                    speaker_share = table.speaker
-                else:
-                    speaker_share = 0.0
-                piece.parts = {
-                    "passage": share * piece.own,
-                    "neighbors": beside,
-                    "speaker": speaker_share,
-                }
-                piece.score = usual + share * piece.own + beside + speaker_share
+        speakers = self._asked_speakers(all_chunks)
+        for row, pieces in self.chunks.items():
+            self._about[row] = self._about_note(row, whole[row], full)
+            usual = sum(self._about[row].values())
+            for piece in pieces:
+                self._score_chunk(piece, usual, neighbors.get(id(piece), 0.0), speakers)
         self._read_closely(all_chunks)
-        for row, some in self.chunks.items():
-            self.scores[row] = round(max(piece.score for piece in some), 6)
+        for row, pieces in self.chunks.items():
+            self.scores[row] = round(max(piece.score for piece in pieces), 6)
         self._rescale({row: piece.own for row, piece in single.items()})
+
+    def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
+        """The speakers that the query names, those of parts of notes among them."""
+        speakers = {piece.speaker for piece in all_chunks}
+        return self._ranking.speakers | {
+            word.text for word in self._ranking.words if word.text in speakers
+        }
+
+    def _words_share(self, row: int) -> float:
+        """How much the words of a note count; its meaning makes up the rest."""
+        if row in self._ranking.cosines:
+            return self._table.words * (1.0 - self._table.meaning)
+        return self._table.words
+
+    def _about_note(self, row: int, whole: Chunk, full: float) -> dict[str, float]:
+        """What a note as a whole adds to the score of each of its chunks.
+
+        `whole` is all of the note as one chunk, `full` the highest score by words of any note.
+        """
+        table = self._table
+        rest = 1 - table.passage
+        day = self._features[row].day
+        has_title = any(key(name) == self._asked for name in self.texts[row].names)
+        return {
+            "words": self._words_share(row) * rest * whole.own,
+            "conversation": table.conversation * rest * whole.own,
+            "conversation_words": table.conversation_words
+            * (self._ranking.scorer[whole.bits] / full),
+            "date": table.date * sum([period.share(day) for period in self._question.periods]),
+            "meaning": table.words * self._ranking.own_score(row)[1],
+            "same_title": table.same_title * has_title,
+        }
+
+    def _score_chunk(
+        self, piece: Chunk, usual: float, from_neighbors: float, speakers: set[str]
+    ) -> None:
+        """All features of a chunk but those that need its text; `usual` is what its note adds."""
+        table = self._table
+        piece.is_relevant = bool(piece.bits or from_neighbors)
+        share = (self._words_share(piece.row) + table.conversation) * table.passage
+        from_speaker = 0.0
+        if piece.is_relevant and piece.speaker in speakers:
+            from_speaker = table.speaker
+        piece.parts = {
+            "passage": share * piece.own,
+            "neighbors": from_neighbors,
+            "speaker": from_speaker,
+        }
+        piece.score = usual + sum(piece.parts.values())
 
     def _find_words(self) -> None:
         for row, some in self.chunks.items():

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts. A feature is between 0 and about 1; the score is the weighted sum.
+    """The weights of all features. A feature is between 0 and about 1; the score is the weighted
+    sum.
 
     Words, neighbors and conversation are divided by the highest value among the candidates.
     `bench/fit.py` fits the weights from `before` to `timed`; those inside `words`, `meaning` and

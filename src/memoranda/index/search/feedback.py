@@ -7,7 +7,7 @@ gain, those found first included.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
@@ -39,7 +39,7 @@ def topic_shares(
     A source is the text of a note and its score. `rarity` tells how much a word counts that this
     many notes hold. Candidates without a word of the topic are left out.
     """
-    topic: list[tuple[float, Collection[int], float]] = []
+    topic: list[tuple[float, Sequence[int], float]] = []
     for word, frequency in islice(_frequent_words(sources), _LOOKED_UP):
         rows = rows_of(word)
         # A word of so many notes names no topic
@@ -50,8 +50,8 @@ def topic_shares(
 
     shares: dict[int, float] = {}
     inside = set(candidates)
-    for weight, rows, rare in topic[:_TOPIC]:
-        for row in inside.intersection(rows):
+    for weight, topic_rows, rare in topic[:_TOPIC]:
+        for row in inside.intersection(topic_rows):
             shares[row] = shares.get(row, 0.0) + weight * rare
     most = max(shares.values(), default=0.0) or 1.0
     return {row: share / most for row, share in shares.items()}
@@ -63,7 +63,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     A source counts as much as its score, and a long one no more than a short one.
     """
     total = sum(score for _, score in sources) or 1.0
-    frequencies: Counter[str] = Counter()
+    frequencies: defaultdict[str, float] = defaultdict(float)
     forms: dict[str, str] = {}
     for text, score in sources:
         counts = _counts(fts_text(text[:_MAX_CHARACTERS]).split())
@@ -74,7 +74,8 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
             stemmed = word if is_cjk(word) else stem(word)
             forms.setdefault(stemmed, word)
             frequencies[stemmed] += share * count
-    return [(forms[stemmed], frequency) for stemmed, frequency in frequencies.most_common()]
+    most_frequent = sorted(frequencies.items(), key=lambda entry: -entry[1])
+    return [(forms[stemmed], frequency) for stemmed, frequency in most_frequent]
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:

@@ -412,7 +412,9 @@ class Memory:
     ) -> str:
         """Collect the best evidence for a question as text for a prompt, with dates and addresses.
 
-        question: the question.
+        Empty where no passage has enough to do with the question.
+
+        question: the question, a task, or the last turns of a conversation.
         max_tokens: the length of the text, at 4 characters a token; None is 2000.
         projects: names of projects; None is all of them.
         as_of: the moment whose facts are asked for; None is the present.

@@ -184,3 +184,30 @@ def test_words_behind_what_is_read_of_a_note_are_not_put_down_to_its_last_passag
 
 def test_in_too_little_space_there_is_nothing(shelf: Desk) -> None:
     assert asked(shelf, "What did Mel paint?", max_chars=8) == []
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which tariff applies to imported small tools?",
+        "Which weather station measures volcanic gas?",
+    ],
+)
+def test_question_that_shares_a_word_in_passing_gets_nothing_above_the_floor(
+    shelf: Desk, question: str
+) -> None:
+    assert asked(shelf, question, floor=0.2) == []
+    assert asked(shelf, question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the name of the cat that was adopted?",
+        "horse",
+        "What did Mel paint on June 11, 2023?",
+        "We talked about small things. They said it was the weather all the while again.",
+    ],
+)
+def test_question_that_something_answers_passes_the_floor(shelf: Desk, question: str) -> None:
+    assert asked(shelf, question, floor=0.2) == asked(shelf, question) != []

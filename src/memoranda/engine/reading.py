@@ -51,6 +51,9 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
+# A question is answered with nothing unless a passage has this relevance (docs/recall.md): 1 percent
+# of the questions that something answers lose it, half of those that need no memory get nothing.
+EVIDENCE_FLOOR = 0.2
 # How many hits of a search a reranking model puts in order, if there is one.
 MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
@@ -485,6 +488,7 @@ class ReadVerbs(ProjectList):
             near=self._nearness(),
             filters=self.query_of(Query(as_of=as_of), valid=True),
             skip=self.is_held_back if vetted else None,
+            floor=EVIDENCE_FLOOR,
         )
         # What was so at another time was right then.
         outdated: dict[int, Contradiction] = {}

@@ -189,9 +189,10 @@ class Index(Database):
         filters: Query = Query(),
         skip: Callable[[NoteInfo], bool] | None = None,
         least: float = 0.0,
+        floor: float = 0.0,
     ) -> list[Hit]:
         """The passages that best answer `question`, best first, at most `max_chars` characters as
-        text.
+        text; see `search.find_evidence`.
         """
         from memoranda.index import search
 
@@ -206,6 +207,7 @@ class Index(Database):
             filters=filters,
             skip=skip,
             least=least,
+            floor=floor,
         )
 
     @staticmethod

@@ -153,6 +153,37 @@ def _marked(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None
     return hits
 
 
+def _is_asked_with_or(text: str) -> bool:
+    """Whether a text is told, or a plain question: any of its words may match."""
+    return parse.is_told(text) or (parse.is_question(text) and parse.is_plain(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _QueryKind:
+    """What a query that must match with all its words is like.
+
+    `is_long`: it has words enough to be repeated with OR. `is_certain`: it is certainly a question.
+    `is_relaxed`: it is asked with OR where nothing holds all its words.
+    """
+
+    is_long: bool
+    is_certain: bool
+    is_relaxed: bool
+
+    @classmethod
+    def of(cls, text: str, parsed: parse.ParsedQuery) -> _QueryKind:
+        """The kind of a query, read and as it was written."""
+        is_question = parse.is_question(text)
+        is_pasted = len(parsed.terms) >= _PROSE
+        is_long = parse.relaxable(parsed, quotes=is_question or is_pasted)
+        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
+        if is_long:
+            is_certain = is_question
+        else:
+            is_certain = is_short and parse.is_certain_question(text)
+        return cls(is_long, is_certain, is_long or is_short or is_pasted)
+
+
 @dataclass(slots=True)
 class _Search:
     """One page of one search: `limit` hits from `offset` on."""
@@ -167,47 +198,41 @@ class _Search:
         respelled.
         """
         text = self.context.query.text
-        is_question = parse.is_question(text)
-        if parse.is_told(text) or (is_question and parse.is_plain(text)):
-            relaxed = self._relaxed(today, near)
-        else:
-            relaxed = None
-        if relaxed is not None and relaxed.total:
-            return relaxed
-        parsed = parse.parse(text)
-        if not parsed.clauses:
-            return Hits([], 0)
-        is_prose = is_question or len(parsed.terms) >= _PROSE
-        is_long = parse.relaxable(parsed, quotes=is_prose)
-        is_short = parse.is_short_question(text) and parse.relaxable(parsed, quotes=True, least=1)
-        if is_long:
-            is_certain = is_question
-        else:
-            is_certain = is_short and parse.is_certain_question(text)
-        if relaxed is None and parsed.bare and is_certain:
+        relaxed: Hits | None = None
+        if _is_asked_with_or(text):
             relaxed = self._relaxed(today, near)
             if relaxed.total:
                 return relaxed
+        parsed = parse.parse(text)
+        if not parsed.clauses:
+            return Hits([], 0)
+        kind = _QueryKind.of(text, parsed)
+        if relaxed is None and parsed.bare and kind.is_certain:
+            relaxed = self._relaxed(today, near)
+            if relaxed.total:
+                return relaxed
+
         hits = self._strict(parsed, today)
-        if is_long and 0 < hits.total < self.limit and parse.says_much(parsed):
-            # Notes that hold all words, fewer than a page, and after them those that hold some: on
-            # all pages.
-            from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
-            if self.offset:
-                first = from_start._strict(parsed, today)
-            else:
-                first = hits
-            return from_start._relaxed(today, near, first.hits, self.offset)
+        if kind.is_long and 0 < hits.total < self.limit and parse.says_much(parsed):
+            return self._filled_up(hits, parsed, today, near)
         if hits.total:
             return hits
-        if is_long or is_short or len(parsed.terms) >= _PROSE:
-            if relaxed is None:
-                return self._relaxed(today, near)
-            return relaxed
+        if kind.is_relaxed:
+            return self._relaxed(today, near) if relaxed is None else relaxed
         respelled = self._respelled(parsed, today)
         if respelled.total or not parse.relaxable(parsed, least=2):
             return respelled
         return self._relaxed(today, near)
+
+    def _filled_up(
+        self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
+    ) -> Hits:
+        """`hits`, the notes that hold all words, fewer than a page, and after them, on all pages,
+        those that hold some."""
+        from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
+        if self.offset:
+            hits = from_start._strict(parsed, today)
+        return from_start._relaxed(today, near, hits.hits, self.offset)
 
     def _strict(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """All words must match; notes that contain them as whole words come first."""
@@ -439,46 +464,74 @@ def smart_search(
     query_tokens = smart_tokens(sqlite_text(text))
     if not query_tokens:
         raise InvalidInput("no valid tokens in query")
+    counted = _counted_tokens(text, query_tokens)
+    with search_context(db, query, viewer) as context:
+        scored = [
+            candidate
+            for content in context.contents()
+            if (candidate := _smart_score(content, counted)) is not None
+        ]
+        archived = context.archived([candidate.row for candidate in scored])
+        scored.sort(key=lambda candidate: candidate.order(candidate.row in archived))
+        best = scored[: top or None]
+        notes = in_order(db, [candidate.row for candidate in best])
+        is_left_out = not scored and bool(context.invalid)
+    if is_left_out and query.as_of is None:
+        return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
+    memories = [
+        ScoredMemory(
+            note, round(candidate.final_score(candidate.row in archived), 2), candidate.tokens
+        )
+        for note, candidate in zip(notes, best, strict=True)
+    ]
+    return SmartResult(query_tokens, memories, len(scored))
+
+
+class _SmartCandidate(NamedTuple):
+    """A note that holds some of the tokens, and what it is ordered by."""
+
+    score: float
+    created: int
+    identity: str
+    row: int
+    tokens: list[str]
+
+    def final_score(self, is_archived: bool) -> float:
+        """The score, which is less for an archived memory."""
+        return self.score * WEIGHTS.archived if is_archived else self.score
+
+    def order(self, is_archived: bool) -> tuple[float, int, str]:
+        """Sorts the best first, then the newest, then by id."""
+        return -self.final_score(is_archived), -self.created, self.identity
+
+
+def _counted_tokens(text: str, query_tokens: list[str]) -> list[str]:
+    """The tokens of a query that count: all but stop words, unless there are no others."""
     telling = set(smart_tokens(" ".join(informative_words(sqlite_text(text)))))
     little = stop_words() | set(ascii_lowercase)
     counted = [
-        this_token
-        for this_token in query_tokens
-        if (this_token in telling if is_cjk(this_token) else this_token not in little)
-    ] or query_tokens
-    found_scored: list[tuple[float, int, str, int, list[str]]] = []
-    with search_context(db, query, viewer) as context:
-        for row, created, identity, tags, body in context.contents():
-            # Counted up to five times: the rest of a long text need not be read
-            low = body.lower()
-            counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
-            if counts:
-                score = sum(_COUNT_SCORES[count] for count in counts.values())
-                tagged = {load.lower() for load in json.loads(tags)} if tags else ()
-                score += _TAG_SCORE * sum(token in tagged for token in counts)
-                found_scored.append((-score, -created, identity, row, list(counts)))
-        archived = context.archived([row for *_, row, _ in found_scored])
-        if archived:
-            found_scored = [
-                (
-                    scored_row[0] * WEIGHTS.archived
-                    if scored_row[3] in archived
-                    else scored_row[0],
-                    *scored_row[1:],
-                )
-                for scored_row in found_scored
-            ]
-        found_scored.sort()
-        best = found_scored[: top or None]
-        notes = in_order(db, [row for *_, row, _ in best])
-        is_left_out = not found_scored and bool(context.invalid)
-    if is_left_out and query.as_of is None:
-        return smart_search(db, text, query.replace(valid_at=None), viewer=viewer, top=top)
-    scored = [
-        ScoredMemory(note, round(-scored_row[0], 2), scored_row[4])
-        for note, scored_row in zip(notes, best, strict=True)
+        token
+        for token in query_tokens
+        if (token in telling if is_cjk(token) else token not in little)
     ]
-    return SmartResult(query_tokens, scored, len(found_scored))
+    return counted or query_tokens
+
+
+def _smart_score(
+    content: tuple[int, int, str, str | None, str], counted: Sequence[str]
+) -> _SmartCandidate | None:
+    """A note's score by how often it holds each token, up to five times; None without any."""
+    row, created, identity, tags, body = content
+    low = body.lower()
+    # The rest of a long text need not be read
+    counts = {token: count for token in counted if (count := len(low.split(token, 5)) - 1)}
+    if not counts:
+        return None
+    score = sum(_COUNT_SCORES[count] for count in counts.values())
+    if tags:
+        tagged = {tag.lower() for tag in json.loads(tags)}
+        score += _TAG_SCORE * sum(token in tagged for token in counts)
+    return _SmartCandidate(score, created, identity, row, list(counts))
 
 
 def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query) -> list[Hit]:
@@ -528,6 +581,7 @@ def find_evidence(
     filters: Query = Query(),
     skip: Callable[[NoteInfo], bool] | None = None,
     least: float = 0.0,
+    floor: float = 0.0,
 ) -> list[Hit]:
     """The chunks that best answer `question`, best first, at most `max_chars` characters as
     `format_evidence` writes them.
@@ -535,7 +589,8 @@ def find_evidence(
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
     note may give several, and what repeats an earlier one is left out. `today` is what "last week"
     in the question counts from; `near` as for `Ranking`; notes for which `skip` is true are left
-    out, and chunks less relevant than `least` (`Ranking.relevance`). What is not valid at
+    out, and chunks less relevant than `least` (`Ranking.relevance`). There are none where no chunk
+    is as relevant to the question as `floor` (`ChunkReading.says_enough`). What is not valid at
     `filters.valid_at` is left out unless nothing else answers; it is marked.
     """
     query = filters.replace(
@@ -547,11 +602,10 @@ def find_evidence(
             marks = validity_marks(db, ranking.features, viewer)
         else:
             marks = {}
-        evidence = list(
-            _fitting(
-                db, ChunkReading(ranking, _MAX_NOTES, every=True), max_chars, marks, skip, least
-            )
-        )
+        reading = ChunkReading(ranking, _MAX_NOTES, every=True)
+        evidence: list[Hit] = []
+        if not floor or reading.says_enough(floor):
+            evidence = list(_fitting(db, reading, max_chars, marks, skip, least))
         if evidence or not context.invalid or query.as_of is not None:
             return evidence
     return find_evidence(
@@ -565,6 +619,7 @@ def find_evidence(
         filters=filters.replace(valid_at=None),
         skip=skip,
         least=least,
+        floor=floor,
     )
 
 

@@ -14,10 +14,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from heapq import nlargest
 from itertools import chain
 from operator import or_
+from typing import NamedTuple
 
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from memoranda.index.resolve import key
@@ -53,6 +54,8 @@ _MAX_PER_NOTE = 40_000
 _READ_CLOSELY = 60
 # How many of the best chunks are read word by word, and for how many the distances of words count.
 _READ_NEAR = 20
+# Informative words of a question from which on it can be told that nothing answers it.
+_LEAST_ASKED = 3
 # Characters of a list that is cut at its items.
 _MIN_LIST = 200
 _MIN_ITEMS = 3
@@ -123,6 +126,16 @@ def chunk(text: str) -> list[tuple[int, int]]:
         starts = [start, *starts[0 if before and not is_heading else 1 :]]
         spans += zip(starts, [*starts[1:], stop], strict=True)
     return spans or [(0, len(text))]
+
+
+class _Passage(NamedTuple):
+    """`start` to `stop` of the note in `row`, its score and the words of the query it holds."""
+
+    row: int
+    start: int
+    stop: int
+    score: float
+    bits: int
 
 
 class ChunkReading:
@@ -256,32 +269,49 @@ class ChunkReading:
     def relevant(self, least: float) -> list[tuple[int, int, int, float]]:
         """All relevant chunks of the notes read, best first: note, start, stop, score; none of less
         than `least` by `Ranking.relevance`. Needs `every`."""
-        passages = []
+        passages = self._passages
+        if least:
+            passages = [passage for passage in passages if self._relevance_of(passage) >= least]
+        best_first = sorted(passages, key=lambda passage: -passage.score)
+        return [(passage.row, passage.start, passage.stop, passage.score) for passage in best_first]
+
+    def says_enough(self, floor: float) -> bool:
+        """Whether any chunk has this relevance by `Ranking.relevance`, or it cannot be told.
+
+        What a told text, a question of one or two words, a day, the beginning of a word or a
+        meaning finds may share few words with it. Needs `every`.
+        """
+        ranking = self._ranking
+        question = ranking.question
+        is_by_words = not (ranking.is_told or ranking.cosines or question.periods)
+        if not is_by_words or len(question.words) < _LEAST_ASKED:
+            return True
+        if any(word.is_open for word in ranking.words):
+            return True
+        return any(self._relevance_of(passage) >= floor for passage in self._passages)
+
+    def _relevance_of(self, passage: _Passage) -> float:
+        return self._ranking.relevance(passage.bits, passage.stop - passage.start)
+
+    @cached_property
+    def _passages(self) -> list[_Passage]:
+        """The chunks of the notes read that a question may be answered with."""
+        passages: list[_Passage] = []
         for row in self.rows:
+            # An unfilled note says what it is for, and nothing else
             if row in self._unfilled:
-                # An unfilled template only says what it is for.
                 continue
             if row in self.chunks:
                 passages += [
-                    (row, piece.start, piece.stop, piece.score, piece.bits)
+                    _Passage(row, piece.start, piece.stop, piece.score, piece.bits)
                     for piece in self.chunks[row]
                     if piece.is_relevant
                 ]
             elif row in self.texts:
-                passages.append(
-                    (
-                        row,
-                        *self._whole(self.texts[row]),
-                        self.score(row),
-                        self._ranking.bits.get(row, 0),
-                    )
-                )
-        if least:
-            relevance = self._ranking.relevance
-            passages = [
-                piece for piece in passages if relevance(piece[4], piece[2] - piece[1]) >= least
-            ]
-        return [piece[:4] for piece in sorted(passages, key=lambda piece: -piece[3])]
+                start, stop = self._whole(self.texts[row])
+                bits = self._ranking.bits.get(row, 0)
+                passages.append(_Passage(row, start, stop, self.score(row), bits))
+        return passages
 
     def score(self, row: int) -> float:
         """The score of a note; one that was not read scores at most as much as the last one that was."""
@@ -398,69 +428,81 @@ class ChunkReading:
     def _score_chunks(self) -> None:
         """Score all chunks, and with them the notes, on the same scale as short notes."""
         ranking = self._ranking
-        table = self._table
-        scorer = self._ranking.scorer
+        scorer = ranking.scorer
+        brevity = self._table.brevity
         self._find_words()
         all_chunks = list(chain.from_iterable(self.chunks.values()))
-        there_speakers = {piece.speaker for piece in all_chunks}
-        speakers = ranking.speakers | {
-            word.text for word in ranking.words if word.text in there_speakers
-        }
         single = {
             row: Chunk(row, 0, 0, note.words, None, ranking.bits.get(row, 0))
             for row, note in self._features.items()
             if row not in self.chunks
         }
         matching = [piece for piece in all_chunks if piece.bits]
-        _score_words([*matching, *single.values()], scorer, table.brevity)
-        whole = {row: _together(some, self._bits[row]) for row, some in self.chunks.items()}
-        _score_words(whole.values(), scorer, table.brevity)
+        _score_words([*matching, *single.values()], scorer, brevity)
+        whole = {row: _together(pieces, self._bits[row]) for row, pieces in self.chunks.items()}
+        _score_words(whole.values(), scorer, brevity)
         full = max([scorer[piece.bits] for piece in (*whole.values(), *single.values())]) or 1.0
+
         neighbors = self._neighbor_scores(matching)
-        days = {note.day for note in self._features.values()} if self._question.periods else ()
-        dated = {
-            day: table.date * sum([period.share(day) for period in self._question.periods])
-            for day in days
-        }
-        rest = 1 - table.passage
-        # All features but those that need the text of a chunk
-        for (
-            row,
-            some,
-        ) in self.chunks.items():
-            by_words = table.words
-            together = whole[row]
-            # Meaning makes up the rest
-            if row in ranking.cosines:
-                by_words *= 1.0 - table.meaning
-            about = self._about[row] = {
-                "words": by_words * rest * together.own,
-                "conversation": table.conversation * rest * together.own,
-                "conversation_words": table.conversation_words * (scorer[together.bits] / full),
-                "date": dated.get(self._features[row].day, 0.0),
-                "meaning": table.words * ranking.own_score(row)[1],
-                "same_title": table.same_title
-                * any(key(name) == self._asked for name in self.texts[row].names),
-            }
-            usual = sum(about.values())
-            share = (by_words + table.conversation) * table.passage
-            for piece in some:
-                beside = neighbors.get(id(piece), 0.0)
-                piece.is_relevant = bool(piece.bits or beside)
-                if piece.is_relevant and piece.speaker in speakers:
-                    speaker_share = table.speaker
-                else:
-                    speaker_share = 0.0
-                piece.parts = {
-                    "passage": share * piece.own,
-                    "neighbors": beside,
-                    "speaker": speaker_share,
-                }
-                piece.score = usual + share * piece.own + beside + speaker_share
+        speakers = self._asked_speakers(all_chunks)
+        for row, pieces in self.chunks.items():
+            self._about[row] = self._about_note(row, whole[row], full)
+            usual = sum(self._about[row].values())
+            for piece in pieces:
+                self._score_chunk(piece, usual, neighbors.get(id(piece), 0.0), speakers)
         self._read_closely(all_chunks)
-        for row, some in self.chunks.items():
-            self.scores[row] = round(max(piece.score for piece in some), 6)
+        for row, pieces in self.chunks.items():
+            self.scores[row] = round(max(piece.score for piece in pieces), 6)
         self._rescale({row: piece.own for row, piece in single.items()})
+
+    def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
+        """The speakers that the query names, those of parts of notes among them."""
+        speakers = {piece.speaker for piece in all_chunks}
+        return self._ranking.speakers | {
+            word.text for word in self._ranking.words if word.text in speakers
+        }
+
+    def _words_share(self, row: int) -> float:
+        """How much the words of a note count; its meaning makes up the rest."""
+        if row in self._ranking.cosines:
+            return self._table.words * (1.0 - self._table.meaning)
+        return self._table.words
+
+    def _about_note(self, row: int, whole: Chunk, full: float) -> dict[str, float]:
+        """What a note as a whole adds to the score of each of its chunks.
+
+        `whole` is all of the note as one chunk, `full` the highest score by words of any note.
+        """
+        table = self._table
+        rest = 1 - table.passage
+        day = self._features[row].day
+        has_title = any(key(name) == self._asked for name in self.texts[row].names)
+        return {
+            "words": self._words_share(row) * rest * whole.own,
+            "conversation": table.conversation * rest * whole.own,
+            "conversation_words": table.conversation_words
+            * (self._ranking.scorer[whole.bits] / full),
+            "date": table.date * sum([period.share(day) for period in self._question.periods]),
+            "meaning": table.words * self._ranking.own_score(row)[1],
+            "same_title": table.same_title * has_title,
+        }
+
+    def _score_chunk(
+        self, piece: Chunk, usual: float, from_neighbors: float, speakers: set[str]
+    ) -> None:
+        """All features of a chunk but those that need its text; `usual` is what its note adds."""
+        table = self._table
+        piece.is_relevant = bool(piece.bits or from_neighbors)
+        share = (self._words_share(piece.row) + table.conversation) * table.passage
+        from_speaker = 0.0
+        if piece.is_relevant and piece.speaker in speakers:
+            from_speaker = table.speaker
+        piece.parts = {
+            "passage": share * piece.own,
+            "neighbors": from_neighbors,
+            "speaker": from_speaker,
+        }
+        piece.score = usual + sum(piece.parts.values())
 
     def _find_words(self) -> None:
         for row, some in self.chunks.items():

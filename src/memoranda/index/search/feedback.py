@@ -39,7 +39,7 @@ def topic_shares(
     A source is the text of a note and its score. `rarity` tells how much a word counts that this
     many notes hold. Candidates without a word of the topic are left out.
     """
-    topic: list[tuple[float, Collection[int], float]] = []
+    topic: list[tuple[float, Sequence[int], float]] = []
     for word, frequency in islice(_frequent_words(sources), _LOOKED_UP):
         rows = rows_of(word)
         # A word of so many notes names no topic

@@ -110,56 +110,25 @@ class _WordLookup:
     def words(self, question: Question) -> list[Word]:
         """The words of the question that some note contains, of very many the rarest."""
         texts = _likely_rare(question)
-        words_found = list[Word]()
-        own_matches: dict[str, str] = {}
         speakers = self.context.speakers(texts)
         # A longer text says enough without its mistyped words
         is_mended = len(texts) <= MAX_TERMS
+        words_found: list[Word] = []
         for text in texts:
             is_speaker = text in speakers
-            is_latin = not is_cjk(text)
-            own_match = _own_match(text)
-            match = own_match + ("" if is_latin or len(text) > 1 else "*")
-            rows = self.rows(match)
-            share = 1.0
-            spelled = list[str]()
-            is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
-            if is_open:
-                match = f"{quoted(text)}*"
-                rows = self.rows(match)
-            if (
-                is_mended
-                and not rows
-                and not is_speaker
-                and (spelled := self.context.spellings(text))
-            ):
-                match = " OR ".join(map(quoted, spelled))
-                is_open = False
-                share = weights.WEIGHTS.spelled
-                rows = self.rows(match)
-            if not rows and not is_speaker:
+            word = self._word(text, is_mended=is_mended and not is_speaker)
+            if not word.rows and not is_speaker:
                 continue
-            note_count = float(len(rows))
-            # Not all were looked at
-            if note_count >= MAX_HELD:
-                note_count *= max(1.0, self.context.size / (max(rows) - min(rows) + 1))
-            word = Word(
-                text,
-                share * self.rarity(note_count),
-                rows,
-                is_speaker,
-                match,
-                spelled=spelled,
-                is_open=is_open,
-            )
-            own_matches[text] = own_match
+            word.is_speaker = is_speaker
+            word.weight *= self._rarity_of(word)
             if text in question.weak:
                 word.is_weak = True
-                word.weight = word.weight * weights.WEIGHTS.weak
+                word.weight *= weights.WEIGHTS.weak
             if text in question.beside:
                 word.is_beside = True
-                word.weight = word.weight * question.beside[text]
+                word.weight *= question.beside[text]
             words_found.append(word)
+
         if len(words_found) > _MAX_WORDS:
             rare = nlargest(
                 _MAX_WORDS, range(len(words_found)), key=lambda at: words_found[at].weight
@@ -167,8 +136,37 @@ class _WordLookup:
             words_found = [words_found[at] for at in sorted(rare)]
         if not self.column:
             for word in words_found:
-                word.name_rows = self.rows(own_matches[word.text], table=NAMES)
+                word.name_rows = self.rows(_own_match(word.text), table=NAMES)
         return words_found
+
+    def _word(self, text: str, *, is_mended: bool) -> Word:
+        """A word and the notes that hold it, else a longer word it begins, else, with `is_mended`,
+        a word one edit away. Its weight is what it counts relative to a word that is held."""
+        is_latin = not is_cjk(text)
+        match = _own_match(text)
+        if not is_latin and len(text) == 1:
+            match += "*"
+        word = Word(text, 1.0, self.rows(match), match=match)
+        if not word.rows and is_latin and len(text) >= _PREFIX_FROM:
+            word.is_open = True
+            word.match = f"{quoted(text)}*"
+            word.rows = self.rows(word.match)
+        if word.rows or not is_mended:
+            return word
+        word.spelled = self.context.spellings(text)
+        if word.spelled:
+            word.is_open = False
+            word.match = " OR ".join(map(quoted, word.spelled))
+            word.weight = weights.WEIGHTS.spelled
+            word.rows = self.rows(word.match)
+        return word
+
+    def _rarity_of(self, word: Word) -> float:
+        """How rare a word is; of one that very many notes hold not all were looked at."""
+        note_count = float(len(word.rows))
+        if note_count >= MAX_HELD:
+            note_count *= max(1.0, self.context.size / (max(word.rows) - min(word.rows) + 1))
+        return self.rarity(note_count)
 
     def terms(self, query: ParsedQuery) -> list[Word]:
         """The terms of a search for all words; how rare a single one is does not matter."""
@@ -261,46 +259,34 @@ class Ranking:
         self.is_told = query is None and is_told(text)
         if self.is_told:
             self.table = replace(self.table, meaning=self.table.told_meaning)
-        self._lookup = lookup = _WordLookup(context)
+        self._lookup = _WordLookup(context)
         if query is None:
-            self.words = lookup.words(self.question)
+            self.words = self._lookup.words(self.question)
         else:
-            self.words = lookup.terms(query)
+            self.words = self._lookup.terms(query)
         focus = focus_of(text)
         self._is_several = (
             query is None and SEVERAL.search(focus) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
+        self.scorer = TermScorer(self.words)
+
         self.bits: dict[int, int] = {}
         self.features: dict[int, Features] = {}
-        self.cosines: dict[int, float] = {}
-        self.scorer = TermScorer(self.words)
-        if query is not None:
-            self.features = {
-                feature.row: feature._replace(conversation=None)
-                for feature in context.features(given)
-            }
-        else:
+        if query is None:
             self._choose()
-        for period in self.question.periods if self.question.only_days and query is None else ():
-            # The newest notes of a day that is named, whatever they say
-            if len(period.first) == len("2026-11-21"):
-                rows = context.rows_of_days(period.first, period.last, self.table.most)
-                self._add([row for row in rows if row not in self.features])
+            self._add_days()
+        else:
+            self._take(given)
         self._word_scores = self._score_words()
+        self.cosines: dict[int, float] = {}
         if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
-        # The share of words is less in what a conversation says, too
-        if self.cosines:
-            words_share = 1 - self.table.meaning
-            self.table = replace(
-                self.table, conversation_words=self.table.conversation_words * words_share
-            )
+        own_scores = self._word_scores
         if self.cosines:
             own_scores = {row: sum(self.own_score(row)) for row in self.features}
-        else:
-            own_scores = self._word_scores
+
         self._best: dict[int, float] = {}
         self._together: dict[int, int] = {}
         self._neighbor_scores: dict[int, float] = {}
@@ -312,6 +298,22 @@ class Ranking:
             note.conversation for note in self.features.values() if is_assistant(note.speaker)
         }
         self.scores = self._scores()
+
+    def _take(self, rows: Sequence[int]) -> None:
+        """Score these notes, each as one that stands alone."""
+        self.features = {
+            note.row: note._replace(conversation=None) for note in self.context.features(rows)
+        }
+
+    def _add_days(self) -> None:
+        """Of a question that names nothing but days, the newest notes of each, whatever they say."""
+        if not self.question.only_days:
+            return
+        for period in self.question.periods:
+            is_whole_date = len(period.first) == len("2026-11-21")
+            if is_whole_date:
+                rows = self.context.rows_of_days(period.first, period.last, self.table.most)
+                self._add([row for row in rows if row not in self.features])
 
     @cached_property
     def _order(self) -> list[int]:
@@ -548,12 +550,7 @@ class Ranking:
         Names of speakers that very many notes contain do not distinguish notes, and are put as
         "someone".
         """
-        least = max(self.context.size, _NAMED_SIZE) / _FREQUENT_NAME
-        speakers = [word for word in self.words if word.is_speaker]
-        often = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
-        if often and len(speakers) < len(self.words):
-            text = _NAME.sub(lambda name: "someone" if fold(name[0]) in often else name[0], text)
-        cosines = near(text, list(self.features))
+        cosines = near(self._without_frequent_names(text), list(self.features))
         self._add(
             [
                 row
@@ -563,12 +560,31 @@ class Ranking:
         )
         cosines = {row: cosine for row, cosine in cosines.items() if row in self.features}
         order = sorted(cosines.values())
-        if order and order[-1] > 0:
-            most = order[-1]
-            least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
-            self.cosines = {
-                row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()
-            }
+        if not order or order[-1] <= 0:
+            return
+        most = order[-1]
+        least = min(order[int(len(order) * _FAR_SHARE)], most * (1 - _MIN_SPREAD))
+        self.cosines = {
+            row: max(0.0, cosine - least) / (most - least) for row, cosine in cosines.items()
+        }
+        if self.cosines:
+            # The share of words is less in what a conversation says, too
+            words_share = 1 - self.table.meaning
+            self.table = replace(
+                self.table, conversation_words=self.table.conversation_words * words_share
+            )
+
+    def _without_frequent_names(self, text: str) -> str:
+        """The text with "someone" for speakers' names that very many notes contain, unless it holds
+        nothing else."""
+        speakers = [word for word in self.words if word.is_speaker]
+        if len(speakers) == len(self.words):
+            return text
+        least = max(self.context.size, _NAMED_SIZE) / _FREQUENT_NAME
+        frequent = {word.text for word in speakers if word.is_cut or len(word.rows) >= least}
+        if not frequent:
+            return text
+        return _NAME.sub(lambda name: "someone" if fold(name[0]) in frequent else name[0], text)
 
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
         """Collect the best score and the words of each conversation, and what the best notes add to

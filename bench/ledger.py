@@ -39,8 +39,8 @@ from memoranda.ledger.database import LedgerDatabase  # noqa: E402
 from memoranda.ledger.history import History  # noqa: E402
 from memoranda.note import edit as edits  # noqa: E402
 from memoranda.note.model import Draft  # noqa: E402
-from memoranda.store.base import sha256  # noqa: E402
-from memoranda.store.layout import Layout  # noqa: E402
+from memoranda.sources.base import sha256  # noqa: E402
+from memoranda.sources.layout import Layout  # noqa: E402
 from memoranda.transfer.whole_home import back_up  # noqa: E402
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -51,7 +51,7 @@ from memoranda import Draft  # noqa: E402
 from memoranda.engine import MemorySession, open_session  # noqa: E402
 from memoranda.errors import MemorandaError  # noqa: E402
 from memoranda.ledger.postgres.space_database import SpaceDatabase  # noqa: E402
-from memoranda.store.base import sha256  # noqa: E402
+from memoranda.sources.base import sha256  # noqa: E402
 from memoranda.transfer.whole_home import move  # noqa: E402
 from postgres.server import served  # noqa: E402
 from vault import rare_word  # noqa: E402
@@ -338,7 +338,7 @@ def lag(url: str, folder: Path, given: argparse.Namespace) -> None:
             assert two.read(f"notes/lag/{title}.md").title == title
             took.append(time.perf_counter() - start)
             start = time.perf_counter()
-            two.engine.home.lag()
+            two.engine.ledger.lag()
             asked.append(time.perf_counter() - start)
     took.sort()
     asked.sort()
@@ -362,7 +362,7 @@ def _rows(count: int, space: Path) -> tuple[str, str]:
         # Makes the folder
         memory.write(draft(51))
         memory.write(draft(1))
-        change = next(memory.engine.home.history.changes())
+        change = next(memory.engine.ledger.history.changes())
     text = (space / _place(1)).read_text()
     notes = []
     journal = []

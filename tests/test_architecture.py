@@ -30,7 +30,7 @@ BELOW = {
     "config_text": {"errors", "note"},
     "config": {"errors", "clock", "text", "config_text", "note", "extras"},
     "query": {"errors", "clock", "text", "note"},
-    "store": {
+    "sources": {
         "errors",
         "clock",
         "text",
@@ -38,14 +38,14 @@ BELOW = {
         "former_name",
         "extras",
     },
-    "ledger": {"errors", "clock", "text", "note", "store", "former_name", "extras"},
+    "ledger": {"errors", "clock", "text", "note", "sources", "former_name", "extras"},
     "index": {
         "errors",
         "clock",
         "text",
         "note",
         "query",
-        "store",
+        "sources",
         "llm",
         "extras",
     },
@@ -57,7 +57,7 @@ BELOW = {
         "config_text",
         "note",
         "query",
-        "store",
+        "sources",
         "ledger",
         "index",
         "former_name",
@@ -160,7 +160,7 @@ BELOW = {
         "config",
         "note",
         "query",
-        "store",
+        "sources",
         "index",
         "engine",
         "jobs",
@@ -174,11 +174,11 @@ VALUES = {
     "memoranda.ledger.change",
     "memoranda.ledger.copying",
     "memoranda.ledger.sessions",
-    "memoranda.store.base",
-    "memoranda.store.files",
-    "memoranda.store.path_guard",
-    "memoranda.store.walking",
-    "memoranda.store.layout",
+    "memoranda.sources.base",
+    "memoranda.sources.files",
+    "memoranda.sources.path_guard",
+    "memoranda.sources.walking",
+    "memoranda.sources.layout",
 }
 """Modules below the engine whose values and pure functions views may use: notes as rows, changes of
 the history, the guard of paths, durable files, the names of a home's files, those that are the same
@@ -352,7 +352,7 @@ def test_modules_of_the_engine_use_those_above_them_in_the_table():
 def test_views_use_verbs_not_what_is_below_them():
     wrong = []
     for name, path in FILES.items():
-        if layer(name) not in ("engine", "index", "store", "note"):
+        if layer(name) not in ("engine", "index", "sources", "note"):
             text = path.read_text(encoding="utf-8")
             wrong += [f"{name}: {match[0]}" for match in ENGINE_ONLY.finditer(text)]
     assert wrong == []
@@ -409,7 +409,7 @@ def test_parameters_of_sql_have_names_or_no_number():
     numbered = re.compile(r"\?[0-9]")
     wrong = []
     for name in FILES:
-        if name.startswith(("index/", "store/", "ledger/", "engine/")):
+        if name.startswith(("index/", "sources/", "ledger/", "engine/")):
             for node in ast.walk(tree(name)):
                 is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
                 if is_text and numbered.search(node.value) and "select" in node.value:
@@ -418,13 +418,13 @@ def test_parameters_of_sql_have_names_or_no_number():
 
 
 def test_files_are_locked_in_one_module():
-    """The home's lock and those of store/files.py are the only users of flock."""
+    """The home's lock and those of sources/files.py are the only users of flock."""
     callers = {
         name
         for name, path in FILES.items()
         if re.search(r"\bflock\(", path.read_text(encoding="utf-8"))
     }
-    assert callers <= {"store/files.py", "ledger/lock.py"}
+    assert callers <= {"sources/files.py", "ledger/lock.py"}
 
 
 def test_what_is_to_be_changed_stands_where_the_page_says():

@@ -25,7 +25,7 @@ from anyio import to_thread
 from memoranda.engine import MemorySession, open_session
 from memoranda.errors import InvalidInput
 from memoranda.faces.memory_tool import MemoryCommands
-from memoranda.store.path_guard import clean
+from memoranda.sources.path_guard import clean
 
 _FIELDS = "path view_range file_text old_str new_str insert_line insert_text old_path new_path"
 _METHODS = ("view", "create", "str_replace", "insert", "delete", "rename", "clear_all_memory")

@@ -230,7 +230,7 @@ def test_no_answer_is_over_its_budget(memory, clock, text, prompt):
 
 
 def test_the_sessions_that_are_known_are_few_and_swept(memory, clock):
-    home = memory.engine.home
+    home = memory.engine.ledger
 
     def known():
         return home.database.rows("select session from session")
@@ -293,4 +293,4 @@ def test_a_note_counts_as_told_only_if_it_was(memory, extra):
     context = json.loads(start(memory))["hookSpecificOutput"]["additionalContext"]
     there = {info.id for info in memory.list(limit=0)[0] if f"{info.permalink})" in context}
     assert there
-    assert memory.engine.home.session("claude-code", "s1").notes == there
+    assert memory.engine.ledger.session("claude-code", "s1").notes == there

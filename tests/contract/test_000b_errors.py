@@ -17,7 +17,7 @@ from contract.note_tools import Tools, texts
 from contract.tables import tables
 from memoranda.ledger import execution
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
-from memoranda.store.files import reason
+from memoranda.sources.files import reason
 
 TABLES = tables("note_errors")
 

@@ -16,7 +16,7 @@ from contract.key_value import CASES, NAMES, KeyValue, play
 from memoranda.engine import open_session
 from memoranda.faces.kv import JsonFolder, toolset
 from memoranda.faces.tool import Registry
-from memoranda.store import inplace
+from memoranda.sources import locked_file
 from movable_clock import Clock
 from serve.process import ServerProcess, connected
 
@@ -303,7 +303,7 @@ def test_a_full_disk_is_said_and_leaves_everything_as_it_was(entries, monkeypatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(inplace.files, "write_file", full)
+    monkeypatch.setattr(locked_file.files, "write_file", full)
     for namespace in ("default", "new"):
         problem = f"Could not write {namespace}.json: the disk is full. Nothing was changed."
         given = {"key": "k", "value": "w", "namespace": namespace}

@@ -442,7 +442,7 @@ def test_two_servers_with_forty_values_each_for_one_key_leave_one_and_seventy_ni
         changes = memory.log("kv/one/k.md", limit=0)
         replaced = [text.old for change in changes for text in change.texts() if text.old]
         assert len(replaced) == 79
-        texts = [memory.engine.home.history.text(old, "k").decode() for old in replaced]
+        texts = [memory.engine.ledger.history.text(old, "k").decode() for old in replaced]
         values |= {text.rsplit("---\n")[-1].rstrip("\n") for text in texts}
         assert values == {f"value {n} {m}" for n in range(2) for m in range(40)}
 

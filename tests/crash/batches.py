@@ -71,10 +71,10 @@ def at_once(
 
 def main(home: str, countdown: Countdown) -> None:
     from memoranda.engine import open_session
-    from memoranda.ledger.home import Home
+    from memoranda.ledger.ledger import Ledger
 
     with (
-        patch.object(Home, "make", counted(Home.make, countdown, after=True)),
+        patch.object(Ledger, "make", counted(Ledger.make, countdown, after=True)),
         open_session(home, watch=False) as memory,
     ):
         memory.sync()

@@ -75,7 +75,7 @@ def watched_disk(watched: Callable[[Callable[..., Any]], Callable[..., Any]]) ->
     """
     from memoranda.ledger import execution
     from memoranda.ledger.database import LedgerDatabase, LedgerRefused
-    from memoranda.store.files import reason
+    from memoranda.sources.files import reason
 
     moment = watched(lambda: None)
     original = LedgerDatabase.transaction

@@ -30,7 +30,7 @@ from memoranda.engine.graphs import opener
 from memoranda.engine.overview import Overview
 from memoranda.jobs.lifecycle import FACE, Scheduler
 from memoranda.note.edit import Append
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 
 KILLS_A_HOME = 12
 MEMORIES = ("memory", "agent", "archived", "superseded", "merged", "imported", "ingested")
@@ -386,7 +386,7 @@ class Home:
             # A file used in place is looked after when it is used
             one.tool("memory_read_graph")
             with one.memory.exclusive():
-                assert not one.memory.engine.home.unfinished()
+                assert not one.memory.engine.ledger.unfinished()
             held = one.cells()
             for name, values in self.may.items():
                 found = held[name]

@@ -167,7 +167,7 @@ def test_a_batch_waits_once_for_each_file_of_the_home_and_no_step_comes_before_w
         # One batch, however slow the machine
         monkeypatch.setattr("memoranda.ledger.planned_change.MOST_SECONDS", SECONDS)
         monkeypatch.setattr("memoranda.ledger.file_sync.SECONDS", SECONDS)
-        home = memory.engine.home
+        home = memory.engine.ledger
         monkeypatch.setattr(home, "_record", noted(home._record, "commit"))
         monkeypatch.setattr(execution, "exchange", noted(execution.exchange, "exchange"))
         monkeypatch.setattr(execution, "write_file", noted(execution.write_file, "temp"))
@@ -390,7 +390,7 @@ def test_a_call_finds_what_it_has_just_written(tmp_path):
 def test_changes_that_are_refused_together_are_made_one_by_one(tmp_path, monkeypatch):
     with open_session(prepared(tmp_path / "home")) as memory:
         memory.sync()
-        home = memory.engine.home
+        home = memory.engine.ledger
         record = home._record
         sizes = []
 
@@ -433,15 +433,15 @@ def test_a_note_changed_by_an_editor_meanwhile_is_not_overwritten(tmp_path, monk
     home = prepared(tmp_path / "home")
     with open_session(home) as memory:
         memory.sync()
-        make = memory.engine.home.make
+        make = memory.engine.ledger.make
 
         def saved_before(changes: Any) -> None:
             if len(changes) > 1:
                 (home / "notes" / "Edited.md").write_text("# Edited\n\nby an editor\n")
-                monkeypatch.setattr(memory.engine.home, "make", make)
+                monkeypatch.setattr(memory.engine.ledger, "make", make)
             make(changes)
 
-        monkeypatch.setattr(memory.engine.home, "make", saved_before)
+        monkeypatch.setattr(memory.engine.ledger, "make", saved_before)
         succeed_at_once(memory, CALLS)
         text = (home / "notes" / "Edited.md").read_text()
         assert "by an editor" in text

@@ -100,7 +100,7 @@ def test_erase_killed_at_every_step_is_completed_by_the_next_open_or_never_began
                     assert (len(paths), said) == (4, [])
                     memory.erase("notes/plan.md", "lines/Zq4711vault.md", "kv/default/key")
                 begun.append(len(paths) == 1)
-                assert memory.engine.home.erasing() is None
+                assert memory.engine.ledger.erasing() is None
             assert holding(home) == [], home
             assert list(home.rglob(".tmp-*")) == []
     # Before a moment it had not begun, after it is completed

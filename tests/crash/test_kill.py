@@ -60,7 +60,7 @@ def next_process(home: Path) -> Iterator[MemorySession]:
     with open_session(home, watch=False) as memory:
         memory.sync()
         with memory.exclusive():
-            assert not memory.engine.home.unfinished()
+            assert not memory.engine.ledger.unfinished()
         yield memory
         with memory.engine.guard:
             assert memory.index.is_sound()

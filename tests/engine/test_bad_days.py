@@ -82,7 +82,7 @@ def test_restore_does_not_touch_a_note_that_became_private(memory):
     assert "secret of y" in file.read_text()
     for change in other.log(limit=0):
         for text in change.texts():
-            assert text.old is None or b"secret" not in memory.engine.home.history.text(
+            assert text.old is None or b"secret" not in memory.engine.ledger.history.text(
                 text.old, ""
             )
 

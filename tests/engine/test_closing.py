@@ -27,7 +27,7 @@ def is_open(connection: sqlite3.Connection) -> bool:
 def test_work_before_closing_that_fails_leaves_no_database_open(tmp_path: Path) -> None:
     memory = open_session(tmp_path, watch=False)
     index = memory.engine.index.connection
-    ledger = memory.engine.home.database._connection
+    ledger = memory.engine.ledger.database._connection
     memory.engine.before_close.append(refuse)
     with pytest.raises(StorageError, match="it is full"):
         memory.close()
@@ -40,7 +40,7 @@ def test_reads_that_cannot_be_written_leave_no_database_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = open_session(tmp_path, watch=False)
-    ledger = memory.engine.home.database._connection
+    ledger = memory.engine.ledger.database._connection
     monkeypatch.setattr(Reads, "flush", refuse)
     with pytest.raises(StorageError, match="it is full"):
         memory.close()

@@ -642,8 +642,8 @@ def test_a_note_written_since_at_a_former_place_keeps_its_history(
 
 def test_doctor_finds_what_was_left_and_finishes_it(memory: MemorySession) -> None:
     note(memory, "plan", "text")
-    memory.engine.home.history.keep_bytes(b"left by a change that was not made")
-    memory.engine.home.set_erasing(
+    memory.engine.ledger.history.keep_bytes(b"left by a change that was not made")
+    memory.engine.ledger.set_erasing(
         json.dumps(
             {
                 "last": 1,
@@ -700,11 +700,11 @@ def test_what_was_archived_superseded_and_shown_to_a_session_goes_too(place: Pla
         memory.supersede(one, two)
         info = memory.memory_id(one.id)
         Upkeep(memory).archive_all([info], {})
-        shown = memory.engine.home.session("claude-code", "1")
+        shown = memory.engine.ledger.session("claude-code", "1")
         shown.add(memory.clock(), notes=[one.id])
         done = memory.erase(one.id)
         assert (len(done.notes), done.remains) == (1, ())
-        assert not memory.engine.home.session("claude-code", "1").is_known
+        assert not memory.engine.ledger.session("claude-code", "1").is_known
     assert place.holding("zq4712old", "Bern") == []
     assert place.holding("zq4713new")
 

@@ -12,7 +12,7 @@ import pytest
 from memoranda.engine import MemorySession, open_session
 from memoranda.faces import registry
 from memoranda.faces.reply import Reply
-from memoranda.store.path_guard import as_on_disk
+from memoranda.sources.path_guard import as_on_disk
 
 
 class Caller:

@@ -201,7 +201,7 @@ def test_another_note_of_the_same_path_is_another_note(home: MemorySession) -> N
 
 def test_undoing_the_move_of_a_folder_leaves_what_is_anothers(home: MemorySession) -> None:
     home.move_folder("notes", "plans", "done")
-    number = home.engine.home.history.last
+    number = home.engine.ledger.history.last
     tool(home, "bob", "write_note", title="own", content=PRIVATE, directory="done")
     home.as_caller("alice", "mcp").undo(number)
     assert file_of(home, "notes/done/own.md").exists()

@@ -33,7 +33,7 @@ def preference(memory: Any, text: str, **header: Any) -> Any:
 
 def told(memory: Any, name: str = "s") -> str:
     event = HookEvent("codex", START, "SessionStart", name, source="startup")
-    return at_start(memory, event, memory.engine.home.session("codex", name)).text
+    return at_start(memory, event, memory.engine.ledger.session("codex", name)).text
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_what_undo_refuses_is_foretold_and_nothing_else(memory):
     numbers = [change.number for change in memory.log(limit=0)]
     refused = refused_undos(memory, numbers)
     for number in sorted(numbers, reverse=True):
-        before = memory.engine.home.history.last
+        before = memory.engine.ledger.history.last
         try:
             memory.undo(number)
         except CannotUndo:

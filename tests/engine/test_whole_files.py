@@ -10,7 +10,7 @@ import pytest
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.plain_files import Files, NotADirectory
 from memoranda.errors import Conflict, Exists, OutsideError
-from memoranda.store.base import File
+from memoranda.sources.base import File
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_every_advice_of_the_engine_is_known_so_that_it_can_be_reworded(tmp_path
     with open_session(tmp_path / "home", watch=False) as memory:
         tool = re.compile(rf"\b({'|'.join(names_of('notes', memory.settings))})\b")
     found = []
-    layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "store/*.py")
+    layers = ("errors.py", "engine/*.py", "index/*.py", "note/*.py", "sources/*.py")
     for place in (place for layer in layers for place in sorted(SOURCE.glob(layer))):
         tree = ast.parse(place.read_text("utf-8"))
         told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

@@ -426,7 +426,7 @@ class Home:
 
     def settle(self, number: int) -> None:
         """Give all new files of a call the same times, which order what is listed."""
-        last = self.memory.engine.home.history.last
+        last = self.memory.engine.ledger.history.last
         if last == self._settled:
             return
         self._settled = last

@@ -17,7 +17,7 @@ from memoranda.index.rows import Hits, NoteInfo
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import Note
 from memoranda.query import Query, parse
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

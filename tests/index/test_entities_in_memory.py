@@ -8,7 +8,7 @@ import pytest
 
 from index.conftest import Desk
 from memoranda.index.index import Index
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 
 NAMES = [
     "Ada",

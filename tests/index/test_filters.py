@@ -13,7 +13,7 @@ from memoranda.index import listing, search
 from memoranda.index.index import Index
 from memoranda.index.search import queries
 from memoranda.query import Query
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 
 
 @pytest.fixture

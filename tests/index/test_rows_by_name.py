@@ -13,7 +13,7 @@ from index.conftest import Desk
 from memoranda.index import rows, tables, writer
 from memoranda.index.rows import NOTE_COLUMNS, NoteInfo
 from memoranda.note.model import Note, Provenance
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 
 CLAUDE = Provenance("agent:claude", "agent", "claude-code")
 

@@ -13,7 +13,7 @@ from memoranda.errors import Busy
 from memoranda.index import sync
 from memoranda.index.database import merge_words
 from memoranda.note.model import Note
-from memoranda.store.base import Stamp
+from memoranda.sources.base import Stamp
 
 
 class Shelf:
@@ -176,7 +176,7 @@ def test_many_bytes_are_indexed_in_batches_that_give_the_lock_back(tmp_path, mon
             (tmp_path / "notes").mkdir(exist_ok=True)
             (tmp_path / "notes" / f"{name}.md").write_text("six by")
         taken = []
-        monkeypatch.setattr(memory.engine.home.lock, "_entered", lambda _: taken.append(1))
+        monkeypatch.setattr(memory.engine.ledger.lock, "_entered", lambda _: taken.append(1))
         memory.sync()
         assert memory.list()[1] == 5
     assert len(taken) == 3

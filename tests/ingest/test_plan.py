@@ -170,7 +170,7 @@ def test_once_the_history_holds_it_no_more_a_removed_text_is_new(ground):
     ground.take()
     ground.memory.delete(ground.one("a").id)
     ground.memory.delete(ground.one("b").id)
-    ground.memory.engine.home.purge(MOMENT + timedelta(days=1))
+    ground.memory.engine.ledger.purge(MOMENT + timedelta(days=1))
     # The latest change always stays
     assert ground.take() == (1, 0, 1)
 
@@ -241,7 +241,7 @@ def test_a_damaged_text_of_the_history_is_passed_over(ground):
     ground.put(a="one", b="two")
     ground.take()
     ground.memory.delete(ground.one("a").id)
-    home = ground.memory.engine.home
+    home = ground.memory.engine.ledger
     assert len(list(home.history.texts())) == 1
     with home.database.transaction() as connection:
         connection.execute("update text set data = ?", (b"damaged",))

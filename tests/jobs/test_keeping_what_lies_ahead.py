@@ -4,6 +4,7 @@ has just fired.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,16 +21,17 @@ TEXT = "Release 2.3 goes out on 15 July 2026"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> Iterator[Home]:
     """A home in which an agent noted a day ten weeks ahead, of which a dream made a reminder."""
     home = Home(tmp_path / "home", "timezone: UTC\nnotification:\n  method: file\n")
-    home.memory.as_caller("claude", "mcp").write(
-        Draft(TEXT, project="categories", category="project")
-    )
-    home.later(hours=3)
-    home.round()
-    assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
-    return home
+    with home.memory:
+        home.memory.as_caller("claude", "mcp").write(
+            Draft(TEXT, project="categories", category="project")
+        )
+        home.later(hours=3)
+        home.round()
+        assert shown(home) == {("project", TEXT), ("reminders", TEXT)}
+        yield home
 
 
 def shown(home: Home) -> set[tuple[str | None, str]]:
@@ -77,32 +79,34 @@ def test_a_reminder_that_was_acknowledged_is_archived_at_once_when_it_is_old(hom
 
 def test_a_threshold_of_all_time_ends_nothing(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", "daemon:\n  decay_threshold: 9999999d\n")
-    home.memory.as_caller("claude", "mcp").write(
-        Draft("kept", project="categories", category="knowledge")
-    )
-    home.later(days=9000)
-    assert home.job("decay").actions == ()
-    assert next_due(Round(home.memory).memories, home.memory.settings, home.now).year == 9999
+    with home.memory:
+        home.memory.as_caller("claude", "mcp").write(
+            Draft("kept", project="categories", category="knowledge")
+        )
+        home.later(days=9000)
+        assert home.job("decay").actions == ()
+        assert next_due(Round(home.memory).memories, home.memory.settings, home.now).year == 9999
 
 
 def test_a_note_of_the_inbox_with_a_reminder_ahead_does_not_expire_before_it(
     tmp_path: Path,
 ) -> None:
     home = Home(tmp_path / "home", "timezone: UTC\n")
-    text = "Ramen with Kenji, 15 June 2026, 18:30"
-    ref = home.memory.as_caller("claude", "mcp").write(Draft(text, project="categories")).id
-    reminder = {"due_at": "2026-06-15T18:30:00Z", "reminder_of": ref}
-    home.put("11111111-1111-4111-8111-111111111111", text, "reminders", further=reminder)
-    turn = Round(home.memory)
-    assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
-        month=6, day=22, hour=18, minute=30
-    )
-    # It fires
-    live(home, "06-16", "dream")
-    live(home, "06-22", "dream")
-    assert home.info(ref).phase == "inbox"
-    live(home, "06-24", "dream")
-    assert home.info(ref).phase == "archived"
+    with home.memory:
+        text = "Ramen with Kenji, 15 June 2026, 18:30"
+        ref = home.memory.as_caller("claude", "mcp").write(Draft(text, project="categories")).id
+        reminder = {"due_at": "2026-06-15T18:30:00Z", "reminder_of": ref}
+        home.put("11111111-1111-4111-8111-111111111111", text, "reminders", further=reminder)
+        turn = Round(home.memory)
+        assert next_due(turn.memories, home.memory.settings, turn.now) == MOMENT.replace(
+            month=6, day=22, hour=18, minute=30
+        )
+        # It fires
+        live(home, "06-16", "dream")
+        live(home, "06-22", "dream")
+        assert home.info(ref).phase == "inbox"
+        live(home, "06-24", "dream")
+        assert home.info(ref).phase == "archived"
 
 
 def test_nobody_is_asked_whether_to_archive_what_has_a_reminder_ahead(home: Home) -> None:

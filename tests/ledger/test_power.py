@@ -12,11 +12,11 @@ import pytest
 
 from memoranda import clock
 from memoranda.errors import NotFound
-from memoranda.ledger import home as homes
-from memoranda.ledger.change import Step
-from memoranda.ledger.home import Home
-from memoranda.store.folder import FolderStore
-from memoranda.store.layout import Layout
+from memoranda.ledger import ledger as homes
+from memoranda.ledger.ledger import Ledger
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.layout import Layout
+from memoranda.sources.step import Step
 
 FAILURES = int(os.environ.get("POWER_FAILURES", "25"))
 NAMES = [f"f{number}.md" for number in range(4)] + ["d/g.md", "d/h.md"]
@@ -31,8 +31,8 @@ class Notes:
         self._root = root
         monkeypatch.setattr("memoranda.ledger.file_sync.SECONDS", 3600)
         monkeypatch.setattr(homes, "boot_id", lambda: "before")
-        self.home = Home(Layout(root), clock.now)
-        self.folder = FolderStore("notes", self.home.layout.built_in["notes"])
+        self.ledger = Ledger(Layout(root), clock.now)
+        self.folder = FolderSource("notes", self.ledger.layout.built_in["notes"])
         Path(self.folder.root).mkdir(mode=0o700)
         self.states: dict[str, list[bytes | None]] = {name: [None] for name in NAMES}
         self._synced = dict.fromkeys(NAMES, 0)
@@ -59,17 +59,17 @@ class Notes:
             data = f"{number} {name} ".encode() * self._random.choice([1, 3000])
             steps.append(Step("put", "notes", root, name, data=data, old=old))
             self.states[name].append(data)
-        with self.home.lock:
-            self.home.commit("write", steps, about=("notes", steps[0].path))
+        with self.ledger.lock:
+            self.ledger.commit("write", steps, about=("notes", steps[0].path))
 
     def sync(self) -> None:
-        self.home.file_sync.sync()
+        self.ledger.file_sync.sync()
         self._synced = {name: len(states) - 1 for name, states in self.states.items()}
 
     def fail(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The files are as at any moment since they were synced, or empty; the machine starts."""
-        self.home.database.close()
-        self.home.lock.close()
+        self.ledger.database.close()
+        self.ledger.lock.close()
         for name, states in self.states.items():
             since = states[self._synced[name] :]
             if len(since) == 1:
@@ -82,10 +82,10 @@ class Notes:
 
     def wrong(self) -> list[str]:
         """The notes that are not what was acknowledged last."""
-        home = Home(Layout(self._root), clock.now)
-        with home.lock:
+        ledger = Ledger(Layout(self._root), clock.now)
+        with ledger.lock:
             pass
-        home.close()
+        ledger.close()
         wrong = []
         for name, states in self.states.items():
             path = self.place(name)
@@ -125,12 +125,12 @@ def test_a_file_that_was_edited_after_the_power_failure_stays(
 def test_moves_and_folders_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = Notes(tmp_path / "home", Random(0), monkeypatch)
     root = notes.folder.root
-    with notes.home.lock:
+    with notes.ledger.lock:
         put = Step("put", "notes", root, "a.md", data=b"text")
-        notes.home.commit("write", [put], about=("notes", "a.md"))
-        notes.home.file_sync.sync()
+        notes.ledger.commit("write", [put], about=("notes", "a.md"))
+        notes.ledger.file_sync.sync()
         move = Step("move", "notes", root, "a.md", "x/b.md", old=notes.folder.read("a.md"))
-        notes.home.commit("move", [move], about=("notes", "x/b.md"))
+        notes.ledger.commit("move", [move], about=("notes", "x/b.md"))
     notes.place("x/b.md").rename(notes.place("a.md"))
     notes.place("x").rmdir()
     notes.states = {}

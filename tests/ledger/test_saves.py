@@ -108,8 +108,8 @@ def test_a_save_during_a_change_is_never_buried(
     texts = [path.read_text()] if path.exists() else []
     for change in memory.log(limit=0):
         for touched in change.files:
-            if touched.old is not None and memory.engine.home.history.has_text(touched.old):
-                texts.append(memory.engine.home.history.text(touched.old, "").decode())
+            if touched.old is not None and memory.engine.ledger.history.has_text(touched.old):
+                texts.append(memory.engine.ledger.history.text(touched.old, "").decode())
     assert any(SAVED.strip() in text for text in texts), texts
     assert not list(memory.home.rglob(".tmp-*"))
 

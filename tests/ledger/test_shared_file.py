@@ -9,8 +9,8 @@ from pathlib import Path
 from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.ledger.database import LedgerDatabase
-from memoranda.store import beside_sqlite
-from memoranda.store.layout import Layout
+from memoranda.sources import beside_sqlite
+from memoranda.sources.layout import Layout
 
 OTHER_PROCESS = """
 import sqlite3, sys

@@ -12,7 +12,7 @@ from memoranda.engine import open_session
 from memoranda.engine.doctor import examine
 from memoranda.ledger import takeover
 from memoranda.serve.auth import Access
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 
 ID = "150e8400-e29b-41d4-a716-446655440000"
 TOKEN = {
@@ -75,7 +75,7 @@ def old_home(root: Path) -> Layout:
 
 def held(root: Path) -> tuple[object, ...]:
     with open_session(root, watch=False) as memory:
-        home = memory.engine.home
+        home = memory.engine.ledger
         items = home.database.rows("select kind, value from session_item order by kind, value")
         return (
             home.reads.counts(),
@@ -146,7 +146,7 @@ def test_a_damaged_file_of_answers_stays_and_the_rest_is_taken_over(
     layout = old_home(tmp_path)
     layout.review.write_text(text)
     with open_session(tmp_path, watch=False) as memory:
-        assert memory.engine.home.reads.counts() == EXPECTED[0]
+        assert memory.engine.ledger.reads.counts() == EXPECTED[0]
     assert layout.review.read_text() == text
 
 
@@ -170,5 +170,5 @@ def test_a_damaged_list_of_paused_agents_pauses_nobody(tmp_path: Path) -> None:
     layout = old_home(tmp_path)
     layout.paused.write_text('{"agents": "gem')
     with open_session(tmp_path, watch=False) as memory:
-        assert memory.engine.home.paused_rows.names() == []
+        assert memory.engine.ledger.paused_rows.names() == []
     assert not layout.paused.exists()

@@ -146,7 +146,7 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
         assert db.execute("select count(*) from memoranda.blob").fetchone() == (0,)
-    assert list(b.engine.home.history.texts()) == []
+    assert list(b.engine.ledger.history.texts()) == []
     b.write(Draft("more", title="L"))
     assert [each.number for each in a.log()] == [4, 3]
 

@@ -119,7 +119,7 @@ def test_when_nobody_can_be_asked_each_of_a_batch_is_told_that_the_outcome_is_un
     assert [*failed(replies)] == [*CALLS]
     assert all("memory log" in each for each in failed(replies).values())
     # The second in which reads do not try again is over
-    a.engine.home._database._away = ""
+    a.engine.ledger._database._away = ""
     agree(a, replica("b"), 6)
 
 

@@ -10,7 +10,7 @@ import pytest
 from memoranda import Draft
 from memoranda.clock import wait_for, waits_at_most
 from memoranda.errors import StorageError
-from memoranda.ledger.postgres import replica_home as module
+from memoranda.ledger.postgres import replica_ledger as module
 from memoranda.ledger.postgres.replica import ColdStart
 from memoranda.transfer.whole_home import Mirror
 from postgres.conftest import Replica

@@ -12,7 +12,7 @@ from memoranda import Draft, NotFound
 from memoranda.engine import MemorySession
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.history import History
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 from postgres.conftest import Replica
 from postgres.server import admin_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Query
 from memoranda.engine import daemon_client, open_session
-from memoranda.store.folder import FolderStore
+from memoranda.sources.folder import FolderSource
 from serve.daemon_process import DaemonProcess
 from serve.process import SECONDS
 
@@ -33,9 +33,9 @@ def daemon(home):
 def listed(monkeypatch):
     """The projects whose files were all looked at."""
     projects = []
-    look = FolderStore.parts
+    look = FolderSource.parts
     monkeypatch.setattr(
-        FolderStore, "parts", lambda self, *how: projects.append(self.name) or look(self, *how)
+        FolderSource, "parts", lambda self, *how: projects.append(self.name) or look(self, *how)
     )
     return projects
 

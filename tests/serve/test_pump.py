@@ -465,7 +465,7 @@ def test_a_client_that_takes_no_answers_holds_up_neither_others_nor_the_end_of_t
         reply = silent.ask("mcp", jsonrpc="2.0", params=asked)
         while reply.get("method") == "notifications/memoranda/alive":
             reply = silent.reply()
-        assert reply["result"] == {}
+        assert reply.get("result") == {}, reply
         silent.send(
             json.dumps(
                 {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}

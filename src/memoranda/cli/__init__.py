@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memoranda.cli.invocation import Invocation
     from memoranda.cli.syntax import Group
+    from memoranda.errors import MemorandaError
 
 # The section of the help, the module, its commands.
 _MODULES = (
@@ -72,6 +73,13 @@ def run() -> NoReturn:
     Until the command itself runs, an interrupt ends the process at once: raised while a module is
     imported, it may arrive as another error.
     """
+    if "hook" in sys.argv[1:4]:
+        # Clients wait for it, and most events need nothing but the daemon.
+        from memoranda.clients.hook_relay import relayed
+
+        answer = relayed(sys.argv[1:])
+        if answer is not None:
+            _end_with(answer)
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
@@ -86,6 +94,20 @@ def run() -> NoReturn:
 
     output.flush()
     os._exit(status)
+
+
+def _end_with(text: str) -> NoReturn:
+    """Print a text, if it is any, and exit at once."""
+    if text:
+        from memoranda.cli import output
+
+        try:
+            output.text(text)
+            output.write(flush=True)
+        except BrokenPipeError:
+            # The client did not wait.
+            pass
+    os._exit(0)
 
 
 def _start_in_utf8() -> NoReturn:
@@ -152,28 +174,14 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     import click
 
     from memoranda.cli import output
-    from memoranda.cli.invocation import COMPLETE_VARIABLE
-    from memoranda.errors import MemorandaError, NotFound, ProjectNotFound, choices
+    from memoranda.errors import MemorandaError
 
     try:
         try:
             import fcntl  # noqa: F401
         except ImportError:
             return _failed(invocation, _NO_LOCKS, "storage", 1)
-        group = command_group()
-        try:
-            instruction = os.environ.get(COMPLETE_VARIABLE)
-            if instruction:
-                from click.shell_completion import shell_complete
-
-                status: int = shell_complete(
-                    group, {"obj": invocation}, "memory", COMPLETE_VARIABLE, instruction
-                )
-            else:
-                with group.make_context("memory", arguments, obj=invocation) as context:
-                    status = group.invoke(context) or 0
-        except click.exceptions.Exit as ended:
-            status = ended.exit_code
+        status = _invoke(arguments, invocation)
         output.write(flush=True)
         return status
     except click.Abort:
@@ -181,30 +189,51 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.UsageError as error:
         from memoranda.cli.syntax import usage_words
 
-        if "--" in arguments:
-            options = arguments[: arguments.index("--")]
-        else:
-            options = arguments
+        # What stands behind `--` is text, also if it reads like an option.
+        options = arguments[: arguments.index("--")] if "--" in arguments else arguments
         invocation.json = invocation.json or "--json" in options
         message, hint = usage_words(error)
         return _failed(invocation, message, "usage", 2, hint)
     except MemorandaError as error:
-        if error.code in _TIME_ERRORS:
-            times = getattr(error, "candidates", ())
-        else:
-            times = None
-        if times is None:
-            details = {}
-        else:
-            details = {"candidates": [moment.isoformat() for moment in times]}
-        hint = error.hint
-        if isinstance(error, ProjectNotFound):
-            hint = choices(error.name, error.names, "Projects")
-        elif isinstance(error, NotFound) and error.suggestions:
-            hint = f"Did you mean {' or '.join(error.suggestions)}?"
-        return _failed(
-            invocation, output.error_sentence(error), error.code, error.exit_code, hint, **details
-        )
+        return _refused(invocation, error)
+
+
+def _invoke(arguments: list[str], invocation: Invocation) -> int:
+    """Run the command, or what a shell asks for completion. Returns its exit status."""
+    import click
+
+    from memoranda.cli.invocation import COMPLETE_VARIABLE
+
+    group = command_group()
+    try:
+        instruction = os.environ.get(COMPLETE_VARIABLE)
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            details = {"obj": invocation}
+            return shell_complete(group, details, "memory", COMPLETE_VARIABLE, instruction)
+        with group.make_context("memory", arguments, obj=invocation) as context:
+            return group.invoke(context) or 0
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+
+
+def _refused(invocation: Invocation, error: MemorandaError) -> int:
+    """Report an expected error, with what may help. Returns its exit status."""
+    from memoranda.cli import output
+    from memoranda.errors import NotFound, ProjectNotFound, choices
+
+    hint = error.hint
+    if isinstance(error, ProjectNotFound):
+        hint = choices(error.name, error.names, "Projects")
+    elif isinstance(error, NotFound) and error.suggestions:
+        hint = f"Did you mean {' or '.join(error.suggestions)}?"
+    details = {}
+    if error.code in _TIME_ERRORS:
+        times = getattr(error, "candidates", ())
+        details["candidates"] = [moment.isoformat() for moment in times]
+    sentence = output.error_sentence(error)
+    return _failed(invocation, sentence, error.code, error.exit_code, hint, **details)
 
 
 def command_group() -> Group:

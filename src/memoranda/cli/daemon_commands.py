@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from memoranda.query import split_list
 from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
     from socket import socket
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from memoranda.faces.tool import Registry
     from memoranda.serve.daemon import Web
     from memoranda.serve.http import HttpServer, Place
+    from memoranda.serve.sessions import McpSessions
+    from memoranda.serve.socket import Listener
+    from memoranda.sources.layout import Layout
 
 _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
@@ -106,14 +109,8 @@ def serve(
     if stop:
         _stop(call, settings)
         return None
-    if interval is None:
-        span = settings.interval
-    else:
-        span = _span("interval", interval)
-    if idle is None:
-        ends_after = None
-    else:
-        ends_after = _span("idle", idle)
+    span = settings.interval if interval is None else _span("interval", interval)
+    ends_after = None if idle is None else _span("idle", idle)
     if print_unit is not None:
         options: dict[str, str | bool | None] = {
             "--interval": interval,
@@ -129,41 +126,42 @@ def serve(
         }
         _print_unit(call, print_unit, options)
         return None
-    if http is None and (is_open or public_url or allow_host or allow_origin):
-        raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
-    place = None
     if http is not None:
-        from memoranda.serve.http import Place, place_of
-
-        if public_url:
-            public = public_url.rstrip("/")
-        else:
-            public = None
-        place = Place(
-            *place_of(http), is_open, public, split_list(allow_host), split_list(allow_origin)
-        )
-        place.check()
+        place = _checked_place(http, is_open, public_url, allow_host, allow_origin)
+    elif is_open or public_url or allow_host or allow_origin:
+        raise Usage("--no-token, --public-url, --allow-host and --allow-origin need --http")
+    else:
+        place = None
     _log_to(log)
     from memoranda.faces import DEFAULT_TOOLSETS, expand, registry
     from memoranda.faces.tool import Hooks
 
     chosen = tuple(split_list(tools))
-    names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
+    offered = list(expand(chosen or DEFAULT_TOOLSETS))
     if once:
-        served = None
-    else:
-        served = registry(names, settings, Hooks.configured())
-    return _serve(
-        call,
-        settings,
+        return _serve(call, settings, Service(span, is_once=True))
+    names = chosen or (("agent", *DEFAULT_TOOLSETS) if place else ("agent",))
+    service = Service(
         span,
-        served,
-        None if once else place,
-        list(expand(chosen or DEFAULT_TOOLSETS)),
-        once=once,
-        no_socket=no_socket,
-        idle=ends_after,
+        registry(names, settings, Hooks.configured()),
+        place,
+        offered,
+        has_socket=not no_socket,
+        ends_after=ends_after,
     )
+    return _serve(call, settings, service)
+
+
+def _checked_place(
+    address: str, is_open: bool, public_url: Text, hosts: Text, origins: Text
+) -> Place:
+    """Where HTTP is served, and for whom. Raises InvalidInput."""
+    from memoranda.serve.http import Place, place_of
+
+    public = public_url.rstrip("/") if public_url else None
+    place = Place(*place_of(address), is_open, public, split_list(hosts), split_list(origins))
+    place.check()
+    return place
 
 
 def _span(option: str, text: str) -> timedelta:
@@ -182,7 +180,7 @@ def _span(option: str, text: str) -> timedelta:
 def _stop(call: Invocation, settings: Settings) -> None:
     """End the daemon of the home."""
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     try:
         process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
@@ -214,7 +212,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     from memoranda.faces import DEFAULT_TOOLSETS, registry
     from memoranda.serve.auth import Access, PageVisitors
     from memoranda.serve.daemon import http_address
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if call.caller is not None:
         raise InvalidInput("the page is the owner's; run memory page without an agent's name")
@@ -252,16 +250,15 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     place.check()
     _log_to(None, logging.WARNING)
     served = registry(("agent", *DEFAULT_TOOLSETS), settings)
-    return _serve(
-        call,
-        settings,
+    service = Service(
         settings.interval,
         served,
         place,
         [*DEFAULT_TOOLSETS],
         show=show,
-        any_port=not http,
+        takes_any_port=not http,
     )
+    return _serve(call, settings, service)
 
 
 def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool | None]) -> None:
@@ -296,96 +293,144 @@ def _spelled(span: timedelta) -> str:
     return f"{seconds}s"
 
 
-def _serve(
-    call: Invocation,
-    settings: Settings,
-    span: timedelta,
-    served: Registry | None,
-    place: Place | None,
-    offered: list[str],
-    *,
-    once: bool = False,
-    no_socket: bool = False,
-    idle: timedelta | None = None,
-    show: Callable[[str], object] | None = None,
-    any_port: bool = False,
-) -> int:
-    """`show` is told the address of HTTP once it answers; with it another daemon may do the upkeep
-    of this home.
+@dataclass(frozen=True)
+class Service:
+    """What a process of `memory serve` or `memory page` does, and for how long.
+
+    span: the time between two rounds of upkeep.
+    served: the tools of the socket, and of HTTP for who names none; None for upkeep alone.
+    place: where HTTP is served; None for nowhere.
+    offered: the toolsets that a caller over HTTP may choose from.
+    is_once: one round of upkeep, then the end.
+    has_socket: the tools are served on the home's socket.
+    ends_after: the end comes this long after the last client.
+    show: is told the address of HTTP once it answers. With it another process may already do the
+        upkeep of the home.
+    takes_any_port: HTTP is served on another port where that of `place` is taken.
     """
+
+    span: timedelta
+    served: Registry | None = None
+    place: Place | None = None
+    offered: Sequence[str] = ()
+    is_once: bool = False
+    has_socket: bool = True
+    ends_after: timedelta | None = None
+    show: Callable[[str], object] | None = None
+    takes_any_port: bool = False
+
+
+def _serve(call: Invocation, settings: Settings, service: Service) -> int:
+    """Do what a service says until it ends. Returns the exit status. Raises Running, StorageError."""
     from memoranda.clients import hook
     from memoranda.engine import freshness, open_session
-    from memoranda.faces import registry
     from memoranda.jobs import dream
     from memoranda.jobs.lifecycle import FACE, Scheduler
-    from memoranda.serve.daemon import Daemon, Running, http_noted
-    from memoranda.serve.sessions import McpSessions
-    from memoranda.serve.socket import Listener
+    from memoranda.serve.daemon import Daemon, http_noted
     from memoranda.serve.turns import collect_garbage
-    from memoranda.store.files import make_private, storing
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     layout = Layout(settings.home)
-    listener = None
-    has_upkeep = True
+    served = service.served
+    place = service.place
     with ExitStack() as stack:
-        try:
-            with storing(layout.daemon_lock.name):
-                make_private(layout.root)
-                stack.enter_context(_only_daemon(layout.daemon_lock, idle is not None))
-        except Running:
-            if show is None:
-                raise
-            has_upkeep = False
-        if place is None:
-            port = None
-        else:
-            port = stack.enter_context(closing(_port(place, any_port)))
-        if served is not None and not no_socket and has_upkeep:
-            try:
-                listener = stack.enter_context(closing(Listener(layout.socket)))
-            # A home where no socket can be is served without
-            except StorageError as error:
-                output.failure(str(error))
+        has_upkeep = _becomes_daemon(stack, layout, service)
+        port = None
+        if place is not None:
+            port = stack.enter_context(closing(_port(place, service.takes_any_port)))
+        listener = _listener(stack, layout, service) if has_upkeep else None
         memory = stack.enter_context(open_session(config=settings, face=FACE, serving=True))
-        web = None
         address = ""
-        if listener is None:
-            where = "no socket"
-        else:
-            where = f"socket: {listener.path}"
+        web = None
         if served is not None and place is not None and port is not None:
-            web = _web(call, memory, served, place, offered, port, show is not None)
+            shows_page = service.show is not None
+            web = _web(call, memory, served, place, service.offered, port, shows_page)
             address = place.address(port.getsockname()[1])
             stack.enter_context(http_noted(layout.http, address))
+        where = "no socket" if listener is None else f"socket: {listener.path}"
+        if address:
             where += f", {address}/mcp"
 
         def ready() -> None:
-            if show is None:
-                _announce(f"Memory daemon running ({where}, interval: {_spelled(span)})")
+            if service.show is None:
+                interval = _spelled(service.span)
+                _announce(f"Memory daemon running ({where}, interval: {interval})")
             else:
-                show(address)
+                service.show(address)
 
-        scheduler = Scheduler(memory, dream.endpoint_of(settings))
+        def stopping() -> None:
+            if service.show is None:
+                _announce("\nShutting down...")
+
         callers = memory.as_caller(call.caller, "socket")
-        methods = {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()}
-        # Of clients whose `memory mcp` finds this daemon; its hooks are theirs
+        methods = {
+            hook.METHOD: hook.served,
+            hook.PAYLOAD_METHOD: hook.served_payload,
+            freshness.METHOD: lambda memory, _: memory.freshen(),
+        }
         sessions = None
         if served is not None and listener is not None:
-            hooks = served.hooks
-            sessions = McpSessions(
-                callers, lambda names, like: registry(names, memory.settings, hooks, like)
-            )
+            sessions = _mcp_sessions(memory, callers, served)
         daemon = Daemon(
-            scheduler, span, callers, served, listener, methods, web, sessions, has_upkeep, idle
+            Scheduler(memory, dream.endpoint_of(settings)),
+            service.span,
+            callers,
+            served,
+            listener,
+            methods,
+            web,
+            sessions,
+            has_upkeep,
+            service.ends_after,
         )
-        if once:
-            if daemon.round():
-                return 0
-            return 1
+        if service.is_once:
+            return 0 if daemon.round() else 1
         collect_garbage()
-        daemon.serve(ready, lambda: None if show else _announce("\nShutting down..."))
+        daemon.serve(ready, stopping)
     return 0
+
+
+def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
+    """Whether this process does the upkeep of the home until the stack is left. Raises Running if
+    another one does, unless a page is shown beside it.
+    """
+    from memoranda.serve.daemon import Running
+    from memoranda.sources.files import make_private, storing
+
+    try:
+        with storing(layout.daemon_lock.name):
+            make_private(layout.root)
+            stack.enter_context(_only_daemon(layout.daemon_lock, service.ends_after is not None))
+    except Running:
+        if service.show is None:
+            raise
+        return False
+    return True
+
+
+def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
+    """The home's socket, open until the stack is left; None where the service has none, or none can
+    be.
+    """
+    from memoranda.serve.socket import Listener
+
+    if service.served is None or not service.has_socket:
+        return None
+    try:
+        return stack.enter_context(closing(Listener(layout.socket)))
+    # A home where no socket can be is served without
+    except StorageError as error:
+        output.failure(str(error))
+    return None
+
+
+def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registry) -> McpSessions:
+    """The sessions of clients whose `memory mcp` finds this daemon; its hooks are theirs."""
+    from memoranda.faces import registry
+    from memoranda.serve.sessions import McpSessions
+
+    hooks = served.hooks
+    return McpSessions(callers, lambda names, like: registry(names, memory.settings, hooks, like))
 
 
 def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
@@ -423,7 +468,7 @@ def _web(
     memory: MemorySession,
     served: Registry,
     place: Place,
-    offered: list[str],
+    offered: Sequence[str],
     port: socket,
     shows_page: bool = False,
 ) -> Web:

@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
@@ -27,7 +27,7 @@ from memoranda.config import SOURCES
 from memoranda.errors import InvalidInput, MemorandaError, near
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
-from memoranda.store.files import reason, remove_left
+from memoranda.sources.files import reason, remove_left
 from memoranda.text.unicode import flat, one_line
 from memoranda.text.user_path import user_path
 
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.graph import FileGraph, GraphText
     from memoranda.engine.graphs import NoteGraph
+    from memoranda.ingest import Ingestion, IngestPlan
     from memoranda.transfer.jsonl import Tally
     from memoranda.transfer.moving import MovePlan
+    from memoranda.transfer.whole_home import Mirrored
 
 _EXPORTS = ("chatgpt", "claude", "mem0", "claude-mem", "mcp-memory-service")
 _STORES = ("anthropic-memory", "deja-vu", "agent-files")
@@ -115,13 +117,12 @@ def export(
         else:
             _export_to(call, memory, file, lines)
         if secrets:
-            if redact:
-                effect = "is redacted"
-            else:
-                effect = "is exported as it is; --redact takes it out"
-            output.notice(
-                f"warning: {len(secrets)} memories hold what looks like a secret; it {effect}"
-            )
+            _warn_of_secrets(len(secrets), are_redacted=redact)
+
+
+def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
+    effect = "is redacted" if are_redacted else "is exported as it is; --redact takes it out"
+    output.notice(f"warning: {count} memories hold what looks like a secret; it {effect}")
 
 
 def _export_bundle(call: Invocation, folder: Path, projects: Sequence[str]) -> None:
@@ -256,16 +257,22 @@ def import_(
         raise Usage("FILE and --input exclude each other")
     if named is not None:
         file = named
-    if moved and file is not None:
+    if moved is not None and file is not None:
         raise Usage("--from names its own PATH: leave out --input")
-    if project is not None and (not moved or moved[0] not in _WITH_PROJECT):
+    if project is not None and (moved is None or moved[0] not in _WITH_PROJECT):
         raise Usage(
             f"--project needs --from {', '.join(_WITH_PROJECT[:-1])} or {_WITH_PROJECT[-1]}"
         )
-    if moved and moved[0] not in _KINDS:
-        raise Usage(f'invalid value "{moved[0]}" for --from: must be one of {", ".join(_KINDS)}')
-    if moved:
-        return _move_in(call, *moved, project=project, dry_run=dry_run, skip_bad=skip_bad)
+    if moved is not None:
+        kind, path = moved
+        if kind not in _KINDS:
+            raise Usage(f'invalid value "{kind}" for --from: must be one of {", ".join(_KINDS)}')
+        return _move_in(call, kind, path, project=project, dry_run=dry_run, skip_bad=skip_bad)
+    return _import_lines(call, file, dry_run=dry_run, skip_bad=skip_bad)
+
+
+def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool) -> None:
+    """Take in the lines of `memory export`, from a file or from stdin."""
     from memoranda.transfer.jsonl import Import, Tally
     from memoranda.transfer.note_lines import NoteImport
 
@@ -323,7 +330,7 @@ def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, i
 @contextmanager
 def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
     """`stream`, or if it can be read only once, a copy in an unnamed file on the home's disk."""
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if stream.seekable() and stream is not getattr(sys.stdin, "buffer", None):
         yield stream
@@ -596,35 +603,48 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
             memory, sources, dry_run=dry_run, again=again, progress=progress
         )
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
-    total = sum(this_outcome.ingested for this_outcome in done_outcomes)
     if not call.json:
-        for name, this_outcome in outcomes.items():
-            for warning in this_outcome.warnings:
-                output.notice(one_line(f"warning: {name}: {warning}"))
-        if path is not None and wanted == _ALL and len(plans) > 1:
+        _warn_of_ingestion(outcomes)
+        is_read_often = path is not None and wanted == _ALL and len(outcomes) > 1
+        if is_read_often:
             names = ", ".join(outcomes)
             output.notice(
                 f"warning: {names} each read this folder in their own way, so a file may be several memories"
             )
             output.notice("Name the one whose notes these are, e.g. --source obsidian.")
-    if dry_run:
-        new = chain.from_iterable(plan.new for plan in plans)
-        changed = chain.from_iterable(plan.changed for plan in plans)
-        lines = [f"would ingest {item.source_ref}" for item in new]
-        lines += [f"would update {info.id[:8]} {item.source_ref}" for info, item in changed]
-        lines = list(map(one_line, lines)) or ["Nothing to ingest."]
-    else:
-        lines = []
-        for name, this_outcome in outcomes.items():
-            lines.append(f"Ingested {this_outcome.ingested} memories from {name}")
-            if this_outcome.updated:
-                lines.append(f"Updated {this_outcome.updated} memories from {name}")
-        lines += [*([""] if lines else []), f"Total: {total} new memories ingested"]
+    total = sum(outcome.ingested for outcome in done_outcomes)
+    lines = _planned_lines(plans) if dry_run else _ingested_lines(outcomes, total)
     call.answer(
         "\n".join(lines),
-        sources={name: asdict(this_outcome) for name, this_outcome in outcomes.items()},
+        sources={name: asdict(outcome) for name, outcome in outcomes.items()},
         total=total,
     )
+
+
+def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:
+    for source, outcome in outcomes.items():
+        for warning in outcome.warnings:
+            output.notice(one_line(f"warning: {source}: {warning}"))
+
+
+def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
+    """What `ingest --dry-run` says: all that is new, then all that would follow its file."""
+    lines = [f"would ingest {item.source_ref}" for plan in plans for item in plan.new]
+    for plan in plans:
+        lines += [f"would update {info.id[:8]} {item.source_ref}" for info, item in plan.changed]
+    return [one_line(line) for line in lines] or ["Nothing to ingest."]
+
+
+def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
+    """What `ingest` says of each source, and of all."""
+    lines = []
+    for source, outcome in outcomes.items():
+        lines.append(f"Ingested {outcome.ingested} memories from {source}")
+        if outcome.updated:
+            lines.append(f"Updated {outcome.updated} memories from {source}")
+    if lines:
+        lines.append("")
+    return [*lines, f"Total: {total} new memories ingested"]
 
 
 def _after_erase(*_: object) -> tuple[str, ...]:
@@ -678,35 +698,39 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         before = ""
         looks = 0
         while True:
-            if before != (now := memory.journal_stamp()) or looks >= _ANYWAY:
+            now = memory.journal_stamp()
+            if before != now or looks >= _ANYWAY:
                 before = now
                 looks = 0
                 with output.progress("Mirroring") as progress:
                     outcome = copy.run(git=git, after_erase=after_erase, progress=progress)
-                unread = (
-                    f"{place} could not be read; its copy stays as it was" for place in outcome.left
-                )
-                for place in (*unread, *outcome.notices):
-                    output.notice(f"warning: {place}")
-                if (
-                    not watch
-                    or outcome.copied
-                    or outcome.removed
-                    or outcome.restored
-                    or outcome.commits
-                ):
-                    did = [f"{outcome.copied} copied", f"{outcome.removed} removed"]
-                    did += [f"{outcome.restored} put back"] if outcome.restored else []
-                    did += [f"{outcome.commits} commits"] if outcome.commits else []
-                    text = f"{folder}: {outcome.files} files ({', '.join(did)}), as of change #{outcome.change}"
-                    call.answer(text, **asdict(outcome))
-                    output.flush()
+                _tell_mirrored(call, folder, outcome, only_changes=watch)
             if not watch:
-                if outcome.left:
-                    return 1
-                return 0
+                return 1 if outcome.left else 0
             looks += 1
             threading.Event().wait(_LOOKS)
+
+
+def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
+    """Say what a run of `mirror` did.
+
+    only_changes: nothing is said of a run that had nothing to do.
+    """
+    for place in outcome.left:
+        output.notice(f"warning: {place} could not be read; its copy stays as it was")
+    for problem in outcome.notices:
+        output.notice(f"warning: {problem}")
+    did = [f"{outcome.copied} copied", f"{outcome.removed} removed"]
+    if outcome.restored:
+        did.append(f"{outcome.restored} put back")
+    if outcome.commits:
+        did.append(f"{outcome.commits} commits")
+    has_done = any((outcome.copied, outcome.removed, outcome.restored, outcome.commits))
+    if only_changes and not has_done:
+        return
+    files = f"{outcome.files} files ({', '.join(did)})"
+    call.answer(f"{folder}: {files}, as of change #{outcome.change}", **asdict(outcome))
+    output.flush()
 
 
 @command(
@@ -733,20 +757,17 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     source = _shown(source)
     target = _shown(target)
     summary = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
-    lines = [f"{'Would move' if dry_run else 'Moved'} {summary} from {source} to {target}"]
-    lines += (
-        [f"All notes read again at {target} are the same: {moved.checksum}"]
-        if moved.checksum
-        else []
-    )
+    verb = "Would move" if dry_run else "Moved"
+    lines = [f"{verb} {summary} from {source} to {target}"]
+    if moved.checksum:
+        lines.append(f"All notes read again at {target} are the same: {moved.checksum}")
     lines += [f"{name}: its paths are now those of {target}" for name in moved.rewritten]
     lines += [f"project {name} lies elsewhere and stays there" for name in moved.outside]
     lines += [f"{name} is no file of a memory and stays" for name in moved.left]
-    lines += (
-        []
-        if dry_run
-        else [f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."]
-    )
+    if not dry_run:
+        lines.append(
+            f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."
+        )
     call.answer("\n".join(lines), **asdict(moved))
 
 

@@ -31,6 +31,7 @@ from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.erase import Erased
     from memoranda.engine.history import Revision
     from memoranda.ledger.change import Change
 
@@ -86,9 +87,8 @@ def log(
     asked for.
     """
     with call.memory() as memory:
-        if since is None:
-            start = None
-        else:
+        start = None
+        if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         hides_traces = not traces and ref is None
         looked_at = limit
@@ -107,14 +107,26 @@ def log(
             runs = runs[: limit or None]
         if call.json:
             return call.document(entries=[documents.change(change) for change, *_ in runs])
-        titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
-        lines = []
-        for changes in runs:
-            title = titles.get(changes[0].number, "")
-            patch_text = _patches(call, memory, changes) if patch else ""
-            lines.append(change_line(changes, memory.settings.zone, title) + patch_text)
-        text = "\n".join(lines) or "No changes found."
+        text = _log_text(call, memory, runs, has_patches=patch) or "No changes found."
         output.text(text, painted=patch and call.on_terminal, paged=not call.no_pager)
+
+
+def _log_text(
+    call: Invocation, memory: MemorySession, runs: Sequence[Sequence[Change]], *, has_patches: bool
+) -> str:
+    """The lines of `log`, a run of a job in one.
+
+    has_patches: below each line stands what changed in the texts.
+    """
+    titles = _titles(memory, [changes[0] for changes in runs if len(changes) == 1])
+    lines = []
+    for changes in runs:
+        title = titles.get(changes[0].number, "")
+        line = change_line(changes, memory.settings.zone, title)
+        if has_patches:
+            line += _patches(call, memory, changes)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _changes_of_run(
@@ -286,36 +298,32 @@ def undo(
     if run is not None:
         if number is not None:
             raise Usage("N and --run exclude each other")
-        with call.memory() as memory:
-            change, changes_undone = memory.undo_run(run)
-            first = changes_undone[-1].number
-            last = changes_undone[0].number
-            text = (
-                f"Undid #{first}-{last}: {changes_undone[0].verb} ({len(changes_undone)} memories)"
-            )
-            return call.answer(text, undone=first, change=change.number)
-    if number is None:
-        digits = None
-    else:
+        return _undo_run(call, run)
+    chosen = None
+    if number is not None:
         digits = number.removeprefix("#")
-    if digits is not None and not digits.isdecimal():
-        raise Usage(f'invalid value "{number}" for N: not a number')
+        if not digits.isdecimal():
+            raise Usage(f'invalid value "{number}" for N: not a number')
+        chosen = int(digits)
     with call.memory() as memory:
-        change = memory.undo(None if digits is None else int(digits))
+        change = memory.undo(chosen)
         undone = change.undoes or 0
-        verb = next(
-            (
-                this_change.verb
-                for this_change in memory.log(limit=0)
-                if this_change.number == undone
-            ),
-            "",
-        )
+        undone_change = memory.change_numbered(undone)
+        verb = undone_change.verb if undone_change is not None else ""
         call.answer(
             f"Undid #{undone}: {verb} {flat(place_of_change(change))}",
             undone=undone,
             change=change.number,
         )
+
+
+def _undo_run(call: Invocation, run: int) -> None:
+    with call.memory() as memory:
+        change, undone = memory.undo_run(run)
+        first = undone[-1].number
+        last = undone[0].number
+        text = f"Undid #{first}-{last}: {undone[0].verb} ({len(undone)} memories)"
+        call.answer(text, undone=first, change=change.number)
 
 
 def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> None:
@@ -373,10 +381,10 @@ def restore(call: Invocation, ref: str, *, at: Text, change: int | None, to: Tex
                 problem, error.code, f"memory log {ref} lists the changes that did."
             ) from None
         when = ""
-        if call.on_terminal and (
-            source := next((e for e in memory.log(limit=0) if e.number == number), None)
-        ):
-            when = f"\nIt is what it was before {minute(source.time, memory.settings.zone)} ({source.verb})."
+        source = memory.change_numbered(number) if call.on_terminal else None
+        if source is not None:
+            moment_before = minute(source.time, memory.settings.zone)
+            when = f"\nIt is what it was before {moment_before} ({source.verb})."
         call.answer(f"Restored {flat(path)} from #{number}{when}", path=path, change=number)
 
 
@@ -424,38 +432,37 @@ def erase(
             source=source,
             observation=observation,
         )
-        erasure = run(dry_run=True)
-        if dry_run or not erasure.notes:
-            text = "\n".join(f"would erase {note}" for note in erasure.notes)
-            call.answer(text or "Nothing to erase.", **asdict(erasure))
+        planned = run(dry_run=True)
+        if dry_run or not planned.notes:
+            text = "\n".join(f"would erase {note}" for note in planned.notes)
+            call.answer(text or "Nothing to erase.", **asdict(planned))
             return 0
-        if not yes and not sys.stdin.isatty():
-            raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
         if not yes:
-            few = erasure.notes[:_SHOWN]
-            more = len(erasure.notes) - _SHOWN
-            shown_lines = [*few, *([f"and {more} more"] if more > 0 else [])]
-            if not confirmed(
-                "\n".join(
-                    [
-                        *shown_lines,
-                        f"Erase {len(erasure.notes)} for good, with every older version?",
-                    ]
-                )
-            ):
-                raise Failure("nothing was erased")
+            _confirm_erasure(planned.notes)
         erasure = run()
-        lines = [f"Erased {note}" for note in erasure.notes]
-        lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
-        if erasure.remains:
-            ending = "some of it is left"
-        else:
-            ending = "nothing of it is left"
-        lines.append(f"Searched {erasure.files} files, {erasure.bytes} bytes: {ending}")
-        lines += [f"still in {remain}" for remain in erasure.remains]
-        lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
-        lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]
-        call.answer("\n".join(lines), **asdict(erasure))
-        if erasure.remains:
-            return 1
-        return 0
+        call.answer("\n".join(_erasure_lines(erasure)), **asdict(erasure))
+        return 1 if erasure.remains else 0
+
+
+def _confirm_erasure(notes: Sequence[str]) -> None:
+    """Ask whether notes go for good. Raises Failure for a no, and where nobody can be asked."""
+    if not sys.stdin.isatty():
+        raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
+    lines = list(notes[:_SHOWN])
+    if len(notes) > _SHOWN:
+        lines.append(f"and {len(notes) - _SHOWN} more")
+    lines.append(f"Erase {len(notes)} for good, with every older version?")
+    if not confirmed("\n".join(lines)):
+        raise Failure("nothing was erased")
+
+
+def _erasure_lines(erasure: Erased) -> list[str]:
+    """What went, where it was looked for, and what is left."""
+    lines = [f"Erased {note}" for note in erasure.notes]
+    lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
+    ending = "some of it is left" if erasure.remains else "nothing of it is left"
+    lines.append(f"Searched {erasure.files} files, {erasure.bytes} bytes: {ending}")
+    lines += [f"still in {remain}" for remain in erasure.remains]
+    lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
+    lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]
+    return lines

@@ -8,10 +8,10 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -108,38 +108,25 @@ def install(
     One entry of the client's configuration changes, and not another byte; a copy of the file is
     kept. Then the server is started once and asked for its tools.
     """
-    if token_env is not None and http is None:
-        raise Usage("--token-env needs --http")
     if native_memory and (project or print_ or (ids and "claude-code" not in ids)):
         raise Usage("--native-memory is a setting of your own claude-code")
-    # A file that others check out names the program as they may call it too.
-    program = ["memory"] if project and shutil.which("memory") else table.launcher()
-    server = Server(
-        checked_name(name), (*program, "mcp", *_globals(call)), http or "", token_env or ""
-    )
-    _check_server(server)
-    if not (ids or all_ or print_ or native_memory or agents_md):
+    program = _program(is_shared=project)
+    server = _server(name, (*program, "mcp", *_globals(call)), http, token_env)
+    if not any((ids, all_, print_, native_memory, agents_md)):
         return _show(call, server, project)
 
+    if native_memory and not any((ids, all_)):
+        ids = ("claude-code",)
+    clients = _chosen(ids, all_, project, print_=print_, agents_md=agents_md)
     request = InstallRequest(project, hooks, native_memory, replace, dry_run)
     connecting = Connecting(call, request, server, [*program, *_globals(call)])
-    if native_memory and not (ids or all_):
-        ids = ("claude-code",)
-    rows: list[dict[str, Any]] = []
-    texts: list[str] = []
-    for client in _chosen(ids, all_, project, print_=print_, agents_md=agents_md):
-        try:
-            outcome = connecting.paste(client) if print_ else connecting.connect(client)
-        except MemorandaError as error:
-            outcome = {"result": "refused", "reason": str(error)}
-        if outcome["result"] == "printed" and not ids:
-            # The form most clients share, for a client that is not in the table.
-            outcome |= {"client": None, "file": None}
-        rows.append({"client": client.id, "title": client.title} | outcome)
-        texts.append(_told(client, rows[-1]))
-    connected = {row["client"] for row in rows if row["result"] in ("written", "unchanged")}
+    if print_:
+        rows = connecting.print_entries(clients, are_named=bool(ids))
+    else:
+        rows = connecting.connect_all(clients)
+    texts = [_told(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
-    if connected - {"agents-md"} and not dry_run and not print_:
+    if _is_any_connected(rows) and not (dry_run or print_):
         if not http:
             started = _start(server.argv)
             texts.append(_start_line(started))
@@ -147,12 +134,33 @@ def install(
         texts += _transcripts_too(call, transcripts)
     texts += former_name.advice()
     call.answer("\n".join(texts) or _NOBODY, clients=rows, server=started)
-    has_failed = any(row["result"] in ("refused", "not found") for row in rows)
-    return int(has_failed or (started is not None and started["error"] is not None))
+    return _exit_code(rows, started)
 
 
-def _check_server(server: Server) -> None:
-    """Raise InvalidInput for an address, or the name of a variable, that no client could use."""
+def _program(*, is_shared: bool) -> list[str]:
+    """The command line of this program, as an entry names it.
+
+    is_shared: in a file that others check out, who may only have `memory` on their PATH.
+    """
+    if is_shared and shutil.which("memory"):
+        return ["memory"]
+    return table.launcher()
+
+
+def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
+    """Whether a program has our entry now; the paragraph in AGENTS.md is none."""
+    return any(
+        row["result"] in ("written", "unchanged") and row["client"] != "agents-md" for row in rows
+    )
+
+
+def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
+    """The server that clients are connected to. Raises Usage for a token without an address, and
+    InvalidInput for an address, or the name of a variable, that no client could use.
+    """
+    if token_variable is not None and url is None:
+        raise Usage("--token-env needs --http")
+    server = Server(checked_name(name), argv, url or "", token_variable or "")
     if server.url:
         message = (
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
@@ -163,6 +171,17 @@ def _check_server(server: Server) -> None:
         # The message does not repeat it: it may be the token.
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
         checked(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+    return server
+
+
+def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -> int:
+    """1 where a program could not be connected, or the server did not start; else 0.
+
+    started: what became of the server, if it was started.
+    """
+    if started is not None and started["error"] is not None:
+        return 1
+    return int(any(row["result"] in ("refused", "not found") for row in rows))
 
 
 def _start_line(started: dict[str, Any]) -> str:
@@ -190,6 +209,15 @@ class InstallRequest:
     is_dry_run: bool
 
 
+def _row(client: Client, outcome: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The row of a client with the keys of an outcome, or with the reason it was refused."""
+    row = {"client": client.id, "title": client.title}
+    try:
+        return row | outcome()
+    except MemorandaError as error:
+        return row | {"result": "refused", "reason": str(error)}
+
+
 class Connecting:
     """Connects clients to a server, one after the other.
 
@@ -204,6 +232,23 @@ class Connecting:
         self._server = server
         self._program = program
         self._installer = Installer(call.settings.home)
+
+    def print_entries(self, clients: Sequence[Client], *, are_named: bool) -> list[dict[str, Any]]:
+        """The rows of clients whose entries are printed.
+
+        are_named: the user named the clients. Without a name there is one entry, in the form that
+        most clients share, for a client that is not in our table.
+        """
+        rows = [_row(client, partial(self.paste, client)) for client in clients]
+        if not are_named:
+            for row in rows:
+                if row["result"] == "printed":
+                    row |= {"client": None, "file": None}
+        return rows
+
+    def connect_all(self, clients: Sequence[Client]) -> list[dict[str, Any]]:
+        """Connect clients. Returns their rows; one that was refused says why."""
+        return [_row(client, partial(self.connect, client)) for client in clients]
 
     def paste(self, client: Client) -> dict[str, Any]:
         """The keys of a row for a client whose entry the user pastes. Raises MemorandaError."""
@@ -327,34 +372,49 @@ def uninstall(
         raise Usage("requires a CLIENT, or --all")
     server = Server(checked_name(name))
     installer = Installer(call.settings.home)
+    clients = _chosen(ids, all_, project, agents_md=agents_md)
     rows = []
     texts = []
-    for client in _chosen(ids, all_, project, agents_md=agents_md):
-        try:
-            if not project:
-                memory_files = _memories(client, installer.home)
-            else:
-                memory_files = []
-            if any(
-                not installer.wrote(target, present(target)[0])
-                for target in _own_file(client, memory_files)[: len(memory_files)]
-            ):
-                # Somebody else's
-                memory_files = []
-            targets = _targets(
-                client, server, project, hooks=not project, program=["memory"], more=memory_files
-            )
-            if not project:
-                targets = [*targets, *_former(client)]
-            outcome = _changes(installer, (), targets, replace=replace, dry_run=dry_run)
-        except MemorandaError as error:
-            outcome = {"result": "refused", "reason": str(error)}
-        rows.append({"client": client.id, "title": client.title} | outcome)
-        if ids or outcome["result"] != "unchanged":
-            texts.append(_told(client, rows[-1]))
+    for client in clients:
+        remove = partial(
+            _remove_from, client, server, installer, project, replace=replace, dry_run=dry_run
+        )
+        row = _row(client, remove)
+        rows.append(row)
+        if ids or row["result"] != "unchanged":
+            texts.append(_told(client, row))
     texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(row["result"] == "refused" for row in rows))
+
+
+def _remove_from(
+    client: Client,
+    server: Server,
+    installer: Installer,
+    is_for_project: bool,
+    *,
+    replace: bool,
+    dry_run: bool,
+) -> dict[str, Any]:
+    """Take our entries out of a client's files, as keys of its row. Raises MemorandaError."""
+    targets = _entries_to_remove(client, server, installer, is_for_project)
+    return _changes(installer, (), targets, replace=replace, dry_run=dry_run)
+
+
+def _entries_to_remove(
+    client: Client, server: Server, installer: Installer, is_for_project: bool
+) -> list[Target]:
+    """All that `install` may have put into a client's files. Raises MemorandaError."""
+    if is_for_project:
+        return _targets(client, server, True, hooks=False, program=["memory"])
+    memory_files = _memories(client, installer.home)
+    settings = _own_file(client, memory_files)[: len(memory_files)]
+    if not all(installer.wrote(target, present(target)[0]) for target in settings):
+        # Somebody else told the client where its memories are: that stays.
+        memory_files = []
+    ours = _targets(client, server, False, hooks=True, program=["memory"], more=memory_files)
+    return [*ours, *_former(client)]
 
 
 def _globals(call: Invocation) -> list[str]:
@@ -367,29 +427,35 @@ def _globals(call: Invocation) -> list[str]:
     return (["--home", home] if home else []) + call.options
 
 
+def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> None:
+    """Raise Failure for a name that no client has."""
+    for name in ids:
+        if name not in clients_by_id:
+            message = (
+                f'unknown client "{name}"; clients: {", ".join(clients_by_id)}. '
+                "For others: memory install --print"
+            )
+            raise Failure(message, guesses=near(name, clients_by_id))
+
+
 def _chosen(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
     clients_by_id = table.clients()
-    unknown = [name for name in ids if name not in clients_by_id]
-    if unknown:
-        message = (
-            f'unknown client "{unknown[0]}"; clients: {", ".join(clients_by_id)}. '
-            "For others: memory install --print"
-        )
-        raise Failure(message, guesses=near(unknown[0], clients_by_id))
-    if agents_md:
-        more = [table.agents_md(Path.cwd())]
-    else:
-        more = []
+    _check_known(ids, clients_by_id)
     if ids or (agents_md and not all_):
-        return [clients_by_id[name] for name in dict.fromkeys(ids)] + more
-    if print_ and not all_:
+        chosen = [clients_by_id[name] for name in dict.fromkeys(ids)]
+    elif print_ and not all_:
         # The form most clients share
-        return [clients_by_id["cursor"]]
-    present_clients = [name for name in clients_by_id.values() if name.is_here(os.environ)]
-    return [name for name in present_clients if name.project or not project] + more
+        chosen = [clients_by_id["cursor"]]
+    else:
+        chosen = [client for client in clients_by_id.values() if client.is_here(os.environ)]
+        if project:
+            chosen = [client for client in chosen if client.project]
+    if agents_md:
+        chosen.append(table.agents_md(Path.cwd()))
+    return chosen
 
 
 def _targets(
@@ -501,26 +567,23 @@ def _changes_document(
 ) -> dict[str, Any]:
     """The changes of a client's files, as keys of its row."""
     changed = [(target, change) for target, change in rows if change.old != change.new]
-    if not changed:
-        result = "unchanged"
-    elif dry_run:
-        result = "planned"
-    elif is_adding:
-        result = "written"
-    else:
-        result = "removed"
     document = {
-        "result": result,
+        "result": _result(bool(changed), is_adding, dry_run),
         "file": ", ".join(str(target.file) for target, _ in changed or rows),
         "backup": [str(change.backup) for _, change in changed if change.backup is not None],
     }
-    diff = ""
-    if dry_run:
-        for target, change in changed:
-            diff += _diff_of(str(target.file), change)
-    if diff:
-        document["diff"] = diff
+    if dry_run and changed:
+        document["diff"] = "".join(_diff_of(str(target.file), change) for target, change in changed)
     return document
+
+
+def _result(has_changes: bool, is_adding: bool, dry_run: bool) -> str:
+    """The word for what became of a client's files."""
+    if not has_changes:
+        return "unchanged"
+    if dry_run:
+        return "planned"
+    return "written" if is_adding else "removed"
 
 
 def _diff_of(file: str, change: FileChange) -> str:
@@ -535,10 +598,10 @@ def _diff_of(file: str, change: FileChange) -> str:
 
 def _told(client: Client, row: dict[str, Any]) -> str:
     """What became of a client, for a person."""
-    result = row["result"]
-    if result == "printed":
-        return (f"# {row['file']}\n" if row["file"] else "") + row["snippet"].rstrip("\n")
-    head = f"{client.title}: {result}"
+    if row["result"] == "printed":
+        heading = f"# {row['file']}\n" if row["file"] else ""
+        return heading + row["snippet"].rstrip("\n")
+    head = f"{client.title}: {row['result']}"
     if row.get("reason"):
         head = f"{client.title}: {row['reason']}"
     elif row.get("file"):
@@ -550,13 +613,17 @@ def _told(client: Client, row: dict[str, Any]) -> str:
         parts.append(f"  Paste this into {row['file']}:\n{row['snippet']}".rstrip("\n"))
     if row.get("diff"):
         parts.append(row["diff"].rstrip("\n"))
-    if result == "written":
-        notes = (
-            client.note,
-            client.hooks.get("note") if str(client.hook_file(os.environ)) in row["file"] else None,
-        )
-        parts += [f"  {note}" for note in notes if note]
+    if row["result"] == "written":
+        parts += [f"  {note}" for note in _notes_about(client, row["file"])]
     return "\n".join(parts)
+
+
+def _notes_about(client: Client, files: str) -> list[str]:
+    """What a person must know of a client whose files were written, as our table says it."""
+    notes = [client.note]
+    if str(client.hook_file(os.environ)) in files:
+        notes.append(client.hooks.get("note", ""))
+    return [note for note in notes if note]
 
 
 def _plugin_is_on(client: Client) -> bool:

@@ -211,7 +211,7 @@ def input_of(file: str | None) -> Iterator[BinaryIO]:
             output.notice("Reading what you type, up to Ctrl-D; --input names a file instead.")
         yield sys.stdin.buffer
         return
-    from memoranda.store.files import reason
+    from memoranda.sources.files import reason
 
     try:
         stream = user_path(file).open("rb")

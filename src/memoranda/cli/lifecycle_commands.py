@@ -536,24 +536,12 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
     at = 0
     while at < len(items):
         item = items[at]
-        lines = [
-            f"\n{at + 1} of {len(items)}{'+' if more else ''}  {item.text}",
-            *subject_lines(item),
-        ]
-        lines += [f"  {letter}  {label}" for letter, label in item.choices]
-        output.text("\n".join([*lines, f"  ({_KEYS})"]))
+        output.text(_question(item, f"{at + 1} of {len(items)}{'+' if more else ''}"))
         key = click.getchar()
         if key in "q\x03\x04\x1b":
             break
-        if key == "u" and not answered:
-            output.text("Nothing answered yet.")
-        elif key == "u":
-            try:
-                memory.undo(answered[-1][1])
-                at, _ = answered.pop()
-                output.text("Taken back.")
-            except CannotUndo as error:
-                output.failure(output.error_sentence(error))
+        if key == "u":
+            at = _take_back(memory, answered, at)
         elif key == "s":
             at += 1
         elif key in dict(item.choices):
@@ -567,8 +555,29 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
             at += 1
         else:
             output.text("Press one of the keys shown.")
-    if answered:
-        remedy = " memory undo takes the last answer back."
-    else:
-        remedy = ""
+    remedy = " memory undo takes the last answer back." if answered else ""
     output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
+
+
+def _question(item: ReviewItem, number: str) -> str:
+    """A question with what it is about and its keys; `number` says how many there are."""
+    lines = [f"\n{number}  {item.text}", *subject_lines(item)]
+    lines += [f"  {letter}  {label}" for letter, label in item.choices]
+    return "\n".join([*lines, f"  ({_KEYS})"])
+
+
+def _take_back(memory: MemorySession, answered: list[tuple[int, int]], at: int) -> int:
+    """Take the last answer back. Returns the position of its question, or `at` where that is not
+    possible.
+    """
+    if not answered:
+        output.text("Nothing answered yet.")
+        return at
+    try:
+        memory.undo(answered[-1][1])
+    except CannotUndo as error:
+        output.failure(output.error_sentence(error))
+        return at
+    output.text("Taken back.")
+    position, _ = answered.pop()
+    return position

@@ -472,7 +472,7 @@ def _draft(memory: MemorySession, note: Note) -> Path:
     """
     import tempfile
 
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     folder = Layout(memory.home).edits
     try:

@@ -88,18 +88,16 @@ def project_add(
     it has a list, `projects`.
     """
     if native:
-        if words or as_default or is_read_only or agents or write_folder:
+        if any((words, as_default, is_read_only, agents, write_folder)):
             raise Usage("--native takes no NAME, DIR or other option")
         return _add_native(call)
     name, folder = _named_folder(words)
     access = ProjectAccess(is_read_only, tuple(split_list(agents)), write_folder or "")
     with call.memory() as memory:
-        # projects/NAME, on every machine
-        if memory.settings.url is None:
-            place = folder
-        else:
-            place = words[-1]
-        is_new = memory.settings.url is None and not os.path.lexists(folder)
+        is_local = memory.settings.url is None
+        # In a database a project is projects/NAME, on every machine.
+        place = folder if is_local else words[-1]
+        is_new = is_local and not os.path.lexists(folder)
         added, action = memory.add_project(name, place, as_default, access=access)
         if action == "unchanged":
             raise Failure(f"project exists: {added.name}", "exists")
@@ -110,9 +108,7 @@ def project_add(
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
         more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        facts: dict[str, Any] = {}
-        if more:
-            facts = _facts(memory, added)
+        facts = _facts(memory, added) if more else {}
         call.answer("\n".join(lines + more), project=row, **facts)
 
 

@@ -231,10 +231,11 @@ def search(
     no text holds the words, the nearest by words are shown, under a line on stderr. With --ranked and
     --limit the document has `total_is_lower_bound` where more than 10,000 match.
     """
-    if most is not None and not ranked:
-        raise Usage("--max-tokens needs --ranked")
-    if explain and not ranked:
-        raise Usage("--explain needs --ranked")
+    if not ranked:
+        if most is not None:
+            raise Usage("--max-tokens needs --ranked")
+        if explain:
+            raise Usage("--explain needs --ranked")
     written = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
     with call.memory() as memory:
@@ -247,21 +248,23 @@ def search(
         )
         query, text = narrowed(query, written, now=now, zone=zone)
         infos, hits = _found(memory, query, text, limit, most, ranked=ranked, explain=explain)
-        if traces:
-            passages = _in_transcripts(memory, written, limit)
-        else:
-            passages = []
+        passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
         else:
             _show_found(call, memory, query, text, infos, hits)
-            if explain and hits.hits:
-                call.answer("\n".join(["", *map(score_line, hits)]))
+            if explain:
+                _show_scores(call, hits)
             _show_passages(call, memory, passages)
         if not ranked:
             mention_left_out(memory, query.replace(contains=text or None))
         elif query.projects is None:
             _mention_traces(memory, query.replace(text=text))
+
+
+def _show_scores(call: Invocation, hits: Hits) -> None:
+    if hits.hits:
+        call.answer("\n".join(["", *map(score_line, hits)]))
 
 
 def _in_transcripts(memory: MemorySession, text: str, limit: int) -> list[TraceHit]:

@@ -175,28 +175,31 @@ class PositionalWords(click.Argument):
         return " ".join(self.names)
 
     def process_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
-        if isinstance(value, (tuple, list)):
-            words = tuple(value)
-        else:
-            words = ()
+        words = tuple(value) if isinstance(value, (tuple, list)) else ()
         count = len(words)
-        least = self.least
-        most = self.most
-        if ctx.resilient_parsing or (least <= count and (most is None or count <= most)):
+        is_enough = self.least <= count
+        is_too_much = self.most is not None and count > self.most
+        if ctx.resilient_parsing or (is_enough and not is_too_much):
             return words
-        if most is None and self.names[-1] not in _TOOK_ONE:
-            raise Usage(f"requires at least {least} arg(s), only received {count}", ctx)
-        number = f"between {least} and {most}"
-        if most in (least, None):
-            number = str(least)
-        elif least == 0:
-            number = f"at most {most}"
-        error = Usage(f"accepts {number} arg(s), received {count}", ctx)
-        if (most, count) == (0, 1):
-            options = (param for param in ctx.command.params if isinstance(param, click.Option))
-            spellings = chain.from_iterable(option.opts for option in options)
-            error.guesses = [f"{name} {words[0]}" for name in spellings if name in _TAKES_PLACE]
+        error = Usage(self._wrong_count(count), ctx)
+        if self.most == 0 and count == 1:
+            # The word may belong to an option: `memory export notes` for `--output notes`.
+            error.guesses = [
+                f"{name} {words[0]}" for name in _spellings(ctx.command) if name in _TAKES_PLACE
+            ]
         raise error
+
+    def _wrong_count(self, count: int) -> str:
+        """What is wrong with so many words, as the contract says it."""
+        if self.most is None and self.names[-1] not in _TOOK_ONE:
+            return f"requires at least {self.least} arg(s), only received {count}"
+        if self.most is None or self.most == self.least:
+            number = str(self.least)
+        elif self.least == 0:
+            number = f"at most {self.most}"
+        else:
+            number = f"between {self.least} and {self.most}"
+        return f"accepts {number} arg(s), received {count}"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         count = len(ctx.params.get("words") or ())
@@ -492,38 +495,64 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
     """What is wrong, in the contract's words, and where to read on: the lines under the error."""
-    if error.ctx:
-        params = error.ctx.command.params
-    else:
-        params = []
-    options = [param for param in params if isinstance(param, click.Option)]
-    guesses: Sequence[str] = error.guesses if isinstance(error, Usage) else ()
     message = error.format_message()
-    hint = f"Run '{error.ctx.command_path if error.ctx else 'memory'} --help' for usage."
-    if isinstance(error, click.NoSuchOption):
+    command_path = error.ctx.command_path if error.ctx else "memory"
+    hint = f"Run '{command_path} --help' for usage."
+    guesses: Sequence[str] = ()
+    if isinstance(error, Usage):
+        guesses = error.guesses
+    elif isinstance(error, click.NoSuchOption):
         message = f"unknown flag: {error.option_name}"
-        if any(isinstance(param, PositionalWords) and param.most is None for param in params):
+        if error.ctx and _takes_any_words(error.ctx.command):
             hint += "\nPut -- in front of text that begins with a dash."
-        spellings = chain.from_iterable(option.opts for option in options)
-        names = [name.removeprefix("--") for name in spellings if name.startswith("--")]
-        written = error.option_name.lstrip("-")
-        if len(written) == 1:
-            # `-o` is meant as `--output`
-            alike = [name for name in names if name.startswith(written)]
-        else:
-            alike = near(written, names)
-        guesses = [f"--{name}" for name in alike]
+        guesses = _options_like(error)
     elif isinstance(error, click.BadOptionUsage):
-        is_flag = any(
-            this_option.is_flag for this_option in options if error.option_name in this_option.opts
-        )
-        if is_flag:
+        if error.ctx and _is_flag(error.option_name, error.ctx.command):
             message = f"{error.option_name} takes no value"
         else:
             message = f"flag needs an argument: {error.option_name}"
-    return message, hint + (
-        f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?" if guesses else ""
+    if guesses:
+        hint += f"\nDid you mean {' or '.join(dict.fromkeys(guesses))}?"
+    return message, hint
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [param for param in command.params if isinstance(param, click.Option)]
+
+
+def _spellings(command: click.Command) -> Iterator[str]:
+    """Every way to write every option of a command, dashes and all."""
+    return chain.from_iterable(option.opts for option in _options(command))
+
+
+def _is_flag(spelling: str, command: click.Command) -> bool:
+    """Whether a spelling is that of an option without a value."""
+    return any(option.is_flag for option in _options(command) if spelling in option.opts)
+
+
+def _takes_any_words(command: click.Command) -> bool:
+    """Whether a command takes words without end, so that a text may stand there."""
+    return any(
+        isinstance(param, PositionalWords) and param.most is None for param in command.params
     )
+
+
+def _options_like(error: click.NoSuchOption) -> list[str]:
+    """The long options that an unknown one may have meant."""
+    if not error.ctx:
+        return []
+    long_options = [
+        spelling.removeprefix("--")
+        for spelling in _spellings(error.ctx.command)
+        if spelling.startswith("--")
+    ]
+    written = error.option_name.lstrip("-")
+    if len(written) == 1:
+        # `-o` is meant as `--output`
+        alike = [name for name in long_options if name.startswith(written)]
+    else:
+        alike = near(written, long_options)
+    return [f"--{name}" for name in alike]
 
 
 @command(

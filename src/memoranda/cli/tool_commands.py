@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -80,40 +80,33 @@ def mcp(
         raise Failure("memory mcp speaks over stdin and stdout, and one of them is closed", "usage")
     if project is not None and as_ != "basic-memory":
         raise Usage("--project goes with --as basic-memory only")
-    if sys.stdin is not None and sys.stdin.isatty():
+    if sys.stdin.isatty():
         output.notice(
             "This waits for a program that speaks MCP, up to Ctrl-D. To connect yours: memory install"
         )
     from memoranda import __version__
-    from memoranda.faces import DEFAULT_TOOLSETS, registry
+    from memoranda.faces import registry
 
-    environ = {**os.environ, "BASIC_MEMORY_MCP_PROJECT": project} if project else os.environ
-    if as_:
-        chosen = presets.preset(as_, environ)
-    else:
-        chosen = presets.Preset(tuple(split_list(tools)) or DEFAULT_TOOLSETS)
-    if as_ and tools is not None:
-        chosen = replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *split_list(tools)))))
+    chosen = _chosen_preset(as_, project, split_list(tools))
     settings = call.settings
-    agent = call.caller
     if chosen.default_project is not None:
         settings = replace(settings, default_project=chosen.default_project)
-
     file = None
     if "graph" in chosen.tools or "all" in chosen.tools:
         file = presets.graph_file(settings.graph_file, graph_file, chosen.like)
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    has_own = projects or file or folder or chosen.manners or chosen.default_project
-    if not (has_own or settings.bank_debug or no_daemon):
+    # What a daemon does not know of: these are served here.
+    is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
+    if not (is_special or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
 
         arguments = {
             "tools": chosen.tools,
             "like": chosen.like,
             "name": chosen.name,
-            "agent": agent,
+            "agent": call.caller,
             "plain_schemas": plain_schemas,
         }
         pass_on(settings, arguments)
@@ -121,18 +114,13 @@ def mcp(
     from memoranda.serve.stdio import run_stdio
 
     if settings.bank_debug:
-        import logging
-
-        logging.basicConfig()
-        logging.getLogger().handlers[0].setFormatter(output.log_form(logging.BASIC_FORMAT))
-        # Other packages log from warnings on
-        logging.getLogger("memoranda").setLevel(logging.DEBUG)
+        _log_everything()
 
     def opened() -> MemorySession:
         from memoranda.engine import open_session
 
         return open_session(
-            agent=agent, projects=projects, config=settings, face="mcp", serving=True
+            agent=call.caller, projects=projects, config=settings, face="mcp", serving=True
         )
 
     with presets.json_entries(folder) as entries:
@@ -152,9 +140,34 @@ def mcp(
             served,
             name=chosen.name,
             version=__version__,
-            agent=agent,
+            agent=call.caller,
             clients=settings.agents,
         )
+
+
+def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> presets.Preset:
+    """What is served: a preset with more toolsets, or toolsets alone.
+
+    project: the only one that a preset's calls are about.
+    """
+    from memoranda.faces import DEFAULT_TOOLSETS
+
+    if not name:
+        return presets.Preset(tuple(toolsets) or DEFAULT_TOOLSETS)
+    environ = {**os.environ}
+    if project:
+        environ["BASIC_MEMORY_MCP_PROJECT"] = project
+    chosen = presets.preset(name, environ)
+    return replace(chosen, tools=tuple(dict.fromkeys((*chosen.tools, *toolsets))))
+
+
+def _log_everything() -> None:
+    """Log what this package does, and what other packages warn of."""
+    import logging
+
+    logging.basicConfig()
+    logging.getLogger().handlers[0].setFormatter(output.log_form(logging.BASIC_FORMAT))
+    logging.getLogger("memoranda").setLevel(logging.DEBUG)
 
 
 def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
@@ -189,27 +202,13 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 
     JSON is an object; `-` reads it from stdin.
     """
-    from memoranda.faces import TOOLSETS, expand, having, registry, tool_names
+    from memoranda.faces import registry
     from memoranda.faces.tool import Hooks
 
     settings = run.settings
-    names = expand(split_list(tools) or TOOLSETS)
-    found_in = having(tool, names)
-    if not found_in:
-        guesses = near(tool, tool_names(names))
-        raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
-    if len(found_in) > 1:
-        raise Failure(
-            f"tool {tool} is in several toolsets: {', '.join(found_in)}; choose one with --tools"
-        )
-    if found_in == ["graph"]:
-        file = presets.graph_file(settings.graph_file)
-    else:
-        file = None
-    if found_in == ["kv"]:
-        folder = presets.json_folder()
-    else:
-        folder = None
+    toolset = _toolset_of(tool, split_list(tools))
+    file = presets.graph_file(settings.graph_file) if toolset == "graph" else None
+    folder = presets.json_folder() if toolset == "kv" else None
     try:
         arguments = json.loads(text_from((given,)))
     except (ValueError, RecursionError) as error:
@@ -219,28 +218,48 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
         presets.json_entries(folder) as entries,
     ):
         found_tools = registry(
-            found_in, settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
+            [toolset], settings, Hooks.configured(), entries=entries, graphs=_graphs(file)
         )
         reply = found_tools.call(memory, tool, arguments)
     if run.json or not reply.is_error:
         run.answer(
             reply.text, tool=tool, is_error=reply.is_error, text=reply.text, structured=reply.data
         )
-    # A tool may word it as JSON, or as Markdown (contracts 003 and 004)
     if reply.is_error:
-        try:
-            if reply.text.startswith("{"):
-                row = json.loads(reply.text)
-            else:
-                row = {}
-        except ValueError:
-            row = {}
-        message = next(
-            (row[key] for key in ("error", "message") if isinstance(row.get(key), str)), reply.text
-        )
-        message = message.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
-        output.failure("\n".join(filter(None, (message, reply.hint))), lines=True)
+        lines = [_error_message(reply.text), reply.hint]
+        output.failure("\n".join(filter(None, lines)), lines=True)
     return int(reply.is_error)
+
+
+def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
+    """The toolset that has a tool: of these, or of all. Raises Failure for none, or several."""
+    from memoranda.faces import TOOLSETS, expand, having, tool_names
+
+    names = expand(toolsets or TOOLSETS)
+    found_in = having(tool, names)
+    if not found_in:
+        guesses = near(tool, tool_names(names))
+        raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
+    if len(found_in) > 1:
+        raise Failure(
+            f"tool {tool} is in several toolsets: {', '.join(found_in)}; choose one with --tools"
+        )
+    return found_in[0]
+
+
+def _error_message(text: str) -> str:
+    """The sentence of a tool's error. A tool may word it as JSON, or as Markdown (contracts 003 and
+    004).
+    """
+    error: Any = {}
+    if text.startswith("{"):
+        with suppress(ValueError):
+            error = json.loads(text)
+    for key in ("error", "message"):
+        if isinstance(error.get(key), str):
+            text = error[key]
+            break
+    return text.removeprefix("## ❌ Error\n").removeprefix("**").removesuffix("**")
 
 
 @command("agent", example="memory agent --list-tools")

@@ -16,7 +16,7 @@ from memoranda.cli.syntax import Usage, command, flag, option
 from memoranda.documents.wording import minute
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
-from memoranda.store.files import lock_owner
+from memoranda.sources.files import lock_owner
 from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def status(call: Invocation) -> None:
 def _daemon(memory: MemorySession) -> dict[str, Any]:
     """The daemon of the home (contract 001, 13), and what it says of itself where one runs."""
     from memoranda.engine import daemon_client
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     layout = Layout(memory.home)
     try:
@@ -155,31 +155,19 @@ def _status(memory: MemorySession) -> dict[str, Any]:
     counts = memory.stats()
     dream = last_dream(memory.home)
     reminders, _ = memory.list(memory_query(category="reminders"), limit=0)
-    phases = dict.fromkeys(PHASES, 0)
-    for (phase, _), number in counts.categories.items():
-        if phase in phases:
-            phases[phase] += number
-    phases = {name: number for name, number in phases.items() if number or name != ARCHIVED}
-    kept_counts = [
-        (category, n) for (phase, category), n in counts.categories.items() if phase != ARCHIVED
-    ]
-    by_category = dict.fromkeys(CATEGORIES, 0)
-    for category, number in kept_counts:
-        if category in by_category:
-            by_category[category] += number
-    categories = {name: number for name, number in by_category.items() if number}
     traces = counts.projects.get(TRACE_PROJECT, 0)
+    phases = _counts_by_phase(counts.categories)
     return {
         "home": memory.settings.shown_home,
         "notes": {
             "total": counts.total - traces,
-            "archived": sum(n for (phase, _), n in counts.categories.items() if phase == ARCHIVED),
+            "archived": phases.get(ARCHIVED, 0),
             "traces": traces,
         },
         "memories": {
             "total": sum(counts.categories.values()),
             "phases": phases,
-            "categories": categories,
+            "categories": _counts_by_category(counts.categories),
         },
         "projects": {
             project.name: counts.projects.get(project.name, 0)
@@ -198,6 +186,34 @@ def _status(memory: MemorySession) -> dict[str, Any]:
             for agent, use in written_today(memory).items()
         },
     }
+
+
+def _counts_by_phase(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    """How many memories are in each phase of their life; archived ones are named only if there are
+    some.
+
+    counts: numbers of memories by phase and category.
+    """
+    by_phase = dict.fromkeys(PHASES, 0)
+    for (phase, _), number in counts.items():
+        if phase in by_phase:
+            by_phase[phase] += number
+    if not by_phase[ARCHIVED]:
+        del by_phase[ARCHIVED]
+    return by_phase
+
+
+def _counts_by_category(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    """How many memories that are not archived are in each category that has some, in the order of
+    categories.
+
+    counts: numbers of memories by phase and category.
+    """
+    by_category = dict.fromkeys(CATEGORIES, 0)
+    for (phase, category), number in counts.items():
+        if phase != ARCHIVED and category in by_category:
+            by_category[category] += number
+    return {name: number for name, number in by_category.items() if number}
 
 
 def _semantic(memory: MemorySession) -> dict[str, Any]:
@@ -248,33 +264,36 @@ def doctor(
     if citations and fix:
         raise Usage("--citations has nothing to fix: the notes are yours")
     with call.memory() as memory:
-        from memoranda.engine.doctor import examine, repair
-
         if citations:
             findings = _citations(memory, folders)
         else:
-            findings = [*examine(memory), *_elsewhere(memory), *_broken_links(memory)]
-        if fix and not dry_run:
-            repair(memory, findings)
-    rows = []
-    lines = []
-    for finding in findings:
-        rows.append({key: getattr(finding, key) for key in _FINDING_KEYS})
-        if finding.fixed:
-            note = " (fixed)"
-        elif dry_run and finding.fix:
-            note = f" (would {finding.fix})"
-        else:
-            note = ""
-        lines.append(
-            f"{finding.level} {finding.code} {flat(f'{finding.path}: {finding.text}')}{note}"
-        )
+            findings = _examined(memory, repairs=fix and not dry_run)
+    rows = [{key: getattr(finding, key) for key in _FINDING_KEYS} for finding in findings]
+    lines = [_finding_line(finding, is_dry_run=dry_run) for finding in findings]
     levels = [finding.level for finding in findings if not finding.fixed]
-    problems = sum(level != "info" for level in levels)
+    problems = len(levels) - levels.count("info")
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
-    if "error" in levels:
-        return 1
-    return 0
+    return 1 if "error" in levels else 0
+
+
+def _examined(memory: MemorySession, *, repairs: bool) -> list[Finding]:
+    """All that is wrong with the memory; with `repairs`, what loses nothing is repaired."""
+    from memoranda.engine.doctor import examine, repair
+
+    findings = [*examine(memory), *_elsewhere(memory), *_broken_links(memory)]
+    if repairs:
+        repair(memory, findings)
+    return findings
+
+
+def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
+    """A finding in one line for people, with what was done about it, or would be."""
+    note = ""
+    if finding.fixed:
+        note = " (fixed)"
+    elif is_dry_run and finding.fix:
+        note = f" (would {finding.fix})"
+    return f"{finding.level} {finding.code} {flat(f'{finding.path}: {finding.text}')}{note}"
 
 
 def _broken_links(memory: MemorySession) -> list[Finding]:

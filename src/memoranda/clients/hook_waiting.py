@@ -39,7 +39,7 @@ def keep_asked(event: HookEvent, home: Path, now: datetime) -> list[Path]:
     """Put aside what an event asks to remember; returns the files. Raises OSError."""
     if event.kind != PROMPT:
         return []
-    from memoranda.store.layout import Layout
+    from memoranda.sources.layout import Layout
 
     if not asked_to_remember(event.prompt):
         return []

@@ -26,8 +26,8 @@ from memoranda.clients.editing import Editor, Hint, JsonEditor, MarkdownEditor, 
 from memoranda.clients.table import Client, Edit
 from memoranda.clients.toml_yaml import TomlEditor, YamlEditor
 from memoranda.errors import InvalidInput, StorageError
-from memoranda.store.base import File
-from memoranda.store.files import (
+from memoranda.sources.base import File
+from memoranda.sources.files import (
     lock_file,
     make_private,
     put_derived,
@@ -36,7 +36,7 @@ from memoranda.store.files import (
     sync_folder,
     write_file,
 )
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 
 EDITORS: dict[str, Editor] = {
     "json": JsonEditor(),

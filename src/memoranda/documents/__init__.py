@@ -27,7 +27,7 @@ from memoranda.note.model import (
     Observation,
     warning_text,
 )
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession

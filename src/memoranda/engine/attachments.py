@@ -21,12 +21,12 @@ from memoranda.index.resolve import AMBIGUOUS, RESOLVED, root_path
 from memoranda.index.rows import Edge, NoteInfo
 from memoranda.note.names import without_case
 from memoranda.query import Query
-from memoranda.store.conventions import Conventions as Conventions
-from memoranda.store.folder import FolderStore
-from memoranda.store.inventory import Attachment as Attachment
-from memoranda.store.inventory import Inventory as Inventory
-from memoranda.store.inventory import LeftOut as LeftOut
-from memoranda.store.inventory import (
+from memoranda.sources.conventions import Conventions as Conventions
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.inventory import Attachment as Attachment
+from memoranda.sources.inventory import Inventory as Inventory
+from memoranda.sources.inventory import LeftOut as LeftOut
+from memoranda.sources.inventory import (
     attachment_kind,
     inventory_of,
     symlink_at,
@@ -44,8 +44,13 @@ _LARGEST_CANVAS = 4 << 20
 
 @dataclass(slots=True)
 class AttachedFile:
-    """A file that is no note. `size` in bytes; `linked_from` are the paths of notes that link to
-    it; `notes` are the paths a canvas has on it, and `texts` is how many cards with text it has."""
+    """A file that is not a note.
+
+    size: in bytes.
+    linked_from: the paths of the notes that link to it.
+    notes: for a canvas, the paths of the files on it.
+    texts: for a canvas, the number of its cards with text.
+    """
 
     project: str
     path: str
@@ -71,42 +76,52 @@ class UnresolvedLink:
 class AttachmentVerbs(ReadVerbs):
     """The verbs about a folder as a whole."""
 
-    def vault(self, project: str) -> FolderStore | None:
-        """The store of a project in a folder that people keep by themselves; None for others."""
-        store = self.engine.store(project)
-        if not self.engine.access_to(store.name).admits(self.agent):
+    def vault(self, project: str) -> FolderSource | None:
+        """The source of a project in a folder that people keep themselves.
+
+        None for other projects.
+        """
+        source = self.engine.source(project)
+        if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(project, [])
-        if isinstance(store, FolderStore) and store.name not in self.engine.layout.built_in:
-            return store
+        if isinstance(source, FolderSource) and source.name not in self.engine.layout.built_in:
+            return source
         return None
 
     @verb
     def conventions(self, project: str) -> Conventions:
-        """What other programs have set for the folder of a project; nothing for other projects."""
-        store = self.vault(project)
-        if store is None:
+        """The settings of other programs for the folder of a project.
+
+        Empty for projects of memoranda.
+        """
+        source = self.vault(project)
+        if source is None:
             return Conventions()
-        return store.conventions
+        return source.conventions
 
     @verb
     def inventory(self, project: str) -> Inventory:
-        """What the folder of a project holds, attachments and symlinks too. Raises
-        ProjectNotFound, InvalidInput for a project that memoranda keeps itself."""
+        """List the contents of a project's folder, attachments and symlinks too.
+
+        Raises ProjectNotFound, and InvalidInput for a project that memoranda keeps itself.
+        """
         self.engine.fresh()
-        store = self.vault(project)
-        if store is None:
+        source = self.vault(project)
+        if source is None:
             raise InvalidInput(f"Project {project} is kept by memoranda and holds notes alone.")
-        return inventory_of(store)
+        return inventory_of(source)
 
     @verb
     def attachments(
         self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
     ) -> builtins.list[Attachment]:
-        """The files below a folder, `depth` levels deep, that are no notes, by path."""
-        store = self.vault(project)
-        if store is None:
+        """The files below a folder, `depth` levels deep, that are not notes. They are sorted by
+        path.
+        """
+        source = self.vault(project)
+        if source is None:
             return []
-        attachments = inventory_of(store, folder, is_deep=depth > 1).attachments
+        attachments = inventory_of(source, folder, is_deep=depth > 1).attachments
         if folder:
             level = len(folder.split("/"))
         else:
@@ -124,36 +139,38 @@ class AttachmentVerbs(ReadVerbs):
         path in it, or the name of one file alone."""
         plain = name.removeprefix("memory://").strip()
         for candidate in self._asked(project):
-            store = self.vault(candidate)
-            if store is None or (attachment_kind(plain) == "file" and "." not in plain):
+            source = self.vault(candidate)
+            if source is None or (attachment_kind(plain) == "file" and "." not in plain):
                 continue
             head, _, rest = plain.partition("/")
             inside = plain
-            if rest and head.casefold() == store.name.casefold():
+            if rest and head.casefold() == source.name.casefold():
                 inside = rest
-            usual = store.conventions.attachments
-            attachment = inventory_of(store).attachment(inside, usual=usual)
+            usual = source.conventions.attachments
+            attachment = inventory_of(source).attachment(inside, usual=usual)
             if attachment is not None:
-                return self._described(store, attachment)
+                return self._described(source, attachment)
         return None
 
     def _asked(self, project: str | None) -> builtins.list[str]:
-        """The names of the projects to look in: this one, or all that the caller may use."""
+        """The names of the projects to look in: `project`, or without it all that the caller may
+        use.
+        """
         if project is not None:
             return [project]
-        names = [self.default_project, *self.engine.stores]
+        names = [self.default_project, *self.engine.sources]
         return [
             name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
         ]
 
-    def _described(self, store: FolderStore, attachment: Attachment) -> AttachedFile:
+    def _described(self, source: FolderSource, attachment: Attachment) -> AttachedFile:
         changed = stamp(attachment.changed)
         attached = AttachedFile(
-            store.name, attachment.path, attachment.kind, attachment.size, changed
+            source.name, attachment.path, attachment.kind, attachment.size, changed
         )
-        attached.linked_from = self._linking(store.name, attachment.path)
+        attached.linked_from = self._linking(source.name, attachment.path)
         if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
-            _read_canvas(Path(store.root, attachment.path), attached)
+            _read_canvas(Path(source.root, attachment.path), attached)
         return attached
 
     def _linking(self, project: str, path: str) -> builtins.list[str]:
@@ -172,34 +189,41 @@ class AttachmentVerbs(ReadVerbs):
         return linking[:_MOST_LINKING]
 
     def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
-        """(project, path) of the note that a symlink inside a project leads to, where `name` is the
-        path of the symlink; None for another path, and for a symlink that leads elsewhere."""
+        """Find the note that a symlink inside a project leads to, as (project, path).
+
+        name: the path of the symlink, with or without `.md`.
+
+        Returns None for a path that is not a symlink, and for a symlink that leads outside the
+        project.
+        """
         for candidate in self._asked(project):
-            store = self.vault(candidate)
-            if store is None:
+            source = self.vault(candidate)
+            if source is None:
                 continue
             for path in (name, f"{name}.md"):
-                if ".." in path.split("/") or store.rules.reason(path):
+                if ".." in path.split("/") or source.rules.reason(path):
                     continue
-                if Path(store.root, path).is_symlink():
-                    target = symlink_at(store, path)
+                if Path(source.root, path).is_symlink():
+                    target = symlink_at(source, path)
                     if target.is_inside:
-                        return store.name, target.target
+                        return source.name, target.target
                     return None
         return None
 
     def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
-        """`edges` of one note, where those that lead to a file which is no note say so."""
-        store = self.vault(info.project)
+        """Copy the edges of a note, and mark those that lead to an existing file that is not a
+        note.
+        """
+        source = self.vault(info.project)
         missing = [
             edge
             for edge in edges
             if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
         ]
-        if store is None or not missing:
+        if source is None or not missing:
             return [*edges]
-        inventory = inventory_of(store)
-        usual = store.conventions.attachments
+        inventory = inventory_of(source)
+        usual = source.conventions.attachments
         folder = posixpath.dirname(info.path)
         return [
             replace(edge, state=ATTACHMENT)
@@ -213,12 +237,12 @@ class AttachmentVerbs(ReadVerbs):
         """The links of a project's notes that lead to no note and to no other file, by path and
         line, each with the reason."""
         self.engine.fresh()
-        store = self.vault(project)
-        name = self.engine.store(project).name
+        source = self.vault(project)
+        name = self.engine.source(project).name
         inventory = Inventory()
-        if store is not None:
-            inventory = inventory_of(store)
-        reasons = _Reasons(store, inventory)
+        if source is not None:
+            inventory = inventory_of(source)
+        reasons = _Reasons(source, inventory)
         links: list[UnresolvedLink] = []
         for info in self.index.notes.below(name, ""):
             if not self.sees(info.scope):
@@ -235,17 +259,17 @@ class AttachmentVerbs(ReadVerbs):
 class _Reasons:
     """Why links of one project lead nowhere."""
 
-    def __init__(self, store: FolderStore | None, inventory: Inventory):
-        self._store = store
+    def __init__(self, source: FolderSource | None, inventory: Inventory):
+        self._source = source
         self._inventory = inventory
         self._symlinks = {without_case(_plain(link.path)): link for link in inventory.symlinks}
 
     def is_attachment(self, info: NoteInfo, edge: Edge) -> bool:
-        """Whether the link leads to a file that is no note."""
-        if self._store is None or not _may_be_file(edge.target):
+        """Whether the link leads to a file that is not a note."""
+        if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
-        usual = self._store.conventions.attachments
+        usual = self._source.conventions.attachments
         return self._inventory.attachment(edge.target, folder, usual) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
@@ -268,23 +292,26 @@ class _Reasons:
         return "no note has this name yet"
 
     def _left_out(self, path: str) -> str:
-        if self._store is None:
+        if self._source is None:
             return ""
         note = path
-        if not self._store.has_note_name(path):
+        if not self._source.has_note_name(path):
             note = f"{path}.md"
-        reason = self._store.rules.reason(note)
-        if reason and Path(self._store.root, note).exists():
+        reason = self._source.rules.reason(note)
+        if reason and Path(self._source.root, note).exists():
             return f"{note} is left out by {reason}"
         for hidden in self._inventory.left_out:
-            folder = Path(self._store.root, hidden.path)
+            folder = Path(self._source.root, hidden.path)
             if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escaped(path)}.md")):
                 return f"it is in {hidden.path}, which is left out by {hidden.reason}"
         return ""
 
 
 def _read_canvas(file: Path, attached: AttachedFile) -> None:
-    """What is on a canvas of Obsidian (JSON Canvas 1.0); nothing of one that cannot be read."""
+    """Fill `attached` with the contents of an Obsidian canvas (JSON Canvas 1.0).
+
+    A canvas that cannot be read leaves it unchanged.
+    """
     try:
         canvas = json.loads(file.read_text("utf-8"))
         nodes = [node for node in canvas["nodes"] if isinstance(node, dict)]
@@ -296,7 +323,7 @@ def _read_canvas(file: Path, attached: AttachedFile) -> None:
 
 
 def _may_be_file(target: str) -> bool:
-    """Whether a link's target ends like the name of a file that is no note."""
+    """Whether a link's target ends like the name of a file that is not a note."""
     name = target.rpartition("/")[2]
     return attachment_kind(name) != "file"
 

@@ -16,7 +16,7 @@ from memoranda.errors import StorageError
 from memoranda.index.rows import indexed
 from memoranda.ledger.copying import latest_changes
 from memoranda.note.model import BUILT_IN_PROJECTS
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 from memoranda.text.unicode import one_line
 
 MOST = 100

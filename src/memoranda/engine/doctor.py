@@ -1,4 +1,4 @@
-"""Finding what is wrong with a home, and repairing it where nothing is lost (contract 001, 16)."""
+"""Finding what is wrong with a home, and repairing it if nothing can get lost (contract 001, 16)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memoranda.errors import MemorandaError, StorageError
 from memoranda.index.rows import NoteInfo, original_of
 from memoranda.ledger.examination import Damage, DamageKind, mend
 from memoranda.ledger.examination import examine as examine_ledger
-from memoranda.ledger.home import HOME_TEMP
+from memoranda.ledger.ledger import HOME_TEMP
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BAD_HEADER,
@@ -40,12 +40,12 @@ from memoranda.note.model import (
 )
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
-from memoranda.store.base import sha256
-from memoranda.store.files import is_alive, lock_file, reason
-from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
-from memoranda.store.path_guard import open_folder
-from memoranda.store.synced_folders import synced_by
-from memoranda.store.walking import walk
+from memoranda.sources.base import sha256
+from memoranda.sources.files import is_alive, lock_file, reason
+from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.sources.path_guard import open_folder
+from memoranda.sources.synced_folders import synced_by
+from memoranda.sources.walking import walk
 
 # A temporary file of ours; the group is the process that wrote it.
 _TEMP = re.compile(re.escape(TEMP_PREFIX) + r"(\d+)-")
@@ -96,7 +96,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
         name = engine.settings.file.name
         warnings = engine.settings.warnings
         findings += [Finding("warning", "bad_config", name, warning) for warning in warnings]
-        trouble = engine.home.trouble()
+        trouble = engine.ledger.trouble()
         if trouble:
             findings.append(_home_trouble(engine, trouble))
         findings += _not_taken_over(engine)
@@ -134,9 +134,9 @@ def _index_and_notes(memory: ReadVerbs) -> list[Finding]:
 def _graph_files(engine: Engine) -> list[Finding]:
     """Graph files, of projects and of the settings, that cannot be read or have bad lines."""
     places = [
-        store.root
-        for store in engine.stores.values()
-        if store.holds_entities and os.path.exists(store.root)
+        source.root
+        for source in engine.sources.values()
+        if source.holds_entities and os.path.exists(source.root)
     ]
     if engine.settings.graph_file:
         places.append(str(absolute(engine.settings.graph_file)))
@@ -144,12 +144,12 @@ def _graph_files(engine: Engine) -> list[Finding]:
         return []
 
     # Only homes with a graph file pay for this import.
-    from memoranda.store.inplace.graph_store import GraphStore
+    from memoranda.sources.graph_file import GraphFileSource
 
     findings: list[Finding] = []
     for place in dict.fromkeys(places):
         file = os.path.basename(place)
-        graph = GraphStore(file, place, logs=False)
+        graph = GraphFileSource(file, place, logs=False)
         try:
             graph.fresh()
         except MemorandaError as error:
@@ -180,7 +180,7 @@ def _not_taken_over(engine: Engine) -> list[Finding]:
     return [
         Finding("error", "not_taken_over", f"{PRIVATE}/{place.name}", text)
         for place in places
-        if place.exists() and engine.home.database.is_writable
+        if place.exists() and engine.ledger.database.is_writable
     ]
 
 
@@ -191,12 +191,13 @@ def _home_trouble(engine: Engine, trouble: str) -> Finding:
 
 
 def _history(memory: ReadVerbs) -> list[Finding]:
-    """Damage in the ledger. It names notes of everybody, so an agent is told of torn pages
-    alone.
+    """Check the ledger for damage.
+
+    Most findings name notes of everybody, so an agent is told only about torn pages.
     """
     has_all_texts = memory.engine.settings.url is None
     try:
-        damages = examine_ledger(memory.engine.home.history, has_all_texts=has_all_texts)
+        damages = examine_ledger(memory.engine.ledger.history, has_all_texts=has_all_texts)
     except StorageError as error:
         return [Finding("error", DamageKind.PAGES.value, _LEDGER, str(error))]
     return [
@@ -216,7 +217,7 @@ def _path_of(damage: Damage) -> str:
 
 def _mend_ledger(engine: Engine, finding: Finding) -> None:
     key = finding.path.removeprefix(_LEDGER).lstrip("/")
-    mend(engine.home.history, Damage(DamageKind(finding.code), key, finding.text))
+    mend(engine.ledger.history, Damage(DamageKind(finding.code), key, finding.text))
 
 
 def _ownership(engine: Engine) -> list[Finding]:
@@ -256,7 +257,7 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
     memory.engine.fresh(whole=True)
     return [
         *_unreadable_files(memory.engine),
-        *_missing_stores(memory.engine),
+        *_missing_sources(memory.engine),
         *_reading_warnings(memory),
         *_duplicate_ids(memory),
         *_unreferenced_vectors(memory),
@@ -274,18 +275,18 @@ def _unreadable_files(engine: Engine) -> list[Finding]:
     return findings
 
 
-def _missing_stores(engine: Engine) -> list[Finding]:
+def _missing_sources(engine: Engine) -> list[Finding]:
     """Projects of the user's whose folder or file is missing."""
     findings: list[Finding] = []
-    for name, store in engine.stores.items():
+    for name, source in engine.sources.items():
         if name in engine.layout.built_in:
             continue
-        if store.holds_entities:
+        if source.holds_entities:
             kind = "file"
-            exists = os.path.exists(store.root)
+            exists = os.path.exists(source.root)
         else:
             kind = "folder"
-            exists = os.path.isdir(store.root)
+            exists = os.path.isdir(source.root)
         if not exists:
             text = f"the project's {kind} is missing"
             findings.append(Finding("error", "broken_store", name, text))
@@ -349,14 +350,14 @@ def _unreferenced_vectors(memory: ReadVerbs) -> list[Finding]:
 def _unfinished(engine: Engine) -> list[Finding]:
     """Leftovers of a change and of an erasure: their records, and kept texts no change refers to."""
     text = "a change was interrupted and could not be finished; its files may be out of reach"
-    records = engine.home.set_aside()
+    records = engine.ledger.set_aside()
     findings = [
         Finding("error", "unfinished_write", record, text, "finish it") for record in records
     ]
-    if engine.home.erasing() is not None:
+    if engine.ledger.erasing() is not None:
         text = "notes are being erased, or it was interrupted; some of their texts are still there"
         findings.append(Finding("error", "unfinished_erase", "the ledger", text, "finish it"))
-    count = len(engine.home.history.unreferenced())
+    count = len(engine.ledger.history.unreferenced())
     if count:
         text = f"{count} kept {'text belongs' if count == 1 else 'texts belong'} to no change"
         findings.append(Finding("info", "unreferenced_text", "history", text, "remove it"))
@@ -402,10 +403,10 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
 
 
 def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
-    """Whether the text of a memory is another one than its header has the digest of."""
+    """A finding if the text of a memory does not match the digest in its header."""
     place = home_path(info)
     try:
-        note = engine.parse(info.project, info.path, engine.store(info.project).read(info.path))
+        note = engine.parse(info.project, info.path, engine.source(info.project).read(info.path))
     except StorageError as error:
         return [Finding("error", "unreadable", place, f"{error.reason}; it is shown as it was")]
     if note is None or sha256(note.content.encode()) == info.header["content_hash"]:
@@ -419,7 +420,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """The lock file of a daemon that was killed: it names the daemon though nobody holds it."""
+    """A finding if the lock file of a killed daemon is left: it names a process but is not locked."""
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)
@@ -443,11 +444,11 @@ def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
 def _temporary_files(engine: Engine) -> list[Finding]:
     """Temporary files of processes that have ended."""
     matches = [(name, HOME_TEMP.fullmatch(name)) for name in sorted(os.listdir(engine.layout.root))]
-    for name, store in engine.stores.items():
-        for folder, folders, files in walk(store.root):
+    for name, source in engine.sources.items():
+        for folder, folders, files in walk(source.root):
             # `walk` goes into what is left of this list.
             folders[:] = filter(_may_hold_notes, folders)
-            shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, store.root)))
+            shown_place = os.path.normpath(os.path.join(name, os.path.relpath(folder, source.root)))
             matches += [(f"{shown_place}/{file}", _TEMP.match(file)) for file in files]
     text = "left behind by a program that ended"
     return [
@@ -493,11 +494,11 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
         case code if code in _LEDGER_CODES:
             _mend_ledger(engine, finding)
         case "unfinished_write":
-            engine.home.retry(finding.path)
+            engine.ledger.retry(finding.path)
         case "unfinished_erase":
             finish(HistoryVerbs(engine, None, memory.face))
         case "unreferenced_text":
-            engine.home.history.sweep()
+            engine.ledger.history.sweep()
         case "unreferenced_vectors":
             Embedding(memory).drop_gone()
         case "index_stale":
@@ -539,7 +540,7 @@ def _remove_leftover(engine: Engine, finding: Finding) -> None:
             os.unlink(engine.layout.root / finding.path)
         else:
             folder, _, name = path.rpartition("/")
-            with open_folder(engine.store(project).root, folder, project) as opened:
+            with open_folder(engine.source(project).root, folder, project) as opened:
                 os.unlink(name, dir_fd=opened.fd)
     except (BlockingIOError, FileNotFoundError):
         # A daemon has started, or somebody removed it.

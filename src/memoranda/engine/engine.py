@@ -1,10 +1,10 @@
-"""What all callers of one open home share: the guard, the lock, the index, and the projects'
-stores.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
+of the projects.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
-much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
-still there.
+One thread at a time works under the guard; writers also take the home's lock. The order is always
+guard, then lock. While changes wait to be made together, the lock is kept. A large change is
+planned under the guard, checked outside it (`apart`), and made under it if its sources are
+unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from memoranda.errors import (
 )
 from memoranda.index.index import Index
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.home import Home
+from memoranda.ledger.ledger import Ledger
 from memoranda.ledger.planned_change import PlannedChange, accepted, end
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -51,10 +51,10 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
-from memoranda.store.base import File, Stamp, Store
-from memoranda.store.files import closed_on_error, lock_folders, reason, storing
-from memoranda.store.folder import FolderStore, add_name_of_day
-from memoranda.store.layout import Layout
+from memoranda.sources.base import File, Source, Stamp
+from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
+from memoranda.sources.folder import FolderSource, add_name_of_day
+from memoranda.sources.layout import Layout
 from memoranda.text.utf16 import utf16_text
 
 if TYPE_CHECKING:
@@ -80,12 +80,13 @@ _READ_WAITS = 1.0
 
 
 class Engine:
-    """The state all callers of one open home share.
+    """The state that all callers of one open home share.
 
-    `extra` (project -> folder, graph file or store) are projects of this process only; one named
-    like a built-in project puts that one elsewhere. With `only`, there are no projects but these.
-    With `watch` the system tells of changes on disk; `serving`: large projects may be compared with
-    the disk behind the calls.
+    extra: project names to a folder, graph file or source, for this process only. A name of a
+        built-in project gives that project another place.
+    only: names of projects; if given, only these exist.
+    watch: let the system report changes on disk.
+    serving: compare large projects with the disk in the background instead of during a call.
     """
 
     def __init__(
@@ -100,8 +101,8 @@ class Engine:
         if settings.url is not None and extra:
             raise ProjectRefused(
                 ", ".join(
-                    store.root if isinstance(store, Store) else str(store)
-                    for store in extra.values()
+                    source.root if isinstance(source, Source) else str(source)
+                    for source in extra.values()
                 ),
                 ONLY_SHARED,
             )
@@ -109,29 +110,29 @@ class Engine:
         self.clock = clock
         self.layout = Layout(settings.home)
         if settings.url is None:
-            self.home = Home(self.layout, clock)
+            self.ledger = Ledger(self.layout, clock)
         else:
-            from memoranda.ledger.postgres.replica_home import PostgresHome
+            from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
 
-            self.home = PostgresHome(
+            self.ledger = ReplicaLedger(
                 self.layout, clock, settings.url, settings.space, serves=serving
             )
         self._folders = ExitStack()
-        self.guard = Guard(self.home.queue, self.make_waiting)
-        self.reads = self.home.reads
+        self.guard = Guard(self.ledger.queue, self.make_waiting)
+        self.reads = self.ledger.reads
         self.extra = {name: os.fspath(place) for name, place in extra.items()}
         self.only = only
-        self.stores: dict[str, Store] = {
-            name: store for name, store in extra.items() if isinstance(store, Store)
+        self.sources: dict[str, Source] = {
+            name: source for name, source in extra.items() if isinstance(source, Source)
         }
-        with closed_on_error(self.home):
-            self.index = Index(self.layout.index_for(self.extra, only), self.home.lock)
+        with closed_on_error(self.ledger):
+            self.index = Index(self.layout.index_for(self.extra, only), self.ledger.lock)
             with closed_on_error(self.index):
-                self._open_stores()
+                self._open_sources()
         self.freshness = Freshness(
             self.index,
-            self.home,
-            self.stores,
+            self.ledger,
+            self.sources,
             self.load,
             self.files,
             clock,
@@ -150,7 +151,7 @@ class Engine:
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
         self.gate = Gate(settings, self.layout.root)
-        self.day_use = DayUse(self.home.history)
+        self.day_use = DayUse(self.ledger.history)
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
         self._depth = 0
@@ -166,7 +167,7 @@ class Engine:
                 return
             with ExitStack() as closing:
                 # The last that is pushed here is done first
-                closing.callback(self.home.close)
+                closing.callback(self.ledger.close)
                 closing.callback(self.index.close)
                 closing.callback(self.freshness.close)
                 closing.callback(self._end)
@@ -182,45 +183,50 @@ class Engine:
         if self.is_closed:
             raise StorageError("the memory", "it was closed")
 
-    def _open_stores(self) -> None:
-        """Open the built-in projects' stores, those of the configuration and `extra`; known ones
+    def _open_sources(self) -> None:
+        """Open the built-in projects' sources, those of the configuration and `extra`; known ones
         are kept.
         """
-        stores: dict[str, Store] = {}
+        sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
             is_text = name == "memories"
             if name in self.extra:
                 place = absolute(self.extra[name])
             else:
                 place = root
-            stores[name] = FolderStore(
+            sources[name] = FolderSource(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
         for name, given_place in {**self.settings.projects, **self.extra}.items():
-            if name in stores:
+            if name in sources:
                 continue
-            before = self.stores.get(name)
+            before = self.sources.get(name)
             place = absolute(given_place)
             if self.settings.url is not None:
-                stores[name] = FolderStore(name, place, optional=True)
+                sources[name] = FolderSource(name, place, optional=True)
             elif before is not None and before.holds_entities and before.root == str(place):
-                stores[name] = before
+                sources[name] = before
             elif place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
-                from memoranda.store.inplace.graph_store import GraphStore
+                from memoranda.sources.graph_file import GraphFileSource
 
-                stores[name] = GraphStore(name, place, optional=name in self.extra)
+                sources[name] = GraphFileSource(name, place, optional=name in self.extra)
             else:
                 ignored = self.access_to(name).ignore
-                stores[name] = FolderStore(name, place, ignored=ignored)
-        self.index.projects = frozenset(stores)
+                sources[name] = FolderSource(name, place, ignored=ignored)
+        self.index.projects = frozenset(sources)
         if self.only:
-            stores = {name: store for name, store in stores.items() if name.lower() in self.only}
+            sources = {
+                name: source for name, source in sources.items() if name.lower() in self.only
+            }
         # At once: threads without the guard may look a project up meanwhile
-        self.stores = stores
+        self.sources = sources
 
     def reload_config(self) -> None:
-        """Take up what changed in the configuration, by whatever program; projects gone leave the
-        index. Of one that cannot be read nothing is, and `config_trouble` says why."""
+        """Apply changes that any program made to the configuration.
+
+        Removed projects leave the index. An unreadable configuration is ignored, and
+        `config_trouble` says why.
+        """
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
         if self.is_writing or (is_same and not self.config_trouble):
             return
@@ -240,8 +246,8 @@ class Engine:
                 return
             self.gate = Gate(self.settings, self.layout.root)
             if (self.settings.projects, self.settings.access) != (before.projects, before.access):
-                self._open_stores()
-                self.freshness.stores = self.stores
+                self._open_sources()
+                self.freshness.sources = self.sources
                 self.freshness.scopes = self._scopes()
                 self.freshness.forget()
 
@@ -250,8 +256,8 @@ class Engine:
         access = self.settings.access
         return {name: access[name].scope for name in access if access[name].agents}
 
-    def store(self, project: str) -> Store:
-        """The store of a project: of this name, else of the one that differs in case only, else of
+    def source(self, project: str) -> Source:
+        """The source of a project: of this name, else of the one that differs in case only, else of
         the one that differs in signs and blanks too (`example-project` is Example Project). Raises
         ProjectNotFound, also where several differ so."""
         name = self.project_name(project)
@@ -260,38 +266,40 @@ class Engine:
             self.reload_config()
             name = self.project_name(project)
         if name is not None:
-            return self.stores[name]
+            return self.sources[name]
         error = ProjectOutOfReach if project in BUILT_IN_PROJECTS else ProjectNotFound
-        raise error(project, sorted({*self.stores} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
+        raise error(project, sorted({*self.sources} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def access_to(self, project: str) -> ProjectAccess:
-        """What agents may do in a project; everything where nothing is set."""
+        """The rights of agents in a project. They may do everything if nothing is configured."""
         return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
         """The name of the project that `project` means, None for no project or several."""
-        return named_one(project, self.stores)
+        return named_one(project, self.sources)
 
-    def folder(self, project: str) -> FolderStore:
-        """The store of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
-        store = self.store(project)
-        store.check_writable()
-        return cast(FolderStore, store)
+    def folder(self, project: str) -> FolderSource:
+        """The source of a project that is a folder. Raises ProjectNotFound, ReadOnlyProject."""
+        source = self.source(project)
+        source.check_writable()
+        return cast(FolderSource, source)
 
     def spelled(self, project: str, path: str) -> str:
-        """`path` with its names as they are on disk, where the project is a folder."""
-        store = self.store(project)
-        if isinstance(store, FolderStore):
-            return store.spelled(path)
+        """`path` with its names as they are spelled on disk, if the project is a folder."""
+        source = self.source(project)
+        if isinstance(source, FolderSource):
+            return source.spelled(path)
         return path
 
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
-        """Make the index show every change that is on disk now, by whatever program. Once per verb.
+        """Make the index show every change that is on disk now, once per verb.
 
-        Unless `whole`, large projects may be late in a server that has just started; `warnings`
-        says so. Where it cannot be written now (somebody keeps the lock, the disk is full or
-        read-only), a copy in memory is used; of an index too large for that the answers may be
-        behind, and `warnings` says so. A writer gets the error.
+        whole: wait for large projects too. Otherwise they may lag in a server that has just
+            started, and `warnings` says so.
+
+        If the index cannot be written (its lock is held, or the disk is full or read-only), readers
+        use a copy in memory. An index too large to copy may lag, and `warnings` says so. A writer
+        gets the error.
         """
         from memoranda.index.sync import Result
 
@@ -299,7 +307,7 @@ class Engine:
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
         # Else others wrote until the lock was held
-        is_kept = not self.is_writing or bool(self.home.queue.changes)
+        is_kept = not self.is_writing or bool(self.ledger.queue.changes)
         if (
             is_kept
             and not whole
@@ -327,7 +335,7 @@ class Engine:
                         "The last changes on disk may be missing here: "
                         f"the index could not follow ({why})."
                     )
-            if self.home.erased():
+            if self.ledger.erased():
                 self.freshness.drop_derived()
         if self._depth:
             self.freshness.is_current = True
@@ -354,8 +362,9 @@ class Engine:
                 continue
 
     def catch_up(self) -> None:
-        """Before the lock is taken: the first look at the disk may find much, and is done in
-        batches without it.
+        """Look at the disk for the first time, in batches and before the lock is taken.
+
+        The first look may find many changes, and other writers should not wait for it.
         """
         with self.guard:
             self._check_open()
@@ -367,7 +376,7 @@ class Engine:
 
     def rebuild_index(self) -> None:
         """Throw the index away; the next call that needs it rebuilds it from the notes."""
-        with self.guard, self.home.lock:
+        with self.guard, self.ledger.lock:
             self.index.rebuild()
             self.freshness.forget()
 
@@ -375,68 +384,68 @@ class Engine:
         """The bytes of a note of the index as they are on disk. Raises NotFound, CannotRead,
         OutsideError.
         """
-        store = self.store(info.project)
+        source = self.source(info.project)
         try:
-            return store.read(info.path)
+            return source.read(info.path)
         except NotFound:
             # The index keeps the notes of a project that went away
-            if not os.path.lexists(store.root):
-                if store.holds_entities:
+            if not os.path.lexists(source.root):
+                if source.holds_entities:
                     place = "file"
                 else:
                     place = "folder"
-                why = f"the {place} of project {store.name} is missing"
-                remedy = f"Put the {place} back, or let its owner run memory project remove {store.name}."
+                why = f"the {place} of project {source.name} is missing"
+                remedy = f"Put the {place} back, or let its owner run memory project remove {source.name}."
                 raise CannotRead(info.path, why, remedy) from None
             raise NotFound(info.path, info.project) from None
 
-    def load(self, store: Store, path: str) -> tuple[Note, Stamp] | None:
+    def load(self, source: Source, path: str) -> tuple[Note, Stamp] | None:
         """The note at `path` for the index, or None (not text, gone, left out,
         unreadable)."""
-        if not store.is_note(path):
+        if not source.is_note(path):
             return None
         try:
-            file = store.read(path)
+            file = source.read(path)
         except NotFound:
             return None
         except MemorandaError as error:
-            self.freshness.unreadable[store.name, path] = str(error)
+            self.freshness.unreadable[source.name, path] = str(error)
             return None
-        note = self.indexable(store.name, path, file)
+        note = self.indexable(source.name, path, file)
         if note is None:
             return None
-        if not store.holds_entities:
-            note.provenance = self.written_by(store.name, path, file)
+        if not source.holds_entities:
+            note.provenance = self.written_by(source.name, path, file)
         return note, file.stamp
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:
-        """The note these bytes are, with its marks; None when the index is to leave them out."""
+        """The note in these bytes, with its marks. None if the index should leave the file out."""
         note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
         if note is not None:
             note.suspicious = self.gate.suspicious(note.text)
         return note
 
-    def files(self, store: Store) -> BulkSource | None:
-        """What other processes need to read a project's notes; None where they cannot."""
+    def files(self, source: Source) -> BulkSource | None:
+        """The means by which other processes read a project's notes. None if they cannot."""
         from memoranda.index.sync import BulkSource
 
         def accept(path: str, file: File) -> Provenance:
-            self.freshness.notice(store.name, path)
-            return self.written_by(store.name, path, file)
+            self.freshness.notice(source.name, path)
+            return self.written_by(source.name, path, file)
 
         # Other processes do not know who may use the project
-        if isinstance(store, FolderStore) and not self.access_to(store.name).agents:
-            return BulkSource(store, self.gate.suspicious, accept)
+        if isinstance(source, FolderSource) and not self.access_to(source.name).agents:
+            return BulkSource(source, self.gate.suspicious, accept)
         return None
 
     def written_by(self, project: str, path: str, file: File) -> Provenance:
         """Where the text of a file comes from: the ledger knows it by its hash, whatever the times
         of the file.
         """
-        return self.home.history.writer_at(project, path, file.etag) or Provenance()
+        return self.ledger.history.writer_at(project, path, file.etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
-        """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
+        """The note in these bytes. None if they are not UTF-8 and the project takes only UTF-8."""
         takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
         warnings = []
         text = utf16_text(file.data)
@@ -461,9 +470,9 @@ class Engine:
             # Other lines of the file changed since
             changed = datetime.fromisoformat(indexed.changed)
         note = file.note(project, path, text, changed)
-        store = self.stores.get(project)
-        if isinstance(store, FolderStore):
-            add_name_of_day(note, store)
+        source = self.sources.get(project)
+        if isinstance(source, FolderSource):
+            add_name_of_day(note, source)
         access = self.access_to(project)
         if access.agents:
             note.scope = access.scope_of(note.scope)
@@ -479,11 +488,11 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A critical section: no other writer of this home is at work, nor one of another home in a
-        shared folder.
+        """Enter a critical section that keeps out all other writers.
 
-        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the
-        disk refuses.
+        These are the writers of this home, and of other homes with a project in the same folder. A
+        nested section on the same thread does not lock again. Raises StorageError if the disk
+        refuses.
         """
         if self.is_writing and self.guard.is_mine:
             yield
@@ -491,17 +500,17 @@ class Engine:
         try:
             with waits_at_most(self.call_waits), self.guard:
                 self._check_open()
-                with self.home.writing():
-                    if not self.home.queue.changes:
+                with self.ledger.writing():
+                    if not self.ledger.queue.changes:
                         inside = (
                             # Other homes may use the folders outside it too
                             f"{self.layout.root}/"
                         )
-                        stores = [
-                            store for store in self.stores.values() if not store.holds_entities
+                        sources = [
+                            source for source in self.sources.values() if not source.holds_entities
                         ]
                         outside = [
-                            store.root for store in stores if not store.root.startswith(inside)
+                            source.root for source in sources if not source.root.startswith(inside)
                         ]
                         if outside:
                             self._folders.enter_context(lock_folders(outside))
@@ -513,7 +522,7 @@ class Engine:
                         yield
                     finally:
                         self.is_writing = False
-                        if not self.home.queue.changes:
+                        if not self.ledger.queue.changes:
                             self._folders.close()
         except OSError as error:
             raise StorageError("the memory", reason(error)) from None
@@ -524,22 +533,22 @@ class Engine:
             raise StorageError("the index", self.index.explain(error)) from None
 
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The lock is held. Raises as `Home.commit`."""
-        self.home.make([planned])
+        """Make a change and show it in the index. The lock is held. Raises as `Ledger.commit`."""
+        self.ledger.make([planned])
         if planned.error is not None:
             raise planned.error
         self._show([planned])
 
     def make_waiting(self) -> None:
         """Make the changes that wait together and show them in the index."""
-        if not self.home.queue.changes:
+        if not self.ledger.queue.changes:
             return
         changes = list[PlannedChange]()
         is_made = False
         try:
-            with self.home.writing():
-                changes += self.home.queue.changes
-                self.home.make_waiting()
+            with self.ledger.writing():
+                changes += self.ledger.queue.changes
+                self.ledger.make_waiting()
                 is_made = True
                 self._show(changes)
         finally:
@@ -559,8 +568,9 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits is made. Raises as `Home.commit`, and Again where
-        it was refused because of the others.
+        """Let other calls in until a waiting change is made.
+
+        Raises the errors of `Ledger.commit`, and Again if the change was refused because of others.
         """
         depth = self._depth
         self._depth = 0
@@ -592,7 +602,10 @@ class Engine:
             self.freshness.is_current = False
 
     def unshown(self, error: Exception) -> None:
-        """The index could not take up a change that is on disk: a sweep will tell it."""
+        """Note that the index could not take up a change that is on disk.
+
+        The next sweep will find it. A corrupt index is rebuilt.
+        """
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
             self.rebuild_index()
@@ -605,9 +618,9 @@ class Engine:
         with waits_at_most(self.call_waits), self.guard:
             self._check_open()
             if not self.is_writing:
-                if self.home.unfinished():
-                    self.home.try_to_recover()
-                self.freshness.elsewhere = self.home.follow()
+                if self.ledger.unfinished():
+                    self.ledger.try_to_recover()
+                self.freshness.elsewhere = self.ledger.follow()
                 self.reload_config()
             yield
 
@@ -619,11 +632,11 @@ class Engine:
             self.index.unpin()
             return self.index.notes.etags()
 
-        with storing("the history"), self.guard, self.home.writing():
+        with storing("the history"), self.guard, self.ledger.writing():
             if self.freshness.late:
                 # Not all that live are known; there will be another time
                 return 0
-            return self.home.purge(
+            return self.ledger.purge(
                 self.clock() - timedelta(days=self.settings.history_days), living
             )
 
@@ -650,7 +663,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             commits = engine.commits
             # What changed elsewhere, in a database and the configuration
             if is_outermost and not engine.is_writing:
-                engine.freshness.elsewhere = engine.home.follow()
+                engine.freshness.elsewhere = engine.ledger.follow()
                 engine.reload_config()
             engine._depth += 1
             try:

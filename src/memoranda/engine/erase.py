@@ -1,9 +1,8 @@
-"""`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan
-shows it.
+"""Erase notes for good: every version and every trace in the home, checked by a scan.
 
-The ledger says what has to go before the first byte does, and forgets it last. Every step may be
-done twice, so whoever opens the home after a crash does them all again; only then does the history
-say that something was erased.
+The ledger records what must go before the first byte is removed, and forgets this record last.
+Every step may be repeated, so the process that opens the home after a crash runs them all again.
+Only then does the history say that something was erased.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from memoranda.engine.trail import (
     search,
     written_by,
 )
-from memoranda.engine.transaction import Location, Transaction, own_root, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, own_root, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
@@ -44,9 +43,9 @@ from memoranda.note.markdown import default_id
 from memoranda.note.model import CATEGORY_PROJECT, REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query, memory_query
-from memoranda.store.base import File, sha256
-from memoranda.store.files import put_derived, storing
-from memoranda.store.inplace.graph_store import GraphStore
+from memoranda.sources.base import File, sha256
+from memoranda.sources.files import put_derived, storing
+from memoranda.sources.graph_file import GraphFileSource
 
 # An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
@@ -55,13 +54,15 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`notes`: what was erased, as `project/path`; the number of `changes` of the journal and kept
-    `texts` went with it.
+    """What an erasure removed, and what is left.
 
-    So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
-    found; empty when all went well. `mentions`: other notes, kept texts of other notes, and
-    sources, that name it or hold the same words; they are their authors' and stay. `out_of_reach`:
-    where a server of notes may keep something of it still.
+    notes: what was erased, as `project/path`.
+    changes, texts: the number of changes of the journal and of kept texts that were removed.
+    files, bytes: how much was searched afterwards.
+    remains: where a part of it was still found; empty if all went well.
+    mentions: other notes, kept texts of other notes, and sources that name it or hold the same
+        words. They belong to their authors and stay.
+    out_of_reach: where a server of notes may still keep a part of it.
     """
 
     notes: tuple[str, ...]
@@ -76,10 +77,16 @@ class Erased:
 
 @dataclass(slots=True)
 class Plan:
-    """What has to go; kept as the record. `last`: the latest change when it was made. `files`:
-    [project, path, root, etag] of what is there now. `places` and `ids` name the notes in the
-    journal, `entities` those of graph files by the file. `rows`: [folder, namespace, key] of JSON
-    files. With `observation` only that goes from the one note, and its older versions."""
+    """The things to erase; stored as the record of the erasure.
+
+    last: the latest change when the plan was made.
+    observation: if given, only this observation goes, from the one note and from its older
+        versions.
+    places, ids: the names of the notes in the journal.
+    files: [project, path, root, etag] of the present files.
+    entities: the names of entities, by graph file.
+    rows: [folder, namespace, key] of JSON files.
+    """
 
     last: int
     observation: str | None = None
@@ -93,7 +100,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """What goes, for people: as `memory log` shows it."""
+        """The names of what is erased, as `memory log` shows them."""
         paths = [os.path.join(root or project, path) for project, path, root in self.places]
         return sorted(
             {
@@ -132,7 +139,7 @@ class Erasure:
         with self.engine.writing():
             finish(self.memory)
             self.engine.fresh(whole=True)
-            plan = Plan(self.engine.home.history.last, observation)
+            plan = Plan(self.engine.ledger.history.last, observation)
             for ref in refs:
                 self._add_ref(plan, ref)
             if observation is not None:
@@ -152,7 +159,7 @@ class Erasure:
             )
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
-            self.engine.home.set_erasing(json.dumps(asdict(plan)))
+            self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
             changes, texts, out_of_reach = _carry_out(self.memory, plan)
         proof = self._proof(plan, needles)
         mentions += [mention for mention in proof.mentions if mention not in mentions]
@@ -168,7 +175,7 @@ class Erasure:
         )
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
-        """Raise InvalidInput where the note has no such observation."""
+        """Raise InvalidInput if the note has no such observation."""
         for project, path, _ in plan.places:
             observations = self.memory.observations((project, path))
             if not any(observation in (item.text, item.content) for item in observations):
@@ -193,7 +200,10 @@ class Erasure:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """What is still found of the erased notes, once all that may hold a copy was written anew."""
+        """Search for the erased notes, and rewrite any file that still holds a part of them.
+
+        Returns what is found at the end.
+        """
         folders = [row[0] for row in plan.rows]
         in_use = self._folders_in_use(plan)
         proof = search(self.engine, needles, folders, in_use)
@@ -204,7 +214,7 @@ class Erasure:
         if any(remain.endswith(ledger) for remain in proof.remains):
             # What a disk or another process refuses is named with what is left
             with suppress(StorageError):
-                self.engine.home.database.rewrite()
+                self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
         for item in [*proof.remains]:
             copy = self.engine.layout.root / item
@@ -215,11 +225,14 @@ class Erasure:
         return proof
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
-        """The folders of the erased notes in which others are, or were: their names are no trace."""
+        """The folders of the erased notes that other notes use or used.
+
+        Their names are not a trace.
+        """
         above: set[Location] = set()
         for project, path, root in plan.places:
             above.update((project, folder, root) for folder in folders_above(path))
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         folders = []
         for project, path, root in sorted(above):
             place = os.path.join(root or own_root(self.engine, project) or "", path)
@@ -230,7 +243,7 @@ class Erasure:
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
     ) -> Erased:
-        """What erasing by this plan would do: how much goes, and who else has the same words."""
+        """The result that this plan would have: how much goes, and what else holds the same words."""
         folders = [row[0] for row in plan.rows]
         own_texts = {sha256(text) for text in trail.texts}
         places = {f"{project}/{path}" for project, path, _, _ in plan.files}
@@ -263,7 +276,7 @@ class Erasure:
             return
         project, _, path = ref.partition("/")
         name = next(
-            (store for store in self.engine.stores if store.lower() == project.lower()), None
+            (source for source in self.engine.sources if source.lower() == project.lower()), None
         )
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
@@ -297,7 +310,7 @@ class Erasure:
             if item.key == key and stem in (item.namespace, entry.DEFAULT_NAMESPACE)
         ]
         items = [item for item in items if item.namespace == stem] or items
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         if items:
             plan.rows.append((root, items[0].namespace, key))
             self._texts.append(f"{key}\n{items[0].value}".encode())
@@ -323,10 +336,10 @@ class Erasure:
         project, path, root = place
         if place not in plan.places:
             plan.places.append(place)
-            store = self.engine.stores.get(project)
-            if isinstance(store, GraphStore):
-                entity = store.entity(path)
-                names = plan.entities.setdefault(os.path.realpath(store.root), [])
+            source = self.engine.sources.get(project)
+            if isinstance(source, GraphFileSource):
+                entity = source.entity(path)
+                names = plan.entities.setdefault(os.path.realpath(source.root), [])
                 names.append(entity.name if entity else path.removesuffix(".md"))
             file = _read(self.engine, place)
             if file is not None:
@@ -344,10 +357,10 @@ class Erasure:
         if source is not None:
             selected += self.memory.list(Query(source=source), limit=0)[0]
         if project is not None:
-            name = self.engine.store(project).name
+            name = self.engine.source(project).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
             # Every place the journal names a file at
-            for path, root in self.engine.home.history.places_of(name):
+            for path, root in self.engine.ledger.history.places_of(name):
                 self._add_file(plan, (name, path, root))
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
@@ -365,7 +378,9 @@ class Erasure:
             self._add_note(plan, info)
 
     def _follow(self, plan: Plan) -> Trail:
-        """What the journal has of it, and the ids its older versions had."""
+        """Follow the notes of the plan through the journal, and add the ids of older versions to
+        the plan.
+        """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         plan.ids = sorted(trail.ids)
@@ -392,7 +407,7 @@ class Erasure:
 def finish(memory: HistoryVerbs) -> None:
     """Complete what a process that died was erasing, if anything. Raises MemorandaError, then the
     record waits for `memory doctor --fix`."""
-    home = memory.engine.home
+    home = memory.engine.ledger
     if home.erasing() is None:
         return
     with memory.engine.writing():
@@ -419,7 +434,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     """Every step, each of which may have been done before. Returns how many changes and kept texts
     went, and where something is out of reach. The lock is held."""
     engine = memory.engine
-    history = engine.home.history
+    history = engine.ledger.history
     later = takewhile(lambda change: change.number > plan.last, history.changes())
     is_said = any(change.verb == ERASE and change.details for change in later)
     changes = texts = 0
@@ -432,7 +447,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
                 history.revise(trail.revised(stamp(engine.clock())), trail.places)
             changes = sum(number <= plan.last for number in trail.files)
             texts = history.sweep()
-            engine.home.wipe()
+            engine.ledger.wipe()
             _clear_derived(memory, plan)
             details = {"notes": len(plan.names)}
             moment = stamp(engine.clock())
@@ -440,10 +455,10 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
             history.append(
                 Change(number, moment, ERASE, "", "", None, memory.face, details=details)
             )
-    engine.home.set_erasing(None)
+    engine.ledger.set_erasing(None)
     # The plan names what was erased
-    engine.home.wipe()
-    return changes, texts, engine.home.purge_deleted()
+    engine.ledger.wipe()
+    return changes, texts, engine.ledger.purge_deleted()
 
 
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
@@ -458,20 +473,20 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
         file = _read(engine, (project, path, root))
         if file is None or file.etag != etag:
             continue
-        is_in_lines = isinstance(engine.stores.get(project), GraphStore)
+        is_in_lines = isinstance(engine.sources.get(project), GraphFileSource)
         (in_lines if is_in_lines else whole_files).append((project, path, root))
     with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
         for place in whole_files:
             _remove_from_file(memory, plan, change, place)
         _remove_folders(memory, change)
-        rows = engine.home.review_rows
+        rows = engine.ledger.review_rows
         # What the owner was asked, and answered, about the notes
         answers = rows.paths_naming([*plan.ids, *plan.names])
         change.steps += [rows.step_at(path, None, kept=False) for path in answers]
     if plan.observation is None:
         engine.reads.forget(keys)
     # Ids and hashes of what sessions were given
-    engine.home.forget_sessions()
+    engine.ledger.forget_sessions()
     log_of(memory).forget(plan.ids)
     for project in sorted({project for project, _, _ in in_lines}):
         _remove_from_graph(
@@ -489,8 +504,8 @@ def _remove_from_file(
     project, path, root = place
     info = memory.index.notes.get(project, path)
     if plan.observation is None or info is None:
-        store = store_at(memory.engine, project, root)
-        change.remove(project, path, store.read(path), store=store, kept=False)
+        source = source_at(memory.engine, project, root)
+        change.remove(project, path, source.read(path), source=source, kept=False)
         return
     file, text = editable(memory, info)
     erased_lines = {
@@ -510,8 +525,8 @@ def _remove_from_graph(
     """Remove entities of a graph file and the relations at them, or of each one observation."""
     from memoranda.engine.graph import FileGraph
 
-    graph = FileGraph(memory, cast(GraphStore, memory.engine.stores[project]))
-    entities = map(graph.store.entity, paths)
+    graph = FileGraph(memory, cast(GraphFileSource, memory.engine.sources[project]))
+    entities = map(graph.source.entity, paths)
     names = [entity.name for entity in entities if entity is not None]
     if plan.observation is None:
         graph.delete_entities(names)
@@ -536,15 +551,17 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    history = memory.engine.home.history
-    stores = memory.engine.stores
+    history = memory.engine.ledger.history
+    sources = memory.engine.sources
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
         above.update((step.project, step.root, folder) for folder in folders_above(step.path))
     for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        is_here = project in stores and stores[project].root == root and project != CATEGORY_PROJECT
+        is_here = (
+            project in sources and sources[project].root == root and project != CATEGORY_PROJECT
+        )
         if not is_here or not inside <= removed_steps.keys():
             continue
         if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
@@ -578,6 +595,6 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
 def _read(engine: Engine, place: Location) -> File | None:
     """The file at a place, or None."""
     try:
-        return store_at(engine, place[0], place[2]).read(place[1])
+        return source_at(engine, place[0], place[2]).read(place[1])
     except MemorandaError:
         return None

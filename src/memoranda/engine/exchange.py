@@ -1,7 +1,9 @@
-"""What moves in and out of a home: memories in order and by id, files as they are, and a place in
-the history for what lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by
-file, for who copies it whole; and all of that, with the history, into a space of a PostgreSQL
-database."""
+"""Moving notes in and out of a home (contract 001, 11 and 12; docs/format.md).
+
+Memories move in order and by id, files as they are. Texts that lose a conflict are kept in the
+history. A whole home can be copied file by file, or with its history into a space of a PostgreSQL
+database.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,10 @@ from memoranda.ledger.postgres.space_rows import FileRow
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.markdown import Record
 from memoranda.note.model import MEMORY_PROJECTS
-from memoranda.store.base import File, Values, sha256
-from memoranda.store.files import read_file, stamp_of
-from memoranda.store.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
-from memoranda.store.path_guard import clean, climbs, open_folder
+from memoranda.sources.base import File, Values, sha256
+from memoranda.sources.files import read_file, stamp_of
+from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
+from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
@@ -95,8 +97,11 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """These memories with their contents as indexed; those gone since `rows` are left out.
-        Raises Conflict when the index was rebuilt meanwhile, as its handles are others then."""
+        """These memories with their contents as indexed. Memories that were removed since are left
+        out.
+
+        Raises Conflict if the index was rebuilt in between, since its row numbers have changed.
+        """
         # Opens it again if it was replaced
         self._index.pin()
         if self._index_identity != self._index.identity:
@@ -131,7 +136,7 @@ class Exchange:
 
     @verb
     def contents(self) -> set[bytes]:
-        """The `digest` of every memory there is; some hundred bytes each."""
+        """The `digest` of every memory: a few hundred bytes each."""
         self.engine.fresh()
         bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
         return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
@@ -164,38 +169,42 @@ class Exchange:
         keep_lost(self.memory, lost)
 
     def files_of(self, project: str) -> str | None:
-        """The name of a project whose notes are files; None for a graph file. Raises
-        ProjectNotFound.
+        """The name of a project whose notes are files.
+
+        None for a graph file. Raises ProjectNotFound.
         """
-        store = self.engine.store(project)
-        if store.holds_entities:
+        source = self.engine.source(project)
+        if source.holds_entities:
             return None
-        return store.name
+        return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Give a file the time of its note: of a note without a header it is all there is."""
+        """Set the time of a file to that of its note. A note without a header has no other date."""
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
-            os.utime(os.path.join(self.engine.store(project).root, path), ns=(nanoseconds,) * 2)
+            os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
 
     @verb
     def file(self, project: str, path: str) -> File | None:
-        """What is at `path` of a project, None for nothing. Raises OutsideError, StorageError."""
+        """The file at `path` of a project.
+
+        None if there is no file. Raises OutsideError, StorageError.
+        """
         try:
-            return self.engine.store(project).read(path)
+            return self.engine.source(project).read(path)
         except NotFound:
             return None
 
     @verb
     def paths_in(self, project: str, folder: str) -> list[str]:
         """The paths of the notes in a folder of a project."""
-        return sorted(self.engine.store(project).list(folder).stamps)
+        return sorted(self.engine.source(project).list(folder).stamps)
 
     @verb
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
-        """The note of a project that has this permalink, or this id."""
+        """The note of a project that has this permalink, or this id. None if no note has it."""
         self.engine.fresh()
         if permalink:
             holders = [self._index.notes.by_permalink(project, permalink)]
@@ -207,10 +216,10 @@ class Exchange:
     @verb
     def is_taken(self, project: str, path: str) -> bool:
         """Whether something is at `path`, or a note there whose path differs in case only."""
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         self.engine.fresh()
         return (
-            store.place(path).kind != "missing"
+            source.place(path).kind != "missing"
             or self._index.notes.in_other_case(project, path) is not None
         )
 
@@ -221,18 +230,26 @@ class Exchange:
         files: Sequence[tuple[str, bytes]],
         over: Mapping[str, File] | None = None,
     ) -> None:
-        """Write files, byte for byte, as one change: new ones, and those in place of what is `over`
-        at a path. Raises Exists or Conflict when another is there meanwhile; OutsideError."""
+        """Write files byte for byte, as one change.
+
+        files: (path, bytes) of each file.
+        over: the present file by path, where one should be replaced.
+
+        Raises Exists or Conflict if another file is at a path by now; OutsideError.
+        """
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
-    """Note texts that lost against those of the files they come with (`Touched.new`) in the history
-    as what stood there just before, as one change; `restore` and `undo` bring them. A text the
-    history holds already is left out, so that doing it twice is doing it once."""
-    history = session.engine.home.history
+    """Record texts that lost a conflict in the history, as one change.
+
+    They are recorded as if each had been there just before the winning text (`Touched.new`), so
+    `restore` and `undo` can bring them back. Texts that the history already holds are skipped, so a
+    repetition has no effect.
+    """
+    history = session.engine.ledger.history
     files = list[Touched]()
     with session.engine.writing():
         for touched, data in lost:
@@ -289,7 +306,7 @@ class Contents:
 
     @verb
     def _lag(self) -> int | None:
-        return self.engine.home.lag()
+        return self.engine.ledger.lag()
 
     @verb
     def listed(self) -> Listed:
@@ -298,18 +315,22 @@ class Contents:
         """
         self.engine.fresh()
         found_listing = Listed()
-        for name, store in self.engine.stores.items():
+        for name, source in self.engine.sources.items():
             if name in self.engine.extra:
                 continue
-            if store.trouble():
+            if source.trouble():
                 found_listing.unreadable.append(f"{self.folder(name)}/")
-            elif store.holds_entities:
-                if os.path.exists(store.root):
-                    found_listing.files[self.folder(name)] = name, "", stamp_of(os.stat(store.root))
+            elif source.holds_entities:
+                if os.path.exists(source.root):
+                    found_listing.files[self.folder(name)] = (
+                        name,
+                        "",
+                        stamp_of(os.stat(source.root)),
+                    )
             elif name in self.engine.layout.built_in:
-                self._walk(name, store.root, found_listing)
+                self._walk(name, source.root, found_listing)
             else:
-                listing = store.list()
+                listing = source.list()
                 found_listing.files |= {
                     f"{self.folder(name)}/{path}": (name, path, at)
                     for path, at in listing.stamps.items()
@@ -350,23 +371,25 @@ class Contents:
             name = f"%2E{project[1:]}"
         else:
             name = project
-        if self.engine.stores[project].holds_entities:
+        if self.engine.sources[project].holds_entities:
             return f"{OWN}/{name}.jsonl"
         return f"{OWN}/{name}"
 
     def name(self, touched: Touched, path: str) -> str | None:
-        """What the file (or folder) at `path` that a change touched is called in a copy; None for
-        what is not in it: the home's own records, projects of another process or gone since, hidden
-        files."""
+        """The name in a copy of the file or folder that a change touched at `path`.
+
+        None if the copy leaves it out: the home's own records, hidden files, and projects that are
+        gone or belong to another process.
+        """
         is_known = (
-            touched.project in self.engine.stores and touched.project not in self.engine.extra
+            touched.project in self.engine.sources and touched.project not in self.engine.extra
         )
         if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
-            for name, store in self.engine.stores.items():
+            for name, source in self.engine.sources.items():
                 if (
-                    store.holds_entities
+                    source.holds_entities
                     and touched.file
-                    and os.path.realpath(touched.file) == os.path.realpath(store.root)
+                    and os.path.realpath(touched.file) == os.path.realpath(source.root)
                 ):
                     if name in self.engine.extra:
                         return None
@@ -379,7 +402,7 @@ class Contents:
             is_folder = touched.do in ("mkdir", "rmdir") or (
                 touched.do == "move" and touched.old is None
             )
-            is_kept = is_folder or self.engine.stores[touched.project].is_note(path)
+            is_kept = is_folder or self.engine.sources[touched.project].is_note(path)
         if is_kept and not climbs(path):
             return f"{self.folder(touched.project)}/{path}"
         return None
@@ -387,23 +410,21 @@ class Contents:
     @verb
     def read(self, project: str, path: str) -> File:
         """The file as it is now. Raises NotFound, OutsideError, StorageError."""
-        store = self.engine.store(project)
-        if store.holds_entities:
-            return read_file(store.root)
+        source = self.engine.source(project)
+        if source.holds_entities:
+            return read_file(source.root)
         parent, _, name = path.rpartition("/")
         try:
-            with open_folder(store.root, parent, project) as folder:
+            with open_folder(source.root, parent, project) as folder:
                 return read_file(name, folder.fd)
         except FileNotFoundError:
             raise NotFound(path, project) from None
 
     @verb
     def text(self, digest: str) -> bytes | None:
-        """The replaced text with this SHA-256 as the history keeps it; None for one that is not
-        kept.
-        """
+        """The replaced text with this SHA-256, from the history. None if it is not kept."""
         try:
-            return self.engine.home.history.text(digest, "")
+            return self.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
             return None
 
@@ -412,7 +433,7 @@ class Contents:
         """The changes with a higher number than `after`, the oldest first, as far back as the
         history goes.
         """
-        all_changes = self.engine.home.history.changes()
+        all_changes = self.engine.ledger.history.changes()
         return [*takewhile(lambda change: change.number > after, all_changes)][::-1]
 
     @verb
@@ -421,19 +442,24 @@ class Contents:
         those used here.
         """
         for digest in sorted(
-            digest_found for digest_found in self.engine.home.history.referenced() if digest_found
+            digest_found for digest_found in self.engine.ledger.history.referenced() if digest_found
         ):
             self.text(digest)
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header has yet, by id; of notes in a database those of all machines."""
+        """The reads that no header counts yet, by id.
+
+        With notes in a database, those of all machines.
+        """
         return self.engine.reads.whole()
 
 
 def is_kept_name(project: str, name: str) -> bool:
-    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden
-    ones these are the records of banks, and what agents made with the memory tool."""
+    """Whether a copy includes a file or folder of this name in a project of the home.
+
+    The only hidden names included are the records of banks, and files made with the memory tool.
+    """
     if (
         name.startswith(TEMP_PREFIX)
         or name in SKIPPED_FOLDERS
@@ -479,7 +505,7 @@ class IntoDatabase:
                     if stat.S_ISREG((status := os.lstat(place)).st_mode):
                         self.digests[name] = ""
                         self.size += status.st_size
-                self.texts = len(set(self.session.engine.home.history.texts()))
+                self.texts = len(set(self.session.engine.ledger.history.texts()))
                 self.changes = len(self._lines())
                 return
             space.begin()
@@ -505,31 +531,35 @@ class IntoDatabase:
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
                 )
                 reads = self.session.engine.reads
-                last = self.session.engine.home.history.last
+                last = self.session.engine.ledger.history.last
                 space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
 
     def _places(self) -> dict[Key, tuple[str, str]]:
-        """(project, path) of every file, folder and link → its name in a copy, and where it is."""
+        """Map (project, path) of every file, folder and link to its name in a copy and its place on
+        disk.
+
+        Sets `left` and `outside` anew: what is left out, and the projects outside the home.
+        """
         engine = self.session.engine
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
         inside = f"{os.path.realpath(engine.layout.root)}/"
-        for name, store in engine.stores.items():
-            if store.holds_entities or not f"{os.path.realpath(store.root)}/".startswith(inside):
+        for name, source in engine.sources.items():
+            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(inside):
                 self.outside.append(name)
                 continue
-            for path in self._below(name, store.root):
+            for path in self._below(name, source.root):
                 places_by_key[name, path] = (
                     f"{contents.folder(name)}/{path}",
-                    f"{store.root}/{path}",
+                    f"{source.root}/{path}",
                 )
         return places_by_key
 
     def _answers(self) -> dict[Key, FileRow]:
         """The rows of what the owner answered and agents ask for."""
-        rows = self.session.engine.home.review_rows
+        rows = self.session.engine.ledger.review_rows
         answer_rows: dict[Key, FileRow] = {}
         for path in rows.paths():
             data = rows.bytes_at(path) or b""
@@ -590,7 +620,7 @@ class IntoDatabase:
         fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
         for part in batches(fresh, _ROWS, lambda _: 0, 1):
             space.put_lines(part)
-        history = self.session.engine.home.history
+        history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
@@ -635,14 +665,14 @@ class IntoDatabase:
     def _older_text(self, digest: str) -> bytes:
         """A kept text. Raises StorageError for one that is damaged."""
         try:
-            return self.session.engine.home.history.text(digest, "")
+            return self.session.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
             name = f"the older text {digest[:12]}"
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
     def _lines(self) -> dict[int, tuple[Change, bytes]]:
         """The history as lines, by the numbers of the changes."""
-        changes = self.session.engine.home.history.changes(origins=True)
+        changes = self.session.engine.ledger.history.changes(origins=True)
         return {change.number: (change, change.dump()) for change in changes}
 
     def _shared(self) -> dict[str, bytes]:
@@ -661,7 +691,7 @@ class IntoDatabase:
         shared_files = {}
         if layout.config.exists():
             shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
-        tokens = AccessRows(self.session.engine.home.database).dump()
+        tokens = AccessRows(self.session.engine.ledger.database).dump()
         if tokens is not None:
             shared_files[layout.access.name] = tokens
         if layout.dream_report.exists():

@@ -1,10 +1,9 @@
-"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of
-all files.
+"""Keeping the index in step with the disk, by the system's watch or by sweeps over all files.
 
-Every call sees each change that was on disk before it, by whatever program. A server whose first
-look at a large project would take long answers from the index meanwhile, and `warnings` says so:
-its calls see each change made since the first of them, and what changed before that as soon as the
-look behind them gets there.
+Every call sees each change that was on disk before it, by whatever program. The exception is a
+server whose first look at a large project would take long. Until that look is complete, its calls
+are answered from the index, with a warning. They see the changes made since the first call, and
+older ones as soon as the background look reaches them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from memoranda.clock import Clock, microseconds, waits_at_most
 from memoranda.engine import daemon_client
 from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
-from memoranda.ledger.home import Home
+from memoranda.ledger.ledger import Ledger
 from memoranda.note.model import (
     GRAPH_PROJECT,
     KV_PROJECT,
@@ -31,15 +30,15 @@ from memoranda.note.model import (
     coded,
 )
 from memoranda.note.project_access import is_in_force
-from memoranda.store.base import Listing, Stamp, Store, Values, bounded
-from memoranda.store.folder import FolderStore
-from memoranda.store.path_guard import has_link
+from memoranda.sources.base import Listing, Source, Stamp, Values, bounded
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.path_guard import has_link
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result
     from memoranda.index.watch import Changes, Watch
 
-Loader = Callable[[Store, str], tuple[Note, Stamp] | None]
+Loader = Callable[[Source, str], tuple[Note, Stamp] | None]
 _Identity = tuple[int, int] | None
 METHOD = "fresh"
 """The daemon's method that brings the index up to date, for processes without a watch."""
@@ -71,31 +70,33 @@ UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; co
 
 
 class Freshness:
-    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
-    the engine's guard.
+    """Finds the changes on disk that the index lacks. The caller holds the engine's guard.
 
-    `stores` are those of all projects, set again when there are others; `load` gives the note at a
-    path of a store, `files` what other processes need to read very many. With `watch` the system
-    tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
-    names projects. A process that would have to look at all files asks the daemon first, which
-    listens on `socket` if there is one, and leaves out what that watches.
+    sources: the sources of all projects; set again when the projects change.
+    load: gives the note at a path of a source.
+    files: gives the means by which other processes read many files of a source.
+    watch: let the system report changes.
+    may_be_late: look at large projects in the background. `catch_up` is called between calls as
+        long as `late` names projects.
+    socket: where the daemon listens. A process that would have to look at all files asks it first,
+        and skips the projects that it watches.
     """
 
     def __init__(
         self,
         index: Index,
-        home: Home,
-        stores: Mapping[str, Store],
+        ledger: Ledger,
+        sources: Mapping[str, Source],
         load: Loader,
-        files: Callable[[Store], BulkSource | None],
+        files: Callable[[Source], BulkSource | None],
         clock: Clock,
         watch: bool,
         may_be_late: bool,
         socket: Path,
     ):
         self._index = index
-        self._home = home
-        self.stores = stores
+        self._ledger = ledger
+        self.sources = sources
         self._load = load
         self._files = files
         self._clock = clock
@@ -105,7 +106,7 @@ class Freshness:
         self._socket = socket
         self._watch: Watch | None = None
         self._roots: dict[str, _Identity] = {}
-        self._pending: set[str] = set(self.stores)
+        self._pending: set[str] = set(self.sources)
         self._openings = 0
         self._looked = 0.0
         self._troubles: dict[str, list[str]] = {}
@@ -138,7 +139,7 @@ class Freshness:
         """Look at every file next time; with `whole` no project may be late then."""
         self._must_be_whole |= whole
         self._looked = 0.0
-        self._pending = set(self.stores)
+        self._pending = set(self.sources)
         self.is_current = False
         self.close()
 
@@ -192,7 +193,7 @@ class Freshness:
             if self.late:
                 self.close()
             # The system tells a change once: look at everything next time
-            self._pending = set(self.stores)
+            self._pending = set(self.sources)
             raise
         if self._index.openings != openings:
             # It may have taken long to catch up
@@ -204,7 +205,7 @@ class Freshness:
     def _update(
         self, result: Result, progress: Progress | None, patience: float, whole: bool
     ) -> None:
-        stores = self.stores
+        sources = self.sources
         # One verb sees one index, even if another process rebuilds it meanwhile.
         self._index.pin()
         if self._index.openings != self._openings:
@@ -219,13 +220,13 @@ class Freshness:
             self._open_watch(self._may_be_late and not whole)
         troubled = set(self._troubles)
         if changes is None:
-            sweeps = stores.keys() - self.late.keys()
+            sweeps = sources.keys() - self.late.keys()
         else:
             sweeps = self._beyond_the_watch() - self.late.keys()
-            self._look_at_changes(changes, stores.keys() - sweeps, result)
+            self._look_at_changes(changes, sources.keys() - sweeps, result)
         covered = self._shown_by_daemon(sweeps, patience)
         for project in sorted(sweeps - covered):
-            self._sweep(stores[project], result, progress)
+            self._sweep(sources[project], result, progress)
         if troubled - self._troubles.keys():
             # What can be read again now was not watched.
             self.close()
@@ -237,7 +238,7 @@ class Freshness:
     def _begin_with_this_index(self) -> None:
         """Know nothing of what the index shows: another process may have rebuilt it."""
         self._openings = self._index.openings
-        self._pending = set(self.stores)
+        self._pending = set(self.sources)
         if self.late:
             self.close()
         self._load_skipped()
@@ -246,11 +247,14 @@ class Freshness:
         """Whether a watched project's folder was made, went away or was exchanged."""
         if not self._watch:
             return False
-        roots = {name: _identity(self.stores[name].root) for name in self._roots}
+        roots = {name: _identity(self.sources[name].root) for name in self._roots}
         return self._roots != roots
 
     def _changes_seen_by_watch(self) -> Changes | None:
-        """The changes since the last look; None when nothing watched, or some were lost."""
+        """The changes since the last look.
+
+        None if nothing was watched, or if some changes were lost.
+        """
         if not self._watch:
             return None
         changes = self._watch.drain()
@@ -263,49 +267,49 @@ class Freshness:
         """The projects of which the watch does not tell every change."""
         many_shared = {name for name, paths in self._shared.items() if len(paths) > _MANY_SHARED}
         uncertain = self._pending | self._troubles.keys() | many_shared
-        unwatched = self.stores.keys() - self._roots.keys()
-        return (uncertain & self.stores.keys()) | unwatched
+        unwatched = self.sources.keys() - self._roots.keys()
+        return (uncertain & self.sources.keys()) | unwatched
 
     def _look_at_changes(self, changes: Changes, projects: set[str], result: Result) -> None:
         """Make the index show the changes that the watch has seen in these projects."""
         for project, folder in sorted(changes.folders):
             if project in projects:
-                self._sweep(self.stores[project], result, None, folder)
+                self._sweep(self.sources[project], result, None, folder)
         paths_by_project: dict[str, list[str]] = {}
         for project, path in changes.files:
             paths_by_project.setdefault(project, []).append(path)
         for project in sorted(projects & paths_by_project.keys()):
-            self._look_at_files(self.stores[project], paths_by_project[project], result)
+            self._look_at_files(self.sources[project], paths_by_project[project], result)
         for project in sorted(projects & self._shared.keys()):
-            self._look_at_files(self.stores[project], sorted(self._shared[project]), result)
+            self._look_at_files(self.sources[project], sorted(self._shared[project]), result)
 
     def _forget_removed_projects(self) -> None:
         """Take removed projects out of the index and out of the warnings."""
         index = self._index
         self._troubles = {
-            name: texts for name, texts in self._troubles.items() if name in self.stores
+            name: texts for name, texts in self._troubles.items() if name in self.sources
         }
-        for project in set(index.notes.projects()) - self.stores.keys():
+        for project in set(index.notes.projects()) - self.sources.keys():
             with index.write_lock, index.transaction():
                 index.forget_project(project)
 
-    def _look_at_files(self, store: Store, paths: Sequence[str], result: Result) -> None:
+    def _look_at_files(self, source: Source, paths: Sequence[str], result: Result) -> None:
         """Make the index show these files as they are now."""
         differences: list[Difference] = []
         for path in paths:
-            differences += self._differs(store, path)
-        self._apply(store, differences, result)
-        if isinstance(store, FolderStore):
-            shared = self._shared.setdefault(store.name, set())
+            differences += self._differs(source, path)
+        self._apply(source, differences, result)
+        if isinstance(source, FolderSource):
+            shared = self._shared.setdefault(source.name, set())
             shared.difference_update(paths)
-            shared.update(path for path in paths if store.is_shared(path))
+            shared.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Where other files are left out than before, the whole project is looked at again."""
+        """Schedule a full look at each project whose rules for skipped files have changed."""
         changed = {
             name
-            for name, store in self.stores.items()
-            if isinstance(store, FolderStore) and store.look_at_conventions()
+            for name, source in self.sources.items()
+            if isinstance(source, FolderSource) and source.look_at_conventions()
         }
         if changed:
             self._pending |= changed
@@ -315,7 +319,7 @@ class Freshness:
         """Projects whose notes were indexed for other agents than may use them now are indexed
         again."""
         index = self._index
-        for name in sorted(self._pending & self.stores.keys()):
+        for name in sorted(self._pending & self.sources.keys()):
             known_scopes = index.notes.scopes(name)
             if not known_scopes or is_in_force(known_scopes, self.scopes.get(name, "")):
                 continue
@@ -329,15 +333,15 @@ class Freshness:
         if self._watch is None or self.behind:
             return {}
         watched = self._roots.keys() - self._troubles.keys() - self._pending
-        return {name: self.stores[name].root for name in watched & self.stores.keys()}
+        return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
     def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
-        """Of these projects, those that a daemon which watches them has now brought up to date in
-        this very index.
+        """The projects among `sweeps` that a daemon watches and has brought up to date in this
+        index.
 
-        It has `patience` seconds to say so.
+        patience: how many seconds to wait for the daemon's answer.
         """
-        if all(self.stores[name].holds_entities for name in sweeps):
+        if all(self.sources[name].holds_entities for name in sweeps):
             return set()
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, patience)
@@ -347,10 +351,10 @@ class Freshness:
         if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
             return set()
         self._load_skipped()
-        return {name for name in sweeps if answer["projects"].get(name) == self.stores[name].root}
+        return {name for name in sweeps if answer["projects"].get(name) == self.sources[name].root}
 
     def _load_skipped(self) -> None:
-        """Take up what the index says of files that are no notes."""
+        """Load from the index which files are not notes."""
         skipped = self._index.notes.skipped()
         self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
@@ -371,42 +375,42 @@ class Freshness:
         """
         from memoranda.index.watch import Watch
 
-        stores = self.stores
+        sources = self.sources
         roots_by_name = {
-            name: store.root for name, store in stores.items() if not store.holds_entities
+            name: source.root for name, source in sources.items() if not source.holds_entities
         }
         self._roots = {name: _identity(root) for name, root in roots_by_name.items()}
-        late: dict[str, FolderStore] = {}
+        late: dict[str, FolderSource] = {}
         watched: list[tuple[str, str, str]] = []
         for name, root in roots_by_name.items():
-            store = stores[name]
+            source = sources[name]
             if not os.path.isdir(root):
                 continue
-            if may_be_late and isinstance(store, FolderStore) and self._takes_long(store):
-                late[name] = store
+            if may_be_late and isinstance(source, FolderSource) and self._takes_long(source):
+                late[name] = source
             else:
-                watched += [(name, root, folder) for folder in store.folders()]
-        for name, store in late.items():
-            watched += [(name, store.root, folder) for folder in self._known_folders(store)]
+                watched += [(name, root, folder) for folder in source.folders()]
+        for name, source in late.items():
+            watched += [(name, source.root, folder) for folder in self._known_folders(source)]
         self._watch = Watch.open(watched)
         self._wants_watch = self._watch is not None
-        self._pending = set(stores)
+        self._pending = set(sources)
         self.late = {}
         if self._watch is not None:
-            self.late = {name: self._compare(store, self._watch) for name, store in late.items()}
+            self.late = {name: self._compare(source, self._watch) for name, source in late.items()}
 
-    def _takes_long(self, store: FolderStore) -> bool:
+    def _takes_long(self, source: FolderSource) -> bool:
         """Whether a project is so large that calls should not wait until it is compared."""
-        if self._index.is_copy or store.name in _NEVER_LATE or self._index.seen(store.name):
+        if self._index.is_copy or source.name in _NEVER_LATE or self._index.seen(source.name):
             return False
-        return self._index.notes.number_in(store.name) > LARGE
+        return self._index.notes.number_in(source.name) > LARGE
 
-    def _known_folders(self, store: FolderStore) -> list[str]:
+    def _known_folders(self, source: FolderSource) -> list[str]:
         """The folders of a project in which the index has notes, as paths on the disk."""
-        folders = [store.root]
-        for name in self._index.notes.folders_in(store.name):
-            if not has_link(store.root, name):
-                folders.append(f"{store.root}/{name}")
+        folders = [source.root]
+        for name in self._index.notes.folders_in(source.name):
+            if not has_link(source.root, name):
+                folders.append(f"{source.root}/{name}")
         return folders
 
     def catch_up(self, seconds: float) -> None:
@@ -434,20 +438,20 @@ class Freshness:
         if project in self.late:
             from memoranda.index.sync import Result
 
-            store = self.stores[project]
-            self._apply(store, self._differs(store, path), Result())
+            source = self.sources[project]
+            self._apply(source, self._differs(source, path), Result())
 
-    def _compare(self, store: FolderStore, watch: Watch) -> Iterator[None]:
+    def _compare(self, source: FolderSource, watch: Watch) -> Iterator[None]:
         """Compare a project with the index and apply what differs, piece by piece.
 
         A folder is watched, then listed. All differences are known before the first is applied: a
-        file that moved to another folder stays the same note. As others write meanwhile, each is
-        looked at again when its turn comes.
+        file that moved to another folder stays the same note. Other programs may write in between,
+        so each difference is checked again when its turn comes.
         """
         from memoranda.index import sync
 
         notes = self._index.notes
-        name = store.name
+        name = source.name
         comparison = sync.Comparison()
         removed: dict[str, bytes] = {}
         waiting = [""]
@@ -457,14 +461,14 @@ class Freshness:
             seen_paths = set[str]()
             folders = list[str]()
             try:
-                watch.add(name, store.root, folder)
+                watch.add(name, source.root, folder)
             except OSError:
                 # There are too many folders: every call has to look at all files.
                 self.close()
                 self._wants_watch = False
                 return
             listing = Listing()
-            for _ in store.portions(folder, listing, folders, _LISTED):
+            for _ in source.portions(folder, listing, folders, _LISTED):
                 known_stamps = notes.stamps_of(name, listing.stamps)
                 seen_paths.update(known_stamps)
                 comparison.look(known_stamps, listing.stamps)
@@ -482,24 +486,24 @@ class Freshness:
         changes = comparison.end(removed, ())
         yield
         for at in range(0, len(changes), _APPLIED):
-            while not self._applied(store, changes[at : at + _APPLIED]):
+            while not self._applied(source, changes[at : at + _APPLIED]):
                 yield
             yield
         if unreadable:
             self._troubles[name] = _unreadable(name, unreadable)
         else:
-            self._forget_lost_files(store)
+            self._forget_lost_files(source)
 
-    def _forget_lost_files(self, store: FolderStore) -> None:
+    def _forget_lost_files(self, source: FolderSource) -> None:
         """Forget the files of a project that were left out of the index and are gone now."""
         lost: list[tuple[str, str]] = []
         for project, path in self.unreadable.keys() | self._skipped.keys():
-            if project == store.name and store.stamp(path) is None:
+            if project == source.name and source.stamp(path) is None:
                 lost.append((project, path))
         if lost:
             self._notice_all(lost)
 
-    def _applied(self, store: FolderStore, changes: Sequence[Difference]) -> bool:
+    def _applied(self, source: FolderSource, changes: Sequence[Difference]) -> bool:
         """Apply what of `changes`, found a while ago, is still so; False when somebody keeps the
         lock."""
         from memoranda.index.sync import Result
@@ -508,84 +512,84 @@ class Freshness:
         for change in changes:
             old = change.old
             if old is None or old == change.path:
-                differences += self._differs(store, change.path)
-            elif self._is_still_moved(store, old, change.path):
+                differences += self._differs(source, change.path)
+            elif self._is_still_moved(source, old, change.path):
                 differences.append(change)
             else:
-                differences += self._differs(store, old) + self._differs(store, change.path)
+                differences += self._differs(source, old) + self._differs(source, change.path)
         try:
             with waits_at_most(_LOCK_SECONDS):
-                self._apply(store, differences, Result())
+                self._apply(source, differences, Result())
         except Busy:
             return False
         return True
 
-    def _is_still_moved(self, store: FolderStore, old: str, path: str) -> bool:
+    def _is_still_moved(self, source: FolderSource, old: str, path: str) -> bool:
         """Whether the file at `old` is gone, and the one at `path` not in the index yet."""
-        if store.stamp(old) is not None or not store.stamp(path):
+        if source.stamp(old) is not None or not source.stamp(path):
             return False
-        return self._index.notes.stamp(store.name, path) is None
+        return self._index.notes.stamp(source.name, path) is None
 
     def _sweep(
-        self, store: Store, result: Result, progress: Progress | None, folder: str = ""
+        self, source: Source, result: Result, progress: Progress | None, folder: str = ""
     ) -> None:
         """Compare a project, or one folder of it, with the index, and apply what differs."""
         index = self._index
-        name = store.name
+        name = source.name
         self._troubles.pop(name, None)
-        version = store.version()
+        version = source.version()
         if version is not None:
             if version == index.seen(name):
                 return
-            if self._home.lines.waits():
-                self._home.try_to_recover()
-                version = store.version()
-        elif name in self._pending and not store.holds_entities and index.seen(name):
+            if self._ledger.lines.waits():
+                self._ledger.try_to_recover()
+                version = source.version()
+        elif name in self._pending and not source.holds_entities and index.seen(name):
             # A graph file had this name.
             with index.write_lock, index.transaction():
                 index.forget_project(name)
         try:
-            changes = self._changes_in(store, folder)
+            changes = self._changes_in(source, folder)
         except MemorandaError as error:
             self._troubles[name] = [str(error)]
             return
-        self._apply(store, changes, result, progress)
+        self._apply(source, changes, result, progress)
         if version is not None and name not in self._troubles:
             with index.write_lock, index.transaction():
                 index.see(name, version)
 
-    def _changes_in(self, store: Store, folder: str) -> Sequence[Difference]:
+    def _changes_in(self, source: Source, folder: str) -> Sequence[Difference]:
         """The differences between a project, or one folder of it, and the index. What cannot be
         read is noted as a trouble of the project. Raises MemorandaError."""
-        trouble = store.trouble()
+        trouble = source.trouble()
         if trouble:
-            if not self._is_to_come(store):
-                self._troubles[store.name] = [trouble]
+            if not self._is_to_come(source):
+                self._troubles[source.name] = [trouble]
             return ()
         if not folder:
-            paths = store.changed_since(self._index.seen(store.name))
+            paths = source.changed_since(self._index.seen(source.name))
             if paths is not None:
-                return self._changes_of(store, paths)
-        return self._changes_by_listing(store, folder)
+                return self._changes_of(source, paths)
+        return self._changes_by_listing(source, folder)
 
-    def _is_to_come(self, store: Store) -> bool:
+    def _is_to_come(self, source: Source) -> bool:
         """Whether a project that cannot be read is one that nobody has written to yet."""
-        if not store.optional or store.version() is not None:
+        if not source.optional or source.version() is not None:
             return False
-        return not self._index.notes.stamps(store.name)
+        return not self._index.notes.stamps(source.name)
 
-    def _changes_of(self, store: Store, paths: Iterable[str]) -> list[Difference]:
+    def _changes_of(self, source: Source, paths: Iterable[str]) -> list[Difference]:
         """The differences between these files, or entities, and the index."""
         changes: list[Difference] = []
         for path in paths:
-            changes += self._index.plan_file(store.name, path, store.stamp(path))
+            changes += self._index.plan_file(source.name, path, source.stamp(path))
         return changes
 
-    def _changes_by_listing(self, store: Store, folder: str) -> Sequence[Difference]:
+    def _changes_by_listing(self, source: Source, folder: str) -> Sequence[Difference]:
         """The differences between a listing of the files and the index."""
-        name = store.name
+        name = source.name
         listing = Listing()
-        parts = self._parts(store, folder, listing)
+        parts = self._parts(source, folder, listing)
         # The parts are listed while the plan is made; `listing` is whole only after it.
         changes = self._index.plan(name, parts, listing.unreadable, folder)
         if not folder:
@@ -595,19 +599,19 @@ class Freshness:
             self._troubles[name] = _unreadable(name, listing.unreadable)
         return changes
 
-    def _differs(self, store: Store, path: str) -> list[Difference]:
+    def _differs(self, source: Source, path: str) -> list[Difference]:
         """The changes that make the index show one file."""
-        if store.is_note(path):
-            stamp = store.stamp(path)
+        if source.is_note(path):
+            stamp = source.stamp(path)
         else:
             stamp = None
-        if stamp is not None and self._skipped.get((store.name, path)) == stamp:
+        if stamp is not None and self._skipped.get((source.name, path)) == stamp:
             return []
-        return self._index.plan_file(store.name, path, stamp)
+        return self._index.plan_file(source.name, path, stamp)
 
     def _apply(
         self,
-        store: Store,
+        source: Source,
         changes: Sequence[Difference],
         result: Result,
         progress: Progress | None = None,
@@ -615,27 +619,27 @@ class Freshness:
         if changes:
             index = self._index
             index.apply(
-                store.name,
+                source.name,
                 changes,
-                partial(self._load, store),
+                partial(self._load, source),
                 index.write_lock,
                 result,
                 progress,
-                self._files(store),
+                self._files(source),
             )
 
-    def _parts(self, store: Store, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """What `store.parts` finds, without files known to be no text, as long as they are the
-        same.
+    def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
+        """The files that `source.parts` finds, without unchanged files that are known not to be
+        text.
         """
-        name = store.name
+        name = source.name
         skipped = self._skipped
         removed = {
             path
             for project, path in self.unreadable.keys() | skipped.keys()
             if project == name and (not folder or path.startswith(f"{folder}/"))
         }
-        for _ in store.parts(folder, listing):
+        for _ in source.parts(folder, listing):
             for path in removed & listing.stamps.keys():
                 removed.remove(path)
                 if skipped.get((name, path)) == bounded(listing.stamps[path]):
@@ -648,24 +652,27 @@ class Freshness:
     def drop_derived(self) -> None:
         """Remove what was derived from notes that were erased on another machine, and derive it
         again."""
-        layout = self._home.layout
-        with self._home.lock:
+        layout = self._ledger.layout
+        with self._ledger.lock:
             self.rebuild_others()
             self._index.scrub()
             lists = [layout.overview, *layout.pending_lists()]
             for path in (*lists, *layout.vectors.glob("*")):
                 path.unlink(missing_ok=True)
-            self._home.forget_sessions()
+            self._ledger.forget_sessions()
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """The indexes of this home with other projects go; their processes rebuild them."""
-        for path in self._home.layout.indexes():
+        """Empty the indexes that this home has for other sets of projects.
+
+        Their processes rebuild them.
+        """
+        for path in self._ledger.layout.indexes():
             if path != self._index.path:
-                Index(path, self._home.lock).rebuild()
+                Index(path, self._ledger.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
-        """`note` if it may be indexed: a file that is no text is left out."""
+        """Return `note` if it may be indexed. A file that is not text is noted as skipped: None."""
         key = (project, path)
         if not self._openings:
             self._load_skipped()
@@ -684,7 +691,7 @@ class Freshness:
                 self.notice(*key)
 
     def notice(self, project: str, path: str) -> None:
-        """Look at a file again that was no note, or is gone."""
+        """Forget that a file is not a note, so that it is looked at again."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
@@ -695,7 +702,7 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """A key that tells a folder or file from another one in its place, or None."""
+    """A key that changes if another folder or file takes this place. None if the place is empty."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""What can be said of a home without opening it."""
+"""Facts about a home that are known without opening it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memoranda.index.glance import may_hold_any
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 
 
 def may_know(home: Path, texts: Sequence[str]) -> bool:

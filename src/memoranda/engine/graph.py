@@ -18,10 +18,10 @@ from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
-from memoranda.store.inplace.graph_lines import GraphText as GraphText
-from memoranda.store.inplace.graph_lines import entity_line, relation_line, said_by
-from memoranda.store.inplace.graph_lines import parse_graph as parse_graph
-from memoranda.store.inplace.graph_store import EntityLine, GraphStore, LineEdit
+from memoranda.sources.graph_file import EntityLine, GraphFileSource, LineEdit
+from memoranda.sources.graph_lines import GraphText as GraphText
+from memoranda.sources.graph_lines import entity_line, relation_line, said_by
+from memoranda.sources.graph_lines import parse_graph as parse_graph
 
 T = TypeVar("T")
 # Entities that a search of the graph ranks.
@@ -47,7 +47,7 @@ class AmbiguousEntity(MemorandaError):
 
 
 class GraphEdits(Protocol):
-    """The edits of one call: `NoteEdits` in notes, `LineEdit` of store/inplace, which says what
+    """The edits of one call: `NoteEdits` in notes, `LineEdit` of sources/graph_file.py, which says what
     each does, in lines.
     """
 
@@ -102,15 +102,16 @@ class Graph(Protocol):
         """The relations with at least one end among `names` (None: all), in order."""
 
     def version(self) -> Any:
-        """A value that differs once something changed, also when the graph cannot be served."""
+        """A value that changes with the graph, even if the graph cannot be served."""
 
     def warnings(self) -> list[str]:
         """Warnings about lines that are not shown; none for most graphs."""
         return []
 
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns, which only reads: all its looks see the graph as it is at one
-        moment.
+        """Return the result of `read`, a function that only reads.
+
+        It sees the graph at one moment.
         """
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
@@ -188,9 +189,11 @@ class Graph(Protocol):
     def merge(
         self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]
     ) -> None:
-        """Take in another graph as one change: entities that exist get the observations they lack,
-        twins become one. The keys that come with an entity go with it, where it has none of that
-        name."""
+        """Merge another graph into this one, as one change.
+
+        Existing entities get the observations they lack, and twins become one entity. Header keys
+        that come with an entity are added if the entity lacks them.
+        """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for item, more in entities:
             _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
@@ -214,14 +217,14 @@ class Graph(Protocol):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove entities, all of one name, and every relation at either end; unknown names are no
-        error.
+        """Remove entities, all of one name, and every relation at either end; unknown names are
+        ignored.
         """
         self._change("delete", names, lambda edits: edits.remove_entities(names))
 
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Remove all copies of observations; what is not there is no error."""
+        """Remove all copies of these observations. Unknown ones are ignored."""
         gone_deletions: dict[str, set[str]] = {}
         for name, texts in deletions:
             gone_deletions.setdefault(name, set()).update(texts)
@@ -235,7 +238,7 @@ class Graph(Protocol):
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove relations, all copies; what is not there is no error."""
+        """Remove all copies of these relations. Unknown ones are ignored."""
         names = {relation.source for relation in relations}
         self._change("edit", names, lambda edits: edits.drop_relations(relations))
 
@@ -257,30 +260,30 @@ def graph_lines(graph: Graph) -> list[str]:
 class FileGraph(Graph):
     """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
 
-    def __init__(self, session: ReadVerbs, store: GraphStore):
+    def __init__(self, session: ReadVerbs, source: GraphFileSource):
         super().__init__(session)
-        self.store = store
+        self.source = source
         self._is_current = False
 
     @verb
     def keys(self) -> list[EntityKey]:
         self._fresh()
-        return [_key(entity) for entity in self.store.entities.values()]
+        return [_key(entity) for entity in self.source.entities.values()]
 
     @verb
     def named(self, names: Iterable[str]) -> list[EntityKey]:
         self._fresh()
         lines: list[int] = []
         for name in set(names):
-            lines += self.store.named.get(name, ())
-        return [_key(self.store.entities[line]) for line in sorted(lines)]
+            lines += self.source.named.get(name, ())
+        return [_key(self.source.entities[line]) for line in sorted(lines)]
 
     @verb
     def matching(self, text: str) -> list[EntityKey]:
         self._fresh()
         lowered = text.lower()
         return [
-            _key(entity) for entity in self.store.entities.values() if lowered in entity.lowered
+            _key(entity) for entity in self.source.entities.values() if lowered in entity.lowered
         ]
 
     @verb
@@ -293,15 +296,15 @@ class FileGraph(Graph):
             kind = entity.type.lower()
             return sum(4 * (word in name) + 2 * (word in kind) + (name == word) for word in words)
 
-        holding = list(self.store.entities.values())
+        holding = list(self.source.entities.values())
         for word in words:
             holding = [entity for entity in holding if word in entity.lowered]
         ranked_lines: dict[int, EntityLine] = {}
-        if self.engine.stores.get(self.store.name) is self.store:
+        if self.engine.sources.get(self.source.name) is self.source:
             hits = self.session.search(
-                Query(text=text, projects=(self.store.name,)), limit=MAX_RANKED
+                Query(text=text, projects=(self.source.name,)), limit=MAX_RANKED
             )
-            entities = [self.store.entity(hit.note.path) for hit in hits]
+            entities = [self.source.entity(hit.note.path) for hit in hits]
             ranked_lines = {
                 this_entity_line.number: this_entity_line
                 for this_entity_line in entities
@@ -325,17 +328,17 @@ class FileGraph(Graph):
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        return [json.loads(self.store.lines[key.handle.number]) for key in keys]
+        return [json.loads(self.source.lines[key.handle.number]) for key in keys]
 
     @verb
     def relations(self, names: set[str] | None = None) -> list[GraphRelation]:
         self._fresh()
         if names is None:
-            return list(self.store.relations.values())
+            return list(self.source.relations.values())
         lines: set[int] = set()
         for name in names:
-            lines.update(self.store.ends.get(name, ()))
-        return [self.store.relations[line] for line in sorted(lines)]
+            lines.update(self.source.ends.get(name, ()))
+        return [self.source.relations[line] for line in sorted(lines)]
 
     @verb
     def version(self) -> Any:
@@ -343,15 +346,15 @@ class FileGraph(Graph):
             self._fresh()
         except MemorandaError as error:
             return str(error)
-        return self.store.changes
+        return self.source.changes
 
     @verb
     def warnings(self) -> list[str]:
-        return self.store.warnings()
+        return self.source.warnings()
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns: the file is looked at once, before."""
+        """Return the result of `read`. The file is checked for changes only once, before."""
         self._fresh()
         self._is_current = True
         try:
@@ -363,16 +366,16 @@ class FileGraph(Graph):
         """Show what is on disk, after completing what a writer of this home that died left."""
         if self._is_current:
             return
-        self.store.fresh()
-        if self.engine.home.lines.waits():
-            self.engine.home.try_to_recover()
-            self.store.fresh()
+        self.source.fresh()
+        if self.engine.ledger.lines.waits():
+            self.engine.ledger.try_to_recover()
+            self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
         results = list[T]()
 
         def edited() -> LineEdit:
-            edit = LineEdit(self.store, names, verb)
+            edit = LineEdit(self.source, names, verb)
             results.append(plan(edit))
             edit.finish()
             return edit
@@ -383,29 +386,30 @@ class FileGraph(Graph):
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
         """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
         Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        file = os.path.basename(self.store.root)
-        change = InPlaceChange(self.session, self.store.name, file, undoes=undoes)
+        file = os.path.basename(self.source.root)
+        change = InPlaceChange(self.session, self.source.name, file, undoes=undoes)
 
         def admitted() -> LineEdit:
             edit = plan()
             if undoes is None:
                 text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
                 self.session.admitted(
-                    text, self.store.name, [self.store.lines[n] for n in edit.lines], whole=True
+                    text, self.source.name, [self.source.lines[n] for n in edit.lines], whole=True
                 )
             return edit
 
         with change.recording():
-            self.store.change(admitted, change.announce)
+            self.source.change(admitted, change.announce)
         return change.made
 
     def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
-        """Take back a change of lines. Returns the undo. Raises CannotUndo, NotAGraphFile,
-        StorageError.
+        """Take back a change of lines. Returns the undo, or None if nothing had to change.
+
+        Raises CannotUndo, NotAGraphFile, StorageError.
         """
 
         def plan() -> LineEdit:
-            edit = _inverse(self.store, kept_lines)
+            edit = _inverse(self.source, kept_lines)
             if edit is None:
                 raise blocked(change.project, change.path)
             return edit
@@ -415,27 +419,33 @@ class FileGraph(Graph):
 
 def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
     """The graph whose file a change of lines was about."""
-    known_store = session.engine.stores.get(touched.project)
-    if isinstance(known_store, GraphStore):
-        return FileGraph(session, known_store)
-    store = store_of(session, touched.file) or GraphStore(touched.project, touched.file)
-    return FileGraph(session, store)
+    known_source = session.engine.sources.get(touched.project)
+    if isinstance(known_source, GraphFileSource):
+        return FileGraph(session, known_source)
+    source = source_of(session, touched.file) or GraphFileSource(touched.project, touched.file)
+    return FileGraph(session, source)
 
 
-def store_of(session: ReadVerbs, file: str) -> GraphStore | None:
+def source_of(session: ReadVerbs, file: str) -> GraphFileSource | None:
     """The project that is the graph file at this absolute path, None when none is."""
-    stores = session.engine.stores.values()
+    sources = session.engine.sources.values()
     return next(
-        (store for store in stores if isinstance(store, GraphStore) and store.root == file), None
+        (
+            source
+            for source in sources
+            if isinstance(source, GraphFileSource) and source.root == file
+        ),
+        None,
     )
 
 
-def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes a change back; None when a line of it is not there as it was left, or
-    what went is there again.
+def _inverse(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
+    """The edit that takes a change back.
+
+    None if one of its lines has changed since, or if a removed line exists again.
     """
-    slots = _slots_by_line(store)
-    edit = LineEdit(store, verb="undo")
+    slots = _slots_by_line(source)
+    edit = LineEdit(source, verb="undo")
     for line in reversed(kept_lines.added):
         line_slots = slots.get(line.rstrip(b"\r\n"))
         if not line_slots:
@@ -451,45 +461,47 @@ def _inverse(store: GraphStore, kept_lines: KeptLines) -> LineEdit | None:
             return None
         edit.lines[line_slots.pop(0)] = old
     for _, old in returning:
-        if _is_there_again(store, edit, old):
+        if _is_there_again(source, edit, old):
             return None
-    _insert(store, edit, returning)
+    _insert(source, edit, returning)
     return edit
 
 
-def _slots_by_line(store: GraphStore) -> dict[bytes, list[int]]:
+def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
     """The slots of each line of a file, without its line break."""
     slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(store.lines):
+    for slot, line in enumerate(source.lines):
         if line:
             slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
     return slots
 
 
-def _is_there_again(store: GraphStore, edit: LineEdit, line: bytes) -> bool:
+def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
     """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
     entity_or_relation = said_by(line)
     slots: list[int] = []
     if isinstance(entity_or_relation, GraphRelation):
         slots = [
             slot
-            for slot in store.ends.get(entity_or_relation.source, ())
-            if store.relations[slot].triple == entity_or_relation.triple
+            for slot in source.ends.get(entity_or_relation.source, ())
+            if source.relations[slot].triple == entity_or_relation.triple
         ]
     elif entity_or_relation is not None:
-        slots = store.named.get(entity_or_relation.name, [])
+        slots = source.named.get(entity_or_relation.name, [])
     return any(slot not in edit.lines for slot in slots)
 
 
-def _insert(store: GraphStore, edit: LineEdit, returning: Sequence[tuple[int, bytes]]) -> None:
-    """Insert lines where they were, each given with the number it had among all lines."""
+def _insert(
+    source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
+) -> None:
+    """Insert lines at their former places. Each is given with the line number it had."""
     remaining_slots = [
-        slot for slot, line in enumerate(store.lines) if line and edit.lines.get(slot) != b""
+        slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
     ]
     for before, (number, line) in enumerate(returning):
         # The lines returned before this one are not in the file yet.
         at = number - before
-        slot = remaining_slots[at] if at < len(remaining_slots) else len(store.lines)
+        slot = remaining_slots[at] if at < len(remaining_slots) else len(source.lines)
         edit.inserted.setdefault(slot, []).append(line)
 
 

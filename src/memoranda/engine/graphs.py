@@ -1,5 +1,7 @@
-"""The graph a caller means: of the notes of project `graph`, of any other project's, of a file, of
-all together; and what a call changes in a graph of notes (contract 002)."""
+"""The graph that a caller means, and how a call changes a graph of notes (contract 002).
+
+It is the graph of project `graph`, of another project, of a file, or of all projects together.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from memoranda.engine.graph import (
     GraphEdits,
     NoEntity,
     T,
-    store_of,
+    source_of,
 )
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.transaction import Transaction
@@ -45,8 +47,8 @@ from memoranda.note.grammar import scan
 from memoranda.note.model import GRAPH_PROJECT
 from memoranda.note.model import Relation as Item
 from memoranda.query import Query
-from memoranda.store.base import File
-from memoranda.store.inplace.graph_store import GraphStore
+from memoranda.sources.base import File
+from memoranda.sources.graph_file import GraphFileSource
 
 EVERY = "*"
 # In the year 9987; no time after it could be written any more
@@ -170,7 +172,7 @@ class NoteGraph(Graph):
 
 
 class NoteEdits:
-    """The edits of one call in notes, as `LineEdit` of store/inplace does in lines; the home's lock
+    """The edits of one call in notes, as `LineEdit` of sources/graph_file.py does in lines; the home's lock
     is held.
     """
 
@@ -191,7 +193,10 @@ class NoteEdits:
         self._last_created = 0
 
     def _row(self, name: str) -> EntityRow | None:
-        """The one note of a name, an entity before a placeholder. Raises AmbiguousEntity."""
+        """The one note of a name, an entity before a placeholder. None if no note has the name.
+
+        Raises AmbiguousEntity.
+        """
         rows = self._rows.get(name, [])
         entities = [row for row in rows if row.kind is not None]
         if len(entities) > 1:
@@ -256,7 +261,10 @@ class NoteEdits:
         self.add_keys(entity.name, more)
 
     def _add(self, name: str, **parts: Any) -> None:
-        """A new note, of these parts (see `compose`): a placeholder without a type."""
+        """Add a new note made of these parts (see `compose`).
+
+        Without a type it is a placeholder.
+        """
         empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
         self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
 
@@ -332,7 +340,7 @@ class NoteEdits:
         for row, file, before, text in self._texts.values():
             if text.text != before and row.path not in self._removed:
                 change.put(project, row.path, text.text.encode(), old=file, scope=row.scope)
-        root = self._session.engine.store(project).root
+        root = self._session.engine.source(project).root
         holds_file = self._index.entities.holds_file
 
         def is_taken(stem: str) -> bool:
@@ -368,7 +376,7 @@ def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
-    """What `_header_keys` made keys of a header, back again."""
+    """The reverse of `_header_keys`: the unknown keys of an entity, read from its header."""
     below = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
@@ -552,27 +560,27 @@ def open_graph(session: ReadVerbs, project: str) -> Graph:
     of all with `*`. Raises ProjectNotFound."""
     if project == EVERY:
         return _every(session)
-    store = session.engine.store(project)
-    if isinstance(store, GraphStore):
-        return FileGraph(session, store)
-    if store.name == GRAPH_PROJECT:
+    source = session.engine.source(project)
+    if isinstance(source, GraphFileSource):
+        return FileGraph(session, source)
+    if source.name == GRAPH_PROJECT:
         return NoteGraph(session)
-    return ProjectGraph(session, store.name)
+    return ProjectGraph(session, source.name)
 
 
 def graph_project(name: str, file: Path) -> os.PathLike[str]:
     """The graph file as a project `name` for `open_memory`, whatever the file is called and whether
     it is there.
     """
-    return GraphStore(name, file, optional=True)
+    return GraphFileSource(name, file, optional=True)
 
 
 def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
-    """(session, project) -> its graph, where that of project `graph` is kept in `file`."""
-    alone = GraphStore(file.stem, file)
+    """A function (session, project) -> graph, for a home whose project `graph` is kept in `file`."""
+    alone = GraphFileSource(file.stem, file)
 
     def open_here(session: ReadVerbs, project: str) -> Graph:
-        own_graph = FileGraph(session, store_of(session, alone.root) or alone)
+        own_graph = FileGraph(session, source_of(session, alone.root) or alone)
         if project.lower() == GRAPH_PROJECT:
             return own_graph
         if project == EVERY:
@@ -586,16 +594,19 @@ def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
     """The graph kept in `file`, or, without one, in the notes of project `graph`."""
     if file is None:
         return NoteGraph(session)
-    return FileGraph(session, GraphStore(file.stem, file))
+    return FileGraph(session, GraphFileSource(file.stem, file))
 
 
 def _every(session: ReadVerbs, own_graph: FileGraph | None = None) -> Graph:
-    """All projects together; `own_graph` where a file is kept in place of the notes of project
-    `graph`, which then show in no graph."""
-    graphs = {name: open_graph(session, name) for name in session.engine.stores}
+    """All projects together as one graph.
+
+    own_graph: the file kept in place of the notes of project `graph`. These notes are not shown
+        then.
+    """
+    graphs = {name: open_graph(session, name) for name in session.engine.sources}
     if own_graph is not None:
         del graphs[GRAPH_PROJECT]
-        if own_graph.store not in session.engine.stores.values():
+        if own_graph.source not in session.engine.sources.values():
             graphs = {GRAPH_PROJECT: own_graph, **graphs}
     return EveryGraph(session, graphs)
 

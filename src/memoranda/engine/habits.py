@@ -1,7 +1,7 @@
 """How notes are written in a folder that people keep with another program: as they write them.
 
 What is a habit is read from the notes that are there (which header keys they have) and from what
-the folder's programs have set (`store/conventions.py`).
+the folder's programs have set (`sources/conventions.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from memoranda.engine.reading import ReadVerbs
 from memoranda.note.inline import listed_tags
-from memoranda.store.conventions import Conventions, daily_path
-from memoranda.store.folder import FolderStore
+from memoranda.sources.conventions import Conventions, daily_path
+from memoranda.sources.folder import FolderSource
 
 # Notes whose headers show the habits of a vault.
 _SAMPLE = 200
@@ -42,15 +42,18 @@ class Habits(NamedTuple):
 
 
 def habits_of(session: ReadVerbs, project: str) -> Habits | None:
-    """The habits of a folder that people keep; None for projects of the memory itself, for those
-    of Basic Memory, and for an empty folder that no program knows."""
-    store = session.engine.store(project)
-    if not isinstance(store, FolderStore) or store.name in session.engine.layout.built_in:
+    """The habits of a folder that people keep.
+
+    None for projects of memoranda and of Basic Memory, and for an empty folder that no known
+    program uses.
+    """
+    source = session.engine.source(project)
+    if not isinstance(source, FolderSource) or source.name in session.engine.layout.built_in:
         return None
-    conventions = store.conventions
+    conventions = source.conventions
     if _BASIC_MEMORY in conventions.programs:
         return None
-    samples = session.index.notes.header_keys(store.name, _SAMPLE)
+    samples = session.index.notes.header_keys(source.name, _SAMPLE)
     if not samples and not conventions.programs:
         return None
     counts = Counter(chain.from_iterable(map(set, samples)))
@@ -59,16 +62,19 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
 
 
 def usual_folder(session: ReadVerbs, project: str) -> str:
-    """The folder of a new note that names none: the one agents write in, else the one the folder's
-    programs have set."""
-    store = session.engine.store(project)
-    if not isinstance(store, FolderStore):
+    """The folder for a new note that names none.
+
+    For an agent it is the folder where agents write, if one is set. Otherwise it is the folder
+    configured by the program that keeps the vault.
+    """
+    source = session.engine.source(project)
+    if not isinstance(source, FolderSource):
         return ""
-    write_folder = session.engine.access_to(store.name).write_folder
+    write_folder = session.engine.access_to(source.name).write_folder
     if write_folder and not session.is_owner:
         return write_folder
-    folder = store.conventions.new_notes
-    if store.rules.reason(folder, is_folder=True):
+    folder = source.conventions.new_notes
+    if source.rules.reason(folder, is_folder=True):
         return ""
     return folder
 
@@ -76,12 +82,12 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
     """(folder, file name without extension) of the note of a day, where `title` is a day and the
     folder's programs keep notes of days."""
-    store = session.engine.store(project)
+    source = session.engine.source(project)
     match = _DAY.fullmatch(title.strip())
-    if match is None or not isinstance(store, FolderStore):
+    if match is None or not isinstance(source, FolderSource):
         return None
     try:
-        path = daily_path(store.conventions, int(match[1]), int(match[2]), int(match[3]))
+        path = daily_path(source.conventions, int(match[1]), int(match[2]), int(match[3]))
     except ValueError:
         return None
     folder, _, name = path.rpartition("/")

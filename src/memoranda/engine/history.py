@@ -1,5 +1,7 @@
-"""The verbs `log`, `undo` and `restore`: which changes there are, which of them is taken back (how:
-undo.py), a note as it was; and the texts a change replaced and made, for differences.
+"""The verbs `log`, `undo` and `restore`.
+
+They list changes, choose which of them to take back (undo.py does it), and show a note as it was
+and the texts that a change replaced and made, for diffs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.notes import NoteVerbs
 from memoranda.engine.past_privacy import PastPrivacy
-from memoranda.engine.transaction import Location, Transaction, root_of, store_at
+from memoranda.engine.transaction import Location, Transaction, root_of, source_at
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
@@ -38,10 +40,8 @@ from memoranda.errors import (
 from memoranda.ledger.change import (
     ERASE,
     FOLD,
-    LINES,
     TAKEN_BACK,
     Change,
-    Step,
     Touched,
     undone_numbers,
 )
@@ -50,8 +50,9 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
 )
 from memoranda.note.names import Looseness
-from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.step import LINES, Step
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
@@ -60,14 +61,15 @@ _ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
-    """The numbers of the changes an undo says it took back; of a run the first one."""
+    """The numbers of the changes that an undo took back; for a run, its first number."""
     return undone_numbers(change.undoes, change.details)
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One file a change touched: its texts `before` and `after`, None where there was none or it is
-    no longer kept.
+    """One file that a change touched, with its texts before and after.
+
+    Either text is None if the file did not exist, or if the text is no longer kept.
     """
 
     change: Change
@@ -88,7 +90,7 @@ class HistoryVerbs(NoteVerbs):
         agent: str | None = None,
         since: datetime | None = None,
     ) -> list[Change]:
-        """See `Memory.log`. Only changes the caller may see are listed."""
+        """List the changes that the caller may see (see `Memory.log`)."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
@@ -101,8 +103,11 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None = None,
         before: int = 0,
     ) -> list[list[Change]]:
-        """As `log`, the changes of one run of a job together, at the place of its latest; `limit`
-        counts these. With `before` only changes of lower numbers."""
+        """List changes as `log` does, but group the changes of one run of a job.
+
+        A group stands at the place of its latest change, and `limit` counts groups. With `before`,
+        only changes with lower numbers are listed.
+        """
         groups: dict[int, list[Change]] = {}
         runs: list[int] = []
         for change in self._seen_changes(ref, agent, since, before or None):
@@ -135,7 +140,7 @@ class HistoryVerbs(NoteVerbs):
         else:
             place = self.locate(ref)
         agent = agent and agent.lower()
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         if place is not None:
             changes = history.changes_at(place[0], place[1], before=before)
         elif agent is not None:
@@ -159,20 +164,26 @@ class HistoryVerbs(NoteVerbs):
                 yield visible_change
 
     def past(self) -> PastPrivacy | None:
-        """What this caller may see of the past; None for the owner, who sees all."""
+        """The part of the past that this caller may see.
+
+        None for the owner, who sees everything.
+        """
         if self.agent is None:
             return None
         self.engine.fresh()
         return PastPrivacy(self)
 
     def undo_in(self, transaction: Transaction) -> Undo:
-        """What takes changes back within a transaction, and names only changes the caller sees."""
+        """An Undo for a transaction. It names only changes that the caller may see."""
         past = self.past()
         return Undo(self, transaction, lambda later: self._is_visible(later, past))
 
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
-        """Whether the caller sees all files of a change; of a deletion the links that other
-        memories lost do not count. What was erased is the owner's to know."""
+        """Whether the caller may see all files of a change.
+
+        For a deletion, other memories that only lost a link do not count. Only the owner sees
+        erasures.
+        """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
         about = [
@@ -195,7 +206,7 @@ class HistoryVerbs(NoteVerbs):
         """Whether the caller may see what a change did to this file: its project is there, and the
         note was never another agent's since. `past` is None for the owner.
         """
-        if self.engine.only and touched.project not in self.engine.stores:
+        if self.engine.only and touched.project not in self.engine.sources:
             return False
         return past is None or not past.hides(change, touched)
 
@@ -209,7 +220,7 @@ class HistoryVerbs(NoteVerbs):
         project, _, path = ref.partition("/")
         if path and not is_address:
             name = next(
-                (store for store in engine.stores if store.lower() == project.lower()), None
+                (source for source in engine.sources if source.lower() == project.lower()), None
             )
         else:
             name = None
@@ -223,11 +234,11 @@ class HistoryVerbs(NoteVerbs):
             else:
                 own_location = None
             if own_location is not None and os.path.lexists(
-                os.path.join(engine.store(own_location[0]).root, wanted_path)
+                os.path.join(engine.source(own_location[0]).root, wanted_path)
             ):
                 return own_location
             locations: dict[Location, None] = {}
-            for touched in self._seen_steps(engine.home.history.steps_at(wanted_path, ref)):
+            for touched in self._seen_steps(engine.ledger.history.steps_at(wanted_path, ref)):
                 for at in filter(None, (touched.path, touched.to)):
                     if own_location == (touched.project, at, touched.root):
                         return own_location
@@ -243,25 +254,26 @@ class HistoryVerbs(NoteVerbs):
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
             for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
-                steps = engine.home.history.steps_with_id(name, ref[:8])
+                steps = engine.ledger.history.steps_with_id(name, ref[:8])
                 for touched in self._seen_steps(steps):
                     return touched.project, touched.path, touched.root
             info = self._find_as_listed(ref, looseness)
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
-        """What steps did, of those the caller may see."""
+        """The effects of those steps that the caller may see."""
         past = self.past()
         for step in steps:
             if self.may_see(step, step.touched, past):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """When something the caller may see last changed by anything except the face `besides`, as far
-        as the history goes back; None: never. A change made by hand in a file is not in the
-        history."""
+        """When another face than `besides` last changed something the caller may see.
+
+        None if the history has no such change. Edits by hand are not in the history.
+        """
         past = self.past()
-        for change in self.engine.home.history.changes_besides(besides):
+        for change in self.engine.ledger.history.changes_besides(besides):
             if is_upkeep(change):
                 continue
             if past is None or self._is_visible(change, past):
@@ -278,7 +290,7 @@ class HistoryVerbs(NoteVerbs):
         it, and those. Raises CannotUndo."""
         with self.engine.writing():
             past = self.past()
-            history = self.engine.home.history
+            history = self.engine.ledger.history
             of_run = [change for change in history.changes_of_run(run) if change.undoes is None]
             if not of_run or not all(self._is_visible(change, past) for change in of_run):
                 raise CannotUndo(f"There is no run #{run}.")
@@ -296,17 +308,17 @@ class HistoryVerbs(NoteVerbs):
         *,
         session: str | None = None,
     ) -> tuple[Change, list[Change]]:
-        """Take all changes of an agent back that still stand, as one change or none.
+        """Take back all changes of an agent that still stand, all in one change or none.
 
         since: only changes made since then.
         project: only changes of this project.
         session: only changes of this session of its client.
-        Returns the new change, and those it took back, the latest first. Raises CannotUndo where
-        there is nothing to take back, or somebody else changed the same notes after it.
+        Returns the new change, and those it took back, the latest first. Raises CannotUndo if
+        nothing can be taken back, or if somebody else changed the same notes later.
         """
         with self.engine.writing():
             if project is not None:
-                project = self.engine.store(project).name
+                project = self.engine.source(project).name
             changes = [*self._standing_changes_of(agent.lower(), since, project, session)]
             if not changes:
                 raise CannotUndo(f"There is no change of {agent} to undo.")
@@ -317,7 +329,7 @@ class HistoryVerbs(NoteVerbs):
     ) -> Iterator[Change]:
         """The changes of an agent that an undo would take back, newest first."""
         past = self.past()
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         for change in history.changes_by(agent):
             if since is not None and parse_stamp(change.time) < since:
                 return
@@ -349,13 +361,15 @@ class HistoryVerbs(NoteVerbs):
         return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
-        """The change with those of its files that the caller may see."""
+        """A copy of the change with only the files that the caller may see."""
         files = [file for file in change.files if self.may_see(change, file, past)]
         return replace(change, files=files)
 
     def keep_reads(self, steps: Sequence[Step]) -> None:
-        """Reads are a note's, not its text's: those that were folded into the texts replaced are
-        counted on.
+        """Keep the read counts of notes whose text is replaced.
+
+        Reads belong to a note, not to its text: counts that were folded into a replaced text are
+        carried on.
         """
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
@@ -384,13 +398,13 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """See `Memory.undo` and contract 001, 18.5."""
+        """Take back a change (see `Memory.undo` and contract 001, 18.5)."""
         with self.engine.writing():
             past = self.past()
             if change is None:
                 meant = self._latest_standing(past)
             else:
-                meant = self.engine.home.history.change(change)
+                meant = self.engine.ledger.history.change(change)
             if meant is None or not self._is_visible(meant, past):
                 raise CannotUndo(
                     "There is nothing to undo."
@@ -406,7 +420,7 @@ class HistoryVerbs(NoteVerbs):
 
     def _latest_standing(self, past: PastPrivacy | None) -> Change | None:
         """The latest change that an undo without a number takes back, None for none."""
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         for change in history.changes():
             # That an entry expired is upkeep, which only its number names
             if change.undoes is not None or is_upkeep(change) or is_blank(change):
@@ -422,7 +436,7 @@ class HistoryVerbs(NoteVerbs):
         if change.verb == ERASE:
             return f"what was erased is gone for good{_ANOTHER}"
         if change.undoes is None:
-            undone_by = self.engine.home.history.undone_by(change)
+            undone_by = self.engine.ledger.history.undone_by(change)
             if undone_by is not None:
                 return f"it was undone already (#{undone_by})"
         texts = list(change.texts())
@@ -434,7 +448,7 @@ class HistoryVerbs(NoteVerbs):
         """Take back a change of lines in a file used in place. Raises CannotUndo."""
         from memoranda.engine.line_undo import undo_lines
 
-        later = Later(self.engine.home.history, change.number)
+        later = Later(self.engine.ledger.history, change.number)
 
         def blocked(project: str, path: str) -> CannotUndo:
             return later.blocked(
@@ -444,7 +458,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """See `Memory.revisions`. Only notes the caller may see are shown."""
+        """The texts of the notes that a change touched and the caller may see (see
+        `Memory.revisions`).
+        """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             change_meant = next(
@@ -460,7 +476,7 @@ class HistoryVerbs(NoteVerbs):
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
     ) -> dict[int, list[Revision]]:
-        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        """The revisions of several changes of `log`, by change number, at most `limit` of each."""
         with self.engine.guard:
             revisions: dict[int, list[Revision]] = {}
             for change in changes:
@@ -470,25 +486,27 @@ class HistoryVerbs(NoteVerbs):
 
     def change_numbered(self, number: int) -> Change | None:
         """The change of this number, if the caller may see it."""
-        change = self.engine.home.history.change(number)
+        change = self.engine.ledger.history.change(number)
         if change is None or not self._is_visible(change, self.past()):
             return None
         return change
 
     def last_number_before(self, moment: datetime) -> int:
         """The number of the last change before a moment; 0 for none."""
-        return self.engine.home.history.last_before(stamp(moment))
+        return self.engine.ledger.history.last_before(stamp(moment))
 
     def _revision(self, change: Change, text: Touched) -> Revision:
-        """What a change did to one text."""
+        """The texts of one file before and after a change."""
         after = None
         if text.do != "remove":
             after = self._text_of(change, text, text.new or text.old)
         return Revision(change, text, self._text_of(change, text, text.old), after)
 
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
-        """The text with this SHA-256: kept, or still the file's, or what counts of reads made of
-        it: these have no history.
+        """The text with this SHA-256. None if it is not found.
+
+        It is kept in the history, or is still in the file, or became a text that only counts more
+        reads. Such texts have no history of their own.
         """
         met: set[str] = set()
         while digest is not None and digest not in met:
@@ -496,16 +514,16 @@ class HistoryVerbs(NoteVerbs):
             data = self._kept_or_there(touched, digest)
             if data is not None:
                 return data.decode("utf-8", "replace")
-            digest = self.engine.home.history.folded_into(digest, change.number)
+            digest = self.engine.ledger.history.folded_into(digest, change.number)
         return None
 
     def _kept_or_there(self, touched: Touched, digest: str) -> bytes | None:
         """The text with this SHA-256 from the history, or from where the step left it."""
         with suppress(MemorandaError):
-            return self.engine.home.history.text(digest, f"{touched.project}/{touched.path}")
+            return self.engine.ledger.history.text(digest, f"{touched.project}/{touched.path}")
         for path in filter(None, (touched.to, touched.path)):
             with suppress(MemorandaError):
-                file = store_at(self.engine, touched.project, touched.root).read(path)
+                file = source_at(self.engine, touched.project, touched.root).read(path)
                 if file.etag == digest:
                     return file.data
         return None

@@ -1,8 +1,8 @@
-"""A change of a file used in place: it is in the history if and only if it is made, and it is taken
-back by its lines (`line_undo.py`).
+"""Changes of files used in place. Such a change is in the history if and only if it was made, and
+it is taken back line by line (`line_undo.py`).
 
-A source of such files (`graph.py`, `json_rows.py`) turns an edit into lines that go and lines that
-come (`LineChange`), whatever its files look like. What is the same for all is here.
+A source of such files (`graph.py`, `json_rows.py`) turns an edit into lines to remove and lines to
+add (`LineChange`). The code that all sources share is here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from memoranda.engine.transaction import HomeSession, check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo
-from memoranda.ledger.change import Change, Step
-from memoranda.store.inplace import LineChange
+from memoranda.ledger.change import Change
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.step import Step
 
 Blocked = Callable[[str, str], CannotUndo]
 """Words that the file at (project, path) changed since."""
@@ -27,9 +28,10 @@ Blocked = Callable[[str, str], CannotUndo]
 class InPlaceChange:
     """One change of a file, as `session` makes it.
 
-    `project`, `path`: what it is listed under. `root`: the folder of the file, where no other
-    process would look for it. `undoes`: the change it takes back. `made`: what it became in the
-    history, None as long as nothing was changed.
+    project, path: what it is listed under.
+    root: the folder of the file, if no other process would look for it there.
+    undoes: the number of the change it takes back.
+    made: the change in the history. None until something was changed.
     """
 
     session: HomeSession
@@ -46,7 +48,7 @@ class InPlaceChange:
         """
         engine = self.session.engine
         check_access(self.session, self.project, undoes=self.undoes)
-        with engine.writing(), engine.home.lines.changing():
+        with engine.writing(), engine.ledger.lines.changing():
             engine.guard.keep()
             yield
             engine.commits += self.made is not None
@@ -57,7 +59,7 @@ class InPlaceChange:
         """
         session = self.session
         engine = session.engine
-        if not engine.home.lines.is_recording:
+        if not engine.ledger.lines.is_recording:
             return
         new = Step(
             "put",
@@ -70,7 +72,7 @@ class InPlaceChange:
         now = engine.clock()
         check_limits([new], engine.settings, session.agent, engine.day_use, now)
         self.made = Change(
-            engine.home.history.last + 1,
+            engine.ledger.history.last + 1,
             stamp(now),
             lines.verb,
             self.project,
@@ -80,4 +82,4 @@ class InPlaceChange:
             undoes=self.undoes,
             by=session.by or None,
         )
-        engine.home.lines.begin(self.made, lines, self.root)
+        engine.ledger.lines.begin(self.made, lines, self.root)

@@ -7,8 +7,9 @@ from memoranda.engine.in_place import Blocked
 from memoranda.engine.json_rows import take_back_rows
 from memoranda.engine.reading import ReadVerbs
 from memoranda.errors import CannotUndo, NotFound, StorageError
-from memoranda.ledger.change import LINES, Change, Touched
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
+from memoranda.sources.step import LINES
 
 
 def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
@@ -17,7 +18,7 @@ def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
     """
     touched = next(file for file in change.files if file.do == LINES and file.new is not None)
     try:
-        kept_lines = session.engine.home.lines.kept(touched)
+        kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
         raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
     undone = _take_back(session, change, touched, kept_lines, blocked)

@@ -18,8 +18,8 @@ from memoranda.note import links
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.links import WrittenLink, markdown_destination
-from memoranda.store.conventions import ABSOLUTE, RELATIVE, SHORTEST
-from memoranda.store.folder import FolderStore
+from memoranda.sources.conventions import ABSOLUTE, RELATIVE, SHORTEST
+from memoranda.sources.folder import FolderSource
 
 # The sign of a list item.
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
@@ -30,10 +30,10 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
 
     old: the text of the note so far. Lines of it stay as they are.
     """
-    store = session.engine.store(project)
-    if session.is_owner or not isinstance(store, FolderStore) or "[[" not in text:
+    source = session.engine.source(project)
+    if session.is_owner or not isinstance(source, FolderSource) or "[[" not in text:
         return text
-    style = store.conventions.link_paths
+    style = source.conventions.link_paths
     if not style:
         return text
 
@@ -43,7 +43,7 @@ def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: s
     for number in sorted(numbers):
         line = lines[number - 1]
         if line not in old_lines and not _is_relation(line):
-            lines[number - 1] = _with_markdown_links(session, store.name, path, line, style)
+            lines[number - 1] = _with_markdown_links(session, source.name, path, line, style)
     return "\n".join(lines)
 
 
@@ -66,7 +66,7 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """The same link as Markdown; empty where it leads to no note of this folder."""
+    """The same link as Markdown. Empty if it does not lead to a note of this folder."""
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""
@@ -86,7 +86,7 @@ def _markdown_link(
 
 
 def _label(link: WrittenLink) -> str:
-    """What Obsidian shows of a link without a text of its own: `Note > Heading`."""
+    """The label that Obsidian shows for a link without its own text: `Note > Heading`."""
     parts = [link.target, *link.rest.split("#")]
     return " > ".join(part for part in parts if part)
 

@@ -17,7 +17,7 @@ from memoranda.engine.projects import ProjectVerbs
 from memoranda.engine.reading import Ref
 from memoranda.engine.review import ReviewVerbs
 from memoranda.errors import MemorandaError, StorageError
-from memoranda.store.files import closed_on_error
+from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
@@ -39,9 +39,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """See `Memory.erase`. What journal, index, lists and vectors have goes too.
+        """Remove notes for good (see `Memory.erase`), also from the journal, the index, lists and
+        vectors.
 
-        After a StorageError the next open or `memory doctor --fix` completes it.
+        After a StorageError, the next open or `memory doctor --fix` completes it.
         """
         from memoranda.engine.erase import Erasure
 
@@ -55,17 +56,20 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         )
 
     def session_rows(self, client: str, name: str) -> SessionRows:
-        """What a session of a client with hooks was given."""
-        return self.engine.home.session(client, name)
+        """The rows about what a session of a client with hooks was given."""
+        return self.engine.ledger.session(client, name)
 
     def notes_given(self) -> tuple[int, set[str]]:
         """How many sessions of clients with hooks were told something, and the ids of the notes."""
         from memoranda.ledger.sessions import given_notes
 
-        return given_notes(self.engine.home.database)
+        return given_notes(self.engine.ledger.database)
 
     def journal_stamp(self) -> str:
-        """A value that is another one once any process has changed something by memoranda; cheap."""
+        """A value that changes as soon as any process changes something through memoranda.
+
+        Cheap.
+        """
         if self.engine.settings.url is not None:
             # The ledger here is a copy: bring it up to date
             with (
@@ -73,13 +77,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
                 self.engine.reading(),
             ):
                 pass
-        history = self.engine.home.history
+        history = self.engine.ledger.history
         latest = next(history.changes(), None)
         return f"{history.last}-{latest.time if latest else ''}"
 
     def _finish_what_is_left(self) -> None:
         """Finish an erasure that was interrupted, and store what hooks could not."""
-        if self.engine.home.erasing() is not None:
+        if self.engine.ledger.erasing() is not None:
             from memoranda.engine.erase import finish
 
             # A disk that refuses hinders nobody to read; doctor names it
@@ -92,20 +96,22 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet: 0 but where the index could not
-        follow, or is still compared with the files (then 1), or, of notes in a database, this copy
-        of them; None: it cannot be asked."""
+        """How many acknowledged changes are not shown here yet. None if that is unknown.
+
+        It is 1 while the index could not follow or is still compared with the files. With notes in
+        a database, it is the number of changes that this copy lacks.
+        """
         self.engine.fresh()
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
         if is_behind:
             return 1
-        return self.engine.home.lag()
+        return self.engine.ledger.lag()
 
     def __enter__(self) -> Self:
         return self
 
     def close(self, *_: object) -> None:
-        """See `Memory.close`."""
+        """Close the memory (see `Memory.close`)."""
         self.engine.close()
 
     __exit__ = close
@@ -124,21 +130,26 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         only: Collection[str] = (),
         serving: bool = False,
     ) -> Self:
-        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or
-        storage.root, ~/.memory).
+        """Open the memory of a person.
 
-        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME`
-        (docs/teams.md).
+        home: its folder, or the address of a space of a database,
+            `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md). By default MEMORY_HOME, then
+            the configuration's storage.url or storage.root, then ~/.memory.
+        agent: the caller's name; it sees notes of scope `global` and its own. None means the owner,
+            who sees all.
+        projects: names to folders or graph files, for this process only. A name of a built-in
+            project gives that project another place.
+        face: what the history calls the program that writes.
+        config: a configuration file, or settings already loaded.
+        clock: tells the time; for tests.
+        watch: learn about changes on disk from the system instead of looking at every file on each
+            call; for long-lived processes.
+        only: names of projects. Others do not exist then: nothing of them is read, found, linked or
+            written.
+        serving: compare a project whose first look takes long with the disk in the background.
+            Until then calls are answered from the index, with a warning. For servers.
 
-        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the
-        owner and sees all. `projects` (name -> folder or graph file) are added for this process
-        only; one named like a built-in project puts that one elsewhere. `config` is a configuration
-        file or `Settings` already loaded. With `watch` a long-lived process learns of changes on
-        disk from the system instead of looking at every file on each call. `serving` is for
-        servers: a project so large that the first look at its files takes long is compared with the
-        disk behind the calls, which are answered from the index and warn of it. With `only`, names
-        of projects, there are no others: nothing of them is read, found, linked or written. Raises
-        ConfigError, StorageError.
+        Raises ConfigError, StorageError.
         """
         if isinstance(config, Settings):
             settings = config
@@ -156,8 +167,11 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
 def load_settings(
     home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None
 ) -> Settings:
-    """The settings for `home`; where the notes are in a database, with the configuration of their
-    space. Raises ConfigError, DatabaseAway, DatabaseRefused."""
+    """The settings for `home`. If the notes are in a database, the configuration of their space
+    counts.
+
+    Raises ConfigError, DatabaseAway, DatabaseRefused.
+    """
     settings = load(home, config)
     if settings.url is None:
         return settings

@@ -47,7 +47,6 @@ from memoranda.errors import (
     choices,
 )
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note import links
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
@@ -62,8 +61,9 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import Looseness, file_key
 from memoranda.query import Query
-from memoranda.store import path_guard
-from memoranda.store.base import File
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
     from memoranda.note.edit import Edit, Edited
@@ -97,12 +97,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """See `Memory.read`.
+        """Read a note (see `Memory.read`).
 
-        An archived memory becomes one of its category again (contract 001, 18.1).
-
-        Where it cannot be moved (a caller who only reads, a read-only home, a lock held too long)
-        it is read all the same.
+        Reading an archived memory takes it out of the archive (contract 001, 18.1). If it cannot be
+        moved (the caller only reads, the home is read-only, or a lock is held too long), it is
+        still returned.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -112,7 +111,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """See `Memory.bring_back`. A memory becomes organized and without an end.
+        """Take a note out of the archive (see `Memory.bring_back`). A memory becomes organized,
+        without an end.
 
         Raises NotText and StorageError too.
         """
@@ -140,7 +140,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
 
     def _put_back(self, change: Transaction, info: NoteInfo) -> None:
-        """Move a note of another project to where it was, without what archiving added."""
+        """Move a note of another project back to its former place, without the keys that archiving
+        added.
+        """
         from memoranda.note.frontmatter import REMOVE
 
         file, text = editable(self, info)
@@ -149,7 +151,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         keys = dict.fromkeys(_ARCHIVING_KEYS, REMOVE)
         if info.title == path.rpartition("/")[2].removesuffix(".md"):
             keys["title"] = REMOVE
-        if self.engine.store(project).place(path).kind != "missing":
+        if self.engine.source(project).place(path).kind != "missing":
             raise Exists(origin)
         data = with_keys(info, text, keys)
         change.put(project, path, data, mode=file.mode, scope=info.scope)
@@ -161,17 +163,17 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
-        """See `Memory.write_many`."""
-        return [outcome.note for outcome in self._store(list(drafts), False, None)]
+        """Store several notes as one change (see `Memory.write_many`)."""
+        return [outcome.note for outcome in self._source(list(drafts), False, None)]
 
     @verb
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
-        """See `Memory.write`."""
-        return self._store([draft], overwrite, checksum)[0]
+        """Store a note (see `Memory.write`)."""
+        return self._source([draft], overwrite, checksum)[0]
 
-    def _store(
+    def _source(
         self, drafts: Sequence[Draft], overwrite: bool, checksum: str | None
     ) -> list[Stored]:
         """Write the drafts as one change. Every one is checked before the first byte is written."""
@@ -206,7 +208,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """See `Memory.supersede`."""
+        """Mark a note as replaced by a newer one (see `Memory.supersede`)."""
         if isinstance(new, Draft):
             before = self.find(old, looseness=Looseness.CASE)
             place = (before.project, before.path)
@@ -226,8 +228,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """Of a note, those it supersedes and those that supersede it, in however many steps, the
-        one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
+        """The version of a note that was valid at `moment` (`as_of`).
+
+        Versions are the note itself, all notes it supersedes, and all that supersede it, in any
+        number of steps. Raises InvalidInput if none was valid.
+        """
         info = self.find(ref)
         chain = memory_links.chain(self, info)
         projects = tuple({version.project for version in chain.values()})
@@ -285,7 +290,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             further=extra,
         )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
-        if os.path.lexists(os.path.join(self.engine.store(CATEGORY_PROJECT).root, path)):
+        if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
             path = f"{category}/{identity}.md"
         data = encoded(record.text())
         return change.put(
@@ -300,8 +305,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: str | None,
         taken_places: set[str],
     ) -> Step:
-        """A note of contract 000b, 7 (write_note), new or in place of an existing one. `taken_places` are
-        the permalinks this change has given."""
+        """Add the step that writes a note of contract 000b, 7 (write_note), new or over an existing
+        note.
+
+        The note's permalink is added to `taken_places`, the permalinks given by this change.
+        """
         from memoranda.note import markdown
 
         project, path, title = self._place_of(draft)
@@ -367,8 +375,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 f"A note of project {draft.project} has no category; memories have one.",
                 "Leave the project out, or the category.",
             )
-        store = self.engine.store(draft.project)
-        if store.name == ARCHIVE_PROJECT:
+        source = self.engine.source(draft.project)
+        if source.name == ARCHIVE_PROJECT:
             raise InvalidInput(
                 "Notes cannot be written into the archive; archive a memory instead."
             )
@@ -382,25 +390,25 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         else:
             folder = draft.folder
         name = links.file_name(draft.file_name or title)
-        if not draft.folder and store.name not in self.engine.layout.built_in:
-            folder = usual_folder(self, store.name)
-            day = usual_place_of_day(self, store.name, title)
+        if not draft.folder and source.name not in self.engine.layout.built_in:
+            folder = usual_folder(self, source.name)
+            day = usual_place_of_day(self, source.name, title)
             if day is not None and not draft.file_name:
                 folder = day[0]
                 name = links.file_name(day[1])
-        folder = path_guard.clean(folder, store.name)
-        folder = self.engine.spelled(store.name, folder)
+        folder = path_guard.clean(folder, source.name)
+        folder = self.engine.spelled(source.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
         if folder:
             path = f"{folder}/{name}"
         else:
             path = name
-        self._check_place(store.name, path)
-        return store.name, path, title
+        self._check_place(source.name, path)
+        return source.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
-        """Raise InvalidInput when the note at `path` would take the address of another one."""
+        """Raise InvalidInput if `permalink` is already the address of another note."""
         if permalink:
             holder = self.permalink_holder(project, path, permalink)
         else:
@@ -414,11 +422,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where there is a note that the caller must not know of, or whose
-        other title makes the same file name; the note already there, in any case and Unicode form;
-        and its bytes."""
+        """Find the place for a note: its path, the note already there, and the bytes of that note.
+
+        The path gets a number if a note is there that the caller must not know about, or whose
+        different title makes the same file name. Case and Unicode form of the path do not matter.
+        """
         notes = self.index.notes
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
             self.engine.freshness.look_at(project, at)
@@ -434,9 +444,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                         "Choose another title or directory."
                     )
             at = f"{stem} {number}{dot}{suffix}"
-        if info is None and store.place(at).kind != "missing":
+        if info is None and source.place(at).kind != "missing":
             raise Exists(at, f"{project}/{at}")
-        return at, info, store.read(info.path) if info is not None else None
+        return at, info, source.read(info.path) if info is not None else None
 
     @verb
     def edit(
@@ -448,7 +458,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         create: bool = False,
         project: str | None = None,
     ) -> Changed:
-        """See `Memory.edit`. Raises NotText and the edit's own errors too."""
+        """Change a part of a note (see `Memory.edit`).
+
+        Raises NotText and the errors of the edit too.
+        """
         with self.change("edit") as change:
             try:
                 info = self.find(ref, project, looseness=Looseness.CASE)
@@ -486,13 +499,13 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         if not isinstance(edit, (edits.Append, edits.Prepend)):
             raise NotFound(identifier, project or self.default_project)
         if project:
-            name = self.engine.store(project).name
+            name = self.engine.source(project).name
         else:
             name = self.default_project
         path = links.parse_address(identifier)
         first, slash, rest = path.partition("/")
         projects_by_name = {
-            project_name.lower(): project_name for project_name in self.engine.stores
+            project_name.lower(): project_name for project_name in self.engine.sources
         }
         if (
             slash
@@ -504,15 +517,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         elif (
             slash
             and identifier.startswith(links.SCHEME)
-            and self.engine.store(name).place(first).kind != "folder"
+            and self.engine.source(name).place(first).kind != "folder"
         ):
             # An address, so no new folder is meant
-            store = self.engine.store(first)
+            source = self.engine.source(first)
             if project is not None:
                 raise InvalidInput(
-                    f"{identifier} names project {store.name}, the call {name}. Name one of them."
+                    f"{identifier} names project {source.name}, the call {name}. Name one of them."
                 )
-            name = store.name
+            name = source.name
             path = rest
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
@@ -524,7 +537,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
-        """See `Memory.tag`."""
+        """Add and remove tags of a note (see `Memory.tag`)."""
         return self.tag_many([ref], add, remove)[0]
 
     @verb
@@ -571,8 +584,9 @@ def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
 
 
 def _metadata_of(draft: Draft) -> dict[str, Any]:
-    """The further header keys of a new note; those the draft has as fields count where it does not
-    name them.
+    """The header keys of a new note that come from its draft.
+
+    The draft's fields give the keys that its metadata does not name.
     """
     fields = {
         "scope": draft.scope if draft.scope != GLOBAL else None,

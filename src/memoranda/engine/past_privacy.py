@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import HomeSession, Location, is_here, read_or_none, store_at
+from memoranda.engine.transaction import HomeSession, Location, is_here, read_or_none, source_at
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched
@@ -27,9 +27,9 @@ _OF_NOTES = ("put", "remove", "move")
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    """Where a note is after the step at `position` of change `number`.
+    """The place of a note after the step at `position` of change `number`.
 
-    `is_gone`: it was removed by that step, and only an undo or a restore brings it back.
+    is_gone: whether that step removed the note. Then only an undo or a restore brings it back.
     """
 
     place: Location
@@ -47,7 +47,7 @@ class PastPrivacy:
     def __init__(self, session: HomeSession):
         self._session = session
         self._engine = session.engine
-        self._history = session.engine.home.history
+        self._history = session.engine.ledger.history
         self._steps: dict[tuple[str, str], Sequence[PlacedStep]] = {}
         self._known: dict[_Cursor, bool] = {}
         is_any_now = self._engine.index.notes.has_hidden(session.agent)
@@ -69,7 +69,10 @@ class PastPrivacy:
         return self._is_private_now(place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
-        """Whether a folder that moved holds notes, and none the caller sees: it is not there then."""
+        """Whether a moved folder holds only notes that the caller may not see.
+
+        Such a folder does not exist for the caller.
+        """
         try:
             scopes = scopes_below(self._engine, moved).values()
         except MemorandaError:
@@ -106,7 +109,10 @@ class PastPrivacy:
         return False
 
     def _following(self, cursor: _Cursor) -> PlacedStep | None:
-        """The first step after the cursor on the file at its place, or on a folder above it."""
+        """The first step after the cursor on the file at its place, or on a folder above it.
+
+        None if none follows.
+        """
         steps = self._at(cursor.place)
         at = bisect_right(
             steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
@@ -156,7 +162,7 @@ class PastPrivacy:
             if info is not None:
                 return not self._session.sees(info.scope)
         try:
-            file = read_or_none(store_at(self._engine, project, root), path)
+            file = read_or_none(source_at(self._engine, project, root), path)
         except MemorandaError:
             return False
         return file is not None and not self._session.sees(scope_of(file.data))
@@ -171,12 +177,13 @@ def _begins_another(step: PlacedStep, place: Location) -> bool:
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:
-    """The scopes of the notes in a folder that moved, by path, as they are now. Raises StorageError
-    where the folder is out of reach.
+    """The present scopes of the notes in a folder that moved, by path.
+
+    Raises StorageError if the folder is out of reach.
     """
     if is_here(engine, moved.project, moved.root):
         infos = engine.index.notes.below(moved.project, moved.to)
         return {info.path: info.scope for info in infos}
-    store = store_at(engine, moved.project, moved.root)
-    paths = store.list(moved.to).stamps
-    return {path: scope_of(store.read(path).data) for path in paths}
+    source = source_at(engine, moved.project, moved.root)
+    paths = source.list(moved.to).stamps
+    return {path: scope_of(source.read(path).data) for path in paths}

@@ -1,4 +1,4 @@
-"""Agents the owner paused: they read and write nothing until they may go on."""
+"""Agents that the owner paused: they cannot read or write until the owner resumes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Caller(Protocol):
 
 def paused_agents(caller: Caller) -> list[str]:
     """The names of the agents that are paused. Raises StorageError."""
-    names: list[str] = caller.engine.home.paused_rows.names()
+    names: list[str] = caller.engine.ledger.paused_rows.names()
     return names
 
 
@@ -26,10 +26,10 @@ def set_paused(caller: Caller, agent: str, is_paused: bool) -> None:
     """
     if caller.agent is not None:
         raise InvalidInput("only the owner pauses agents")
-    caller.engine.home.paused_rows.set_paused(agent.lower(), is_paused)
+    caller.engine.ledger.paused_rows.set_paused(agent.lower(), is_paused)
 
 
 def check_not_paused(caller: Caller) -> None:
     """Raises AgentPaused for a caller that is a paused agent."""
-    if caller.agent is not None and caller.engine.home.paused_rows.has(caller.agent):
+    if caller.agent is not None and caller.engine.ledger.paused_rows.has(caller.agent):
         raise AgentPaused(caller.agent)

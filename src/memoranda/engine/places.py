@@ -20,10 +20,10 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import Looseness, file_key
-from memoranda.store import path_guard
-from memoranda.store.base import File, Store
-from memoranda.store.folder import FolderStore
-from memoranda.store.walking import walk
+from memoranda.sources import path_guard
+from memoranda.sources.base import File, Source
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.walking import walk
 
 
 @dataclass(slots=True)
@@ -64,9 +64,9 @@ class PlaceVerbs(ReadVerbs):
         follow: bool = False,
         update_links: bool = True,
     ) -> Moved:
-        """See `Memory.move`.
+        """Move a note inside its project (see `Memory.move`).
 
-        update_links: whether links that would break lead on afterwards, as part of this change.
+        update_links: whether to rewrite links that would break, as part of this change.
         """
         with self.change("move") as change:
             info = self.find(ref, project, looseness=Looseness.CASE)
@@ -119,33 +119,33 @@ class PlaceVerbs(ReadVerbs):
         `move`."""
         self.engine.fresh(whole=True)
         with self.change("move") as change:
-            store = self.engine.store(project)
-            source = path_guard.clean(folder.strip("/"), store.name)
-            source = self.engine.spelled(store.name, source)
-            target = self._folder_target(store.name, source, destination)
-            if not source or self._kind(store.name, source) != "folder":
-                raise FolderNotFound(folder, store.name)
-            self._check_folder_target(store.name, source, target, destination)
-            infos, foreign = self._notes_below(store.name, source)
-            moves = [(info, target + info.path[len(source) :]) for info in infos]
+            source = self.engine.source(project)
+            origin = path_guard.clean(folder.strip("/"), source.name)
+            origin = self.engine.spelled(source.name, origin)
+            target = self._folder_target(source.name, origin, destination)
+            if not origin or self._kind(source.name, origin) != "folder":
+                raise FolderNotFound(folder, source.name)
+            self._check_folder_target(source.name, origin, target, destination)
+            infos, foreign = self._notes_below(source.name, origin)
+            moves = [(info, target + info.path[len(origin) :]) for info in infos]
             links = self._relinking(moves, follow, update_links)
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
-            change.about = (store.name, f"{source}/")
-            is_whole = not follow and not foreign and self._kind(store.name, target) == "missing"
+            change.about = (source.name, f"{origin}/")
+            is_whole = not follow and not foreign and self._kind(source.name, target) == "missing"
             if is_whole and texts:
-                self._move_pieces(change, store, source, target, texts)
+                self._move_pieces(change, source, origin, target, texts)
             elif is_whole:
-                change.move(store.name, source, target)
+                change.move(source.name, origin, target)
             else:
-                self._move_files(change, store, source, target, foreign, follow, texts)
+                self._move_files(change, source, origin, target, foreign, follow, texts)
             put_texts(change, links)
-        return Moved(store.name, source, target, len(infos), links.broken, links.updated)
+        return Moved(source.name, origin, target, len(infos), links.broken, links.updated)
 
-    def _folder_target(self, project: str, source: str, destination: str) -> str:
+    def _folder_target(self, project: str, origin: str, destination: str) -> str:
         """Where a folder goes: into `destination` if that ends in `/` and is a folder."""
         target = path_guard.clean(destination.strip("/"), project)
         target = self.engine.spelled(project, target)
-        name = source.rpartition("/")[2]
+        name = origin.rpartition("/")[2]
         if not destination.endswith("/") or self._kind(project, target) != "folder":
             return target
         if not target:
@@ -153,9 +153,9 @@ class PlaceVerbs(ReadVerbs):
         return f"{target}/{name}"
 
     def _check_folder_target(
-        self, project: str, source: str, target: str, destination: str
+        self, project: str, origin: str, target: str, destination: str
     ) -> None:
-        if not target or f"{target}/".startswith(f"{source}/"):
+        if not target or f"{target}/".startswith(f"{origin}/"):
             raise InvalidInput(
                 f'A folder cannot be moved into itself: "{destination}". '
                 "Choose another destination_path."
@@ -167,54 +167,54 @@ class PlaceVerbs(ReadVerbs):
     def _move_pieces(
         self,
         change: Transaction,
-        store: Store,
+        source: Source,
         folder: str,
         target: str,
         texts: Mapping[str, bytes],
     ) -> None:
         """Move a whole folder in as few pieces as possible; the notes of `texts` are written with
         other links."""
-        for entry in self.engine.folder(store.name).entries(folder):
+        for entry in self.engine.folder(source.name).entries(folder):
             to = target + entry.path[len(folder) :]
             if any(path.startswith(f"{entry.path}/") for path in texts):
-                self._move_pieces(change, store, entry.path, to, texts)
+                self._move_pieces(change, source, entry.path, to, texts)
             elif entry.path in texts:
-                file = store.read(entry.path)
+                file = source.read(entry.path)
                 data = texts[entry.path]
                 scope = scope_of(file.data)
-                change.put(store.name, to, data, mode=file.mode, scope=scope)
-                change.remove(store.name, entry.path, file, scope=scope)
+                change.put(source.name, to, data, mode=file.mode, scope=scope)
+                change.remove(source.name, entry.path, file, scope=scope)
             else:
                 if entry.kind == "file":
-                    old = store.read(entry.path)
+                    old = source.read(entry.path)
                 else:
                     old = None
-                change.move(store.name, entry.path, to, old=old)
-        change.add("rmdir", store.name, folder)
+                change.move(source.name, entry.path, to, old=old)
+        change.add("rmdir", source.name, folder)
 
     def _move_files(
         self,
         change: Transaction,
-        store: Store,
-        source: str,
+        source: Source,
+        origin: str,
         target: str,
         foreign: Container[str],
         follow: bool,
         texts: Mapping[str, bytes],
     ) -> None:
         """Move a folder file by file: what the caller does not see stays."""
-        for place, _, files in sorted(walk(os.path.join(store.root, source))):
-            relative_path = os.path.relpath(place, store.root)
+        for place, _, files in sorted(walk(os.path.join(source.root, origin))):
+            relative_path = os.path.relpath(place, source.root)
             for path in (f"{relative_path}/{name}" for name in sorted(files)):
                 if path in foreign:
                     continue
-                to = target + path[len(source) :]
-                if store.place(to).kind != "missing":
+                to = target + path[len(origin) :]
+                if source.place(to).kind != "missing":
                     raise Unusable(to)
-                file = store.read(path)
-                self._move_file(change, store.name, path, to, file, follow, texts.get(path))
-        for folder in _emptied(store.root, source, {step.path for step in change.steps}):
-            change.add("rmdir", store.name, folder)
+                file = source.read(path)
+                self._move_file(change, source.name, path, to, file, follow, texts.get(path))
+        for folder in _emptied(source.root, origin, {step.path for step in change.steps}):
+            change.add("rmdir", source.name, folder)
 
     def _relinking(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
@@ -229,15 +229,18 @@ class PlaceVerbs(ReadVerbs):
         return relinking(self, moved, update=update_links)
 
     def _check_target(self, project: str, target: str) -> None:
-        """A note may only go where it would be one, and a destination that begins with another
-        project's name is meant for that one, unless such a folder is here."""
+        """Raise InvalidInput if a note may not move to `target`.
+
+        The file must still be a note there. A target that begins with another project's name is
+        refused, unless such a folder exists here.
+        """
         self._check_place(project, target)
         first, slash, _ = target.partition("/")
-        for name in self.engine.stores if slash else ():
+        for name in self.engine.sources if slash else ():
             is_other = (
                 name.lower() == first.lower() and name != project and name not in BUILT_IN_PROJECTS
             )
-            if is_other and self.engine.store(project).place(first).kind != "folder":
+            if is_other and self.engine.source(project).place(first).kind != "folder":
                 raise InvalidInput(
                     f"A move stays inside its project {project}; {name} is another one. Write the note there with "
                     "write_note and delete it here, or choose another destination_path."
@@ -245,7 +248,10 @@ class PlaceVerbs(ReadVerbs):
 
     @verb
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
+        """Delete notes (see `Memory.delete`).
+
+        If the notes are of several projects, the result has the project and paths of the first one.
+        """
         with self.change("delete") as change:
             infos: dict[int, NoteInfo] = {}
             for ref_to_delete in (ref, *more):
@@ -262,28 +268,28 @@ class PlaceVerbs(ReadVerbs):
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
-        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        """Delete the notes of a folder that the caller sees. Files that are not notes stay."""
         self.engine.fresh(whole=True)
         with self.change("delete") as change:
-            store = self.engine.store(project)
-            source = path_guard.clean(folder.strip("/"), store.name)
-            source = self.engine.spelled(store.name, source)
-            if not source or self._kind(store.name, source) != "folder":
-                raise FolderNotFound(folder, store.name)
-            infos, _ = self._notes_below(store.name, source)
+            source = self.engine.source(project)
+            origin = path_guard.clean(folder.strip("/"), source.name)
+            origin = self.engine.spelled(source.name, origin)
+            if not origin or self._kind(source.name, origin) != "folder":
+                raise FolderNotFound(folder, source.name)
+            infos, _ = self._notes_below(source.name, origin)
             paths = [info.path for info in infos]
             for info in infos:
-                change.remove(store.name, info.path, store.read(info.path), scope=info.scope)
-            for this_folder in _emptied(store.root, source, set(paths)):
-                change.add("rmdir", store.name, this_folder)
+                change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
+            for this_folder in _emptied(source.root, origin, set(paths)):
+                change.add("rmdir", source.name, this_folder)
             if not change.steps:
                 raise InvalidInput(
-                    f'Folder "{source}" holds no notes; files that are no notes are not deleted.'
+                    f'Folder "{origin}" holds no notes; files that are no notes are not deleted.'
                 )
-            change.about = (store.name, f"{source}/")
+            change.about = (source.name, f"{origin}/")
         assert change.done is not None
         lost = sum(not file.kept for file in change.done.files)
-        return Deleted(store.name, paths, len(paths), change.done.number, lost)
+        return Deleted(source.name, paths, len(paths), change.done.number, lost)
 
     def _notes_below(self, project: str, folder: str) -> tuple[list[NoteInfo], set[str]]:
         """The notes of a folder the caller sees, and the paths of those they do not see. Raises
@@ -311,8 +317,11 @@ class PlaceVerbs(ReadVerbs):
         data: bytes | None = None,
         **more: Any,
     ) -> None:
-        """Move a file. One with a permalink that is to follow, or with other links (`data`), is
-        written again in the same change."""
+        """Move a file.
+
+        If its permalink should follow, or if its links change (`data`), the file is rewritten in
+        the same change.
+        """
         if follow and path.endswith((".md", ".markdown")):
             note = self.engine.parse(project, path, file)
         else:
@@ -331,8 +340,11 @@ class PlaceVerbs(ReadVerbs):
         change.remove(project, path, file, **more)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """The permalink of a note that should be at `path`, with a number where it
-        is among `taken_permalinks` or another note that the caller sees has it."""
+        """A free permalink for a note at `path`.
+
+        A number is added if the permalink is among `taken_permalinks`, or if another note that the
+        caller sees has it.
+        """
         plain = links.permalink_for(project, path)
         numbered = (f"{plain}-{number}" for number in count(1))
         return next(
@@ -343,18 +355,21 @@ class PlaceVerbs(ReadVerbs):
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """The note the caller sees, other than that at `path`, which has this permalink."""
+        """The visible note with this permalink, other than the note at `path`.
+
+        None if there is none.
+        """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
 
     def _check_place(self, project: str, path: str) -> None:
-        """Raise InvalidInput for a place where the file would not be a note."""
-        store = self.engine.store(project)
-        if isinstance(store, FolderStore) and (why := store.rules.reason(path)):
+        """Raise InvalidInput if a file at this place would not be a note."""
+        source = self.engine.source(project)
+        if isinstance(source, FolderSource) and (why := source.rules.reason(path)):
             raise InvalidInput(
-                f'"{path}" is left out of project {store.name} by {why}. Choose another folder.'
+                f'"{path}" is left out of project {source.name} by {why}. Choose another folder.'
             )
-        if not store.is_note(path):
+        if not source.is_note(path):
             raise InvalidInput(
                 f'"{path}" cannot hold a note: no part of it may be node_modules or begin with a dot.'
             )

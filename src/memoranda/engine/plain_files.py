@@ -26,7 +26,7 @@ from memoranda.errors import (
     Unusable,
 )
 from memoranda.note.model import GLOBAL
-from memoranda.store.base import File, PathInfo, Stamp, bounded
+from memoranda.sources.base import File, PathInfo, Stamp, bounded
 from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
@@ -45,25 +45,27 @@ class Files:
         self._engine = session.engine
         self._project = project
         self._base = folder
-        self._store = session.engine.folder(project)
+        self._source = session.engine.folder(project)
 
     def reading(self) -> AbstractContextManager[None]:
         """Inside, no other thread of this process is at work; the home's lock is not needed."""
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """What is at `path`, a final symlink not followed. Of what is missing, where a new file
-        will be, the folder links on the way there resolved, and as `link` what is there in
-        place of a folder. Raises OutsideError for a way that leads out, also where nothing is at
-        its end."""
-        whole = self._store.spelled(f"{self._base}/{path}".strip("/"))
-        place = self._inside(self._store.place(whole))
+        """The file, folder or link at `path`. A symlink at its end is not followed.
+
+        For a missing file, the path is where a new file would be written, with folder links
+        resolved, and `link` is a file that is in the way of a folder. Raises OutsideError if the
+        path leads out of the folder, even to a missing file.
+        """
+        whole = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        place = self._inside(self._source.place(whole))
         if place.kind != "missing" or not path:
             return place
         nearest = PathInfo("folder", self._base)
         parent, _, rest = whole.rpartition("/")
         while len(parent) > len(self._base):
-            raw = self._store.place(parent)
+            raw = self._source.place(parent)
             above = self._follow(raw)
             if above.kind != "missing":
                 nearest = above
@@ -83,8 +85,11 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What is at `path`, a final symlink followed; files of a foreign scope are `missing`.
-        Raises OutsideError for a way that leads out."""
+        """The file or folder at `path`. A symlink at its end is followed.
+
+        Files of a foreign scope are `missing`. Raises OutsideError if the path leads out of the
+        folder.
+        """
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
@@ -93,20 +98,23 @@ class Files:
         return place
 
     def itself(self, path: str) -> PathInfo:
-        """What is at `path`, a symlink not followed."""
+        """The file, folder or link at `path`. Symlinks are not followed."""
         place = self._place(path)
         if self._shows(place):
             return place
         return PathInfo("missing", place.path)
 
     def _follow(self, place: PathInfo) -> PathInfo:
-        return self._inside(self._store.follow(place))
+        return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """What a listing of a folder shows: (name, place it leads to), hidden names and
-        `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
+        """The entries that a listing of a folder shows, as (name, place it leads to), sorted by
+        code point.
+
+        Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
+        """
         entries_found = []
-        for entry in self._store.entries(self._store.spelled(f"{self._base}/{path}".strip("/"))):
+        for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
                 continue
@@ -126,18 +134,18 @@ class Files:
         place = self.at(path)
         if place.kind != "file":
             raise NotFound(path, self._project)
-        return self._store.read(place.path)
+        return self._source.read(place.path)
 
     def notes(self) -> dict[str, Stamp]:
         """Every note below that the caller may see, in the order of paths, with its stamp. No
         folder, no notes. Raises OutsideError when a link leads there, StorageError for a folder
         that cannot be read."""
-        place = self._store.place(self._base)
+        place = self._source.place(self._base)
         if place.kind == "missing":
             return {}
         if place.kind != "folder":
             raise OutsideError(self._base, self._project)
-        listing = self._store.list(self._base)
+        listing = self._source.list(self._base)
         if listing.unreadable:
             raise StorageError(listing.unreadable[0], "a folder cannot be read")
         if self._base:
@@ -151,13 +159,11 @@ class Files:
         }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts
-        nothing.
-        """
-        if not self._store.is_note(place.path):
+        """Count a read of the note at `place`. Ignored if the file is unreadable or not a note."""
+        if not self._source.is_note(place.path):
             return
         try:
-            note = self._engine.parse(self._project, place.path, self._store.read(place.path))
+            note = self._engine.parse(self._project, place.path, self._source.read(place.path))
         except MemorandaError:
             return
         if note is not None:
@@ -168,7 +174,7 @@ class Files:
         if self._session.agent is None:
             return True
         try:
-            return self._session.sees(scope_of(self._store.read(path).data))
+            return self._session.sees(scope_of(self._source.read(path).data))
         except MemorandaError:
             return True
 
@@ -180,7 +186,7 @@ class Files:
             return self._seen(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
             return True
-        inside = self._store.entries(place.path)
+        inside = self._source.entries(place.path)
         return not inside or any(map(self._shows, inside))
 
     @retry_conflicts
@@ -203,7 +209,7 @@ class Files:
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put(change, place, text, self._store.read(place.path))
+                self._put(change, place, text, self._source.read(place.path))
 
     def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
         """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
@@ -216,9 +222,15 @@ class Files:
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
-        """Write whole files as one change, the first being what it is about; None when there are
-        none. `plan` runs again if a file changed meanwhile. `details`: as in `Change`. Raises
-        Exists for a place that is taken, OutsideError, NotADirectory, and what `plan` raises."""
+        """Write whole files as one change, listed under the first file.
+
+        plan: returns the text and the old file by path. It runs again if another program changes a
+            file.
+        details: as in `Change`.
+
+        Returns None if the plan is empty. Raises Exists for a place that is taken, OutsideError,
+        NotADirectory, and the errors of `plan`.
+        """
         with self._session.change(verb, fresh=False) as change:
             change.details = details
             for path, (text, old) in plan().items():
@@ -239,7 +251,7 @@ class Files:
             place = self.at(path)
             if place.kind != "file":
                 raise NotFound(path, self._project)
-            old = self._store.read(place.path)
+            old = self._source.read(place.path)
             try:
                 if utf16_coding(old.data):
                     raise NotText(path)
@@ -264,8 +276,8 @@ class Files:
     def clear(self) -> None:
         """Remove everything, as one change."""
         with self._session.change("delete", fresh=False) as change:
-            if self._store.place(self._base).kind == "folder":
-                for entry in self._store.entries(self._base):
+            if self._source.place(self._base).kind == "folder":
+                for entry in self._source.entries(self._base):
                     if self._shows(entry):
                         self._remove(change, entry)
                 change.about = (self._project, f"{self._base}/" if self._base else "")
@@ -280,7 +292,7 @@ class Files:
             if entry.kind != "folder":
                 self._remove_one(change, entry)
                 continue
-            inside = self._store.entries(entry.path)
+            inside = self._source.entries(entry.path)
             if not is_emptied:
                 waiting.append((entry, True))
                 waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
@@ -296,7 +308,7 @@ class Files:
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
-            file = self._store.read(place.path)
+            file = self._source.read(place.path)
             change.remove(self._project, place.path, file, scope=scope_of(file.data))
 
     def _is_all_shown(self, place: PathInfo) -> bool:
@@ -307,13 +319,13 @@ class Files:
         while waiting:
             entry = waiting.pop()
             if entry.kind == "folder":
-                waiting += self._store.entries(entry.path)
+                waiting += self._source.entries(entry.path)
             elif not self._shows(entry):
                 return False
         return True
 
     def _relinking(self, source: PathInfo, target: str) -> Relinking:
-        """What moving a file or folder does to links."""
+        """The changes of links that moving a file or folder causes."""
         notes = self._session.index.notes
         infos = []
         if source.kind == "folder":
@@ -334,11 +346,13 @@ class Files:
     def _move_shown(
         self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
     ) -> None:
-        """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
-        of the notes whose links change, by path."""
-        for entry in filter(self._shows, self._store.entries(place.path)):
+        """Move the part of a folder that the caller sees, piece by piece; the rest stays.
+
+        texts: the new text of each note whose links change, by path.
+        """
+        for entry in filter(self._shows, self._source.entries(place.path)):
             to = f"{target}/{entry.path.rpartition('/')[2]}"
-            target_kind = self._store.place(to).kind
+            target_kind = self._source.place(to).kind
             in_pieces = any(path.startswith(f"{entry.path}/") for path in texts)
             in_pieces = in_pieces or target_kind == "folder" or not self._is_all_shown(entry)
             if entry.kind == "folder" and in_pieces:
@@ -360,7 +374,7 @@ class Files:
             change.remove(self._project, place.path, text.old, scope=scope)
             return
         if place.kind == "file":
-            old = self._store.read(place.path)
+            old = self._source.read(place.path)
         else:
             old = None
         change.move(
@@ -383,7 +397,7 @@ class Files:
                 is_alike = target.path.lower() == source.path.lower() and target.path != source.path
                 parent = target.path.rpartition("/")[0]
                 if not is_alike or any(
-                    entry.path == target.path for entry in self._store.entries(parent)
+                    entry.path == target.path for entry in self._source.entries(parent)
                 ):
                     raise Exists(to)
             if source.kind == "missing" or not self._shows(source):

@@ -107,7 +107,7 @@ def _places(memory: ReadVerbs, limit: int) -> Iterator[tuple[str, Iterable[NoteI
 
 def _memory_files(memory: ReadVerbs) -> list[NoteInfo]:
     """The files of /memories/user and those at the root of /memories, the newest change first."""
-    if _MEMORIES not in memory.engine.stores:
+    if _MEMORIES not in memory.engine.sources:
         return []
     index = memory.index.notes
     rows, _ = index.directory(_MEMORIES, "", depth=1, viewer=memory.agent, limit=None)
@@ -156,7 +156,7 @@ def _words_of_key(info: NoteInfo) -> set[str]:
 
 
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
-    """The part of a note that is about the person: of a note with lines of preferences these."""
+    """The part of a note that is about the person: the lines of preferences, or the whole text."""
     if why != _LINES:
         return text
     lines = [
@@ -168,7 +168,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
 
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
-    """What a session is told about the owner that agents noted and nobody has confirmed."""
+    """The claims about the owner that sessions are told: noted by agents, and confirmed by nobody."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
             yield entry
@@ -181,7 +181,7 @@ def _ask_claims(memory: ReviewVerbs) -> Iterator[ReviewItem]:
         line = f'"{text}", noted by {author(info.provenance)}'
         choices = [(KEEP, "it is so"), (DELETE, "delete the note"), ("n", "leave it unconfirmed")]
         # Its other lines are not about the owner, or it is a line in a file of another program
-        if entry.why == _LINES or memory.engine.store(info.project).holds_entities:
+        if entry.why == _LINES or memory.engine.source(info.project).holds_entities:
             del choices[1]
         question = f"Is this so? {line}"
         yield ReviewItem(memory.claim(info), CLAIM, question, (info.id,), tuple(choices), (line,))

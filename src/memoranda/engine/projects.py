@@ -1,5 +1,6 @@
-"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1;
-002, 8). They are in config.yaml, so its other keys are set here, too.
+"""Listing projects, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8).
+
+Projects are in config.yaml, so the other keys of that file are set here, too.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from memoranda.errors import (
 from memoranda.note.links import PROJECT_NAME
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
-from memoranda.store import path_guard
-from memoranda.store.base import Store
-from memoranda.store.files import make_private, reason, sync_folder, write_file
-from memoranda.store.layout import changing_shared
-from memoranda.store.path_guard import check_size
+from memoranda.sources import path_guard
+from memoranda.sources.base import Source
+from memoranda.sources.files import make_private, reason, sync_folder, write_file
+from memoranda.sources.layout import changing_shared
+from memoranda.sources.path_guard import check_size
 from memoranda.text.gate import SECRET, default_rules
 from memoranda.text.user_path import user_folder, user_path
 
@@ -78,28 +79,28 @@ class ProjectVerbs(ReadVerbs):
 
     @property
     def projects(self) -> list[Project]:
-        """See `Memory.projects`."""
+        """List the projects that the caller may use (see `Memory.projects`)."""
         self.engine.reload_config()
         return [
-            self._project(store)
-            for name, store in self.engine.stores.items()
+            self._project(source)
+            for name, source in self.engine.sources.items()
             if name != ARCHIVE_PROJECT
-            and (name != TRACE_PROJECT or Path(store.root).is_dir())
+            and (name != TRACE_PROJECT or Path(source.root).is_dir())
             and self.engine.access_to(name).admits(self.agent)
         ]
 
     def project(self, name: str) -> Project:
         """The project of that name, compared without case. Raises ProjectNotFound."""
-        store = self.engine.store(name)
-        if not self.engine.access_to(store.name).admits(self.agent):
+        source = self.engine.source(name)
+        if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(name, [project.name for project in self.projects])
-        return self._project(store)
+        return self._project(source)
 
-    def _project(self, store: Store) -> Project:
-        name = store.name
+    def _project(self, source: Source) -> Project:
+        name = source.name
         return Project(
             name,
-            Path(store.root),
+            Path(source.root),
             name in self.engine.layout.built_in,
             name == self.default_project,
         )
@@ -114,16 +115,18 @@ class ProjectVerbs(ReadVerbs):
         hidden: bool = False,
         access: ProjectAccess = EVERYTHING,
     ) -> tuple[Project, str]:
-        """See `Memory.add_project`. Returns the project with "created" or "unchanged".
+        """Add a folder or a graph file as a project (see `Memory.add_project`).
 
-        What an agent names outside `notes.roots` and `projects/` of the home is "asked": the owner
-        decides (`review`), and nothing is done before.
+        An agent may only ask for a folder outside `notes.roots` and `projects/` of the home: the
+        owner decides (`review`), and nothing is done before.
 
-        make: whether a missing folder is made.
+        make: whether to create a missing folder.
         hidden: whether the owner may name a folder inside a hidden one of their home folder.
-        access: what agents may do in it, which the owner alone says.
+        access: the rights of agents in it, which only the owner may set.
+
+        Returns the project with "created", "unchanged" or "asked".
         """
-        with self.engine.home.lock:
+        with self.engine.ledger.lock:
             # Another process may have added one meanwhile.
             self.engine.reload_config()
             name = name.strip()
@@ -164,14 +167,14 @@ class ProjectVerbs(ReadVerbs):
 
     def _name_like(self, name: str) -> str | None:
         """The name of the project that is called so, compared without case."""
-        for project in self.engine.stores:
+        for project in self.engine.sources:
             if project.lower() == name.lower():
                 return project
         return None
 
     def _check_is_in(self, name: str, root: Path) -> None:
-        """Raise Exists if a project is another one than the user's in the folder `root`."""
-        if name in BUILT_IN_PROJECTS or _real(self.engine.stores[name].root) != _real(root):
+        """Raise Exists if the project called `name` is built in, or is not in the folder `root`."""
+        if name in BUILT_IN_PROJECTS or _real(self.engine.sources[name].root) != _real(root):
             error = Exists(name)
             error.args = (f"project exists: {name}",)
             raise error
@@ -220,7 +223,7 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def remove_project(self, name: str) -> Project:
-        """See `Memory.remove_project`."""
+        """Remove a project from the configuration; its files stay (see `Memory.remove_project`)."""
         project = self.project(name)
         settings = self.settings
         if project.built_in:
@@ -241,10 +244,10 @@ class ProjectVerbs(ReadVerbs):
     @verb
     def set_default(self, name: str) -> Project:
         """Make `name` the default project. Raises ProjectNotFound, ReadOnlyProject."""
-        store = self.engine.store(name)
-        store.check_writable()
-        self._write_config({"notes.default_project": store.name})
-        return self.project(store.name)
+        source = self.engine.source(name)
+        source.check_writable()
+        self._write_config({"notes.default_project": source.name})
+        return self.project(source.name)
 
     @verb
     def access_to(self, name: str) -> ProjectAccess:
@@ -284,7 +287,7 @@ class ProjectVerbs(ReadVerbs):
 
     def _check_graph_file(self, file: Path, shown_path: str, is_default: bool) -> None:
         """Raises ProjectRefused, NotAGraphFile for a file of another shape, StorageError."""
-        from memoranda.store.inplace.graph_store import GraphStore
+        from memoranda.sources.graph_file import GraphFileSource
 
         if _real(self.engine.layout.private) in _real(file).parents:
             raise ProjectRefused(shown_path, "it lies in the memory home")
@@ -292,23 +295,23 @@ class ProjectVerbs(ReadVerbs):
             raise ProjectRefused(
                 shown_path, "notes cannot be written to a graph file, so it cannot be the default"
             )
-        for name, store in self.engine.stores.items():
-            if _real(store.root) == _real(file):
+        for name, source in self.engine.sources.items():
+            if _real(source.root) == _real(file):
                 raise ProjectOverlaps(shown_path, name)
-        GraphStore(file.stem, file).list()
+        GraphFileSource(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
-        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder can be no project."""
+        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder cannot be a project."""
         real = _real(root)
         why = self._refusal(real, hidden)
         if why:
             raise ProjectRefused(shown_path, why)
         if not real.is_dir() and (real.exists() or not make):
             raise NotAFolder(shown_path)
-        for name, store in self.engine.stores.items():
-            if store.holds_entities:
+        for name, source in self.engine.sources.items():
+            if source.holds_entities:
                 continue
-            other_root = _real(store.root)
+            other_root = _real(source.root)
             if other_root == real or other_root in real.parents or real in other_root.parents:
                 raise ProjectOverlaps(shown_path, name)
 
@@ -333,7 +336,7 @@ class ProjectVerbs(ReadVerbs):
         return ""
 
     def _write_config(self, changes: dict[str, Any]) -> None:
-        """Change these keys of config.yaml under the lock, and use the new settings at once."""
+        """Change these keys of config.yaml under the lock, and apply the new settings."""
         engine = self.engine
         self._replace_config(lambda: config_text.change(engine.settings.file, changes))
         if "notes.default_project" in changes:
@@ -343,14 +346,14 @@ class ProjectVerbs(ReadVerbs):
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """See `Memory.configure`."""
+        """Set a key of config.yaml (see `Memory.configure`)."""
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()
 
     def _replace_config(self, new: Callable[[], str]) -> None:
         path = self.engine.settings.file
-        with self.engine.home.lock, changing_shared(self.engine.layout.root, path):
+        with self.engine.ledger.lock, changing_shared(self.engine.layout.root, path):
             data = new().encode()
             # A link stays one
             real = _real(path)
@@ -374,7 +377,7 @@ def _real(path: str | Path) -> Path:
 
 def _is_graph_file(root: Path) -> bool:
     """Whether what is there is meant as a graph file (contract 002, 8)."""
-    from memoranda.store.inplace.graph_lines import holds_graph
+    from memoranda.sources.graph_lines import holds_graph
 
     try:
         return root.is_file() and (root.suffix == GRAPH_FILE_SUFFIX or holds_graph(root))

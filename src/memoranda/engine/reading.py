@@ -27,8 +27,8 @@ from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
-from memoranda.store import path_guard
-from memoranda.store.folder import FolderStore
+from memoranda.sources import path_guard
+from memoranda.sources.folder import FolderSource
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
-    from memoranda.store.base import File
+    from memoranda.sources.base import File
     from memoranda.text.gate import Rules
 
 T = TypeVar("T")
@@ -100,14 +100,16 @@ class ReadVerbs(HomeSession):
 
     @property
     def default_project(self) -> str:
-        """Where notes go and identifiers are looked up when no project is named; `notes` when it is
-        not there, else the first project."""
+        """The project for new notes and for looking up names when no project is given.
+
+        It is the configured one, or `notes` if that does not exist, or the first project.
+        """
         self.engine.reload_config()
-        stores = self.engine.stores
+        sources = self.engine.sources
         project_name = self.engine.project_name(self.settings.default_project) or "notes"
-        if project_name in stores:
+        if project_name in sources:
             return project_name
-        return next(iter(stores), project_name)
+        return next(iter(sources), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -146,7 +148,7 @@ class ReadVerbs(HomeSession):
 
     def _is_unchanged(self, info: NoteInfo) -> bool:
         """Whether the file is still as the index says."""
-        return self.engine.store(info.project).stamp(info.path) == (
+        return self.engine.source(info.project).stamp(info.path) == (
             info.size,
             info.mtime_ns,
             info.inode,
@@ -155,8 +157,9 @@ class ReadVerbs(HomeSession):
 
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
-        """The result of `work`, all of whose reads see one state of the memory: the disk is looked
-        at once for them.
+        """Return the result of `work`.
+
+        All its reads see one state: the disk is checked only once.
         """
         return work()
 
@@ -179,7 +182,7 @@ class ReadVerbs(HomeSession):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """See `Memory.find`, and contract 000b, 4.2 for how a name is resolved.
+        """Find the note that a name means (see `Memory.find`; contract 000b, 4.2).
 
         looseness: how much a name may differ from the note's own. A change takes CASE, a deletion
             EXACT.
@@ -194,7 +197,7 @@ class ReadVerbs(HomeSession):
     def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
         """The note an identifier names. Raises as `find`."""
         if project is not None:
-            project = self.engine.store(project).name
+            project = self.engine.source(project).name
         self.engine.fresh()
         freshness = self.engine.freshness
         target = link_target(identifier)
@@ -233,9 +236,9 @@ class ReadVerbs(HomeSession):
         else:
             project, path = ref.project, ref.path
         self.engine.fresh()
-        store_name = self.engine.store(project).name
-        self.engine.freshness.look_at(store_name, path)
-        info = self.index.notes.get(store_name, path)
+        source_name = self.engine.source(project).name
+        self.engine.freshness.look_at(source_name, path)
+        info = self.index.notes.get(source_name, path)
         if info is None and project in MEMORY_PROJECTS and not isinstance(ref, tuple):
             # Moved to its category, or merged, since the caller found it
             return self._memory_of_id(ref.id)
@@ -261,10 +264,12 @@ class ReadVerbs(HomeSession):
 
     @verb
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-        """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
-        id, or a note as lists show it, `project/path` or `project: permalink`.
+        """The note of any project that `ref` names.
 
-        Raises as `find`, and Ambiguous where an exact name is the beginning of an id, too.
+        ref: a name as for `find`, the beginning of a memory's id, or a note as lists show it,
+            `project/path` or `project: permalink`.
+
+        Raises the errors of `find`, and Ambiguous if an exact name is also the beginning of an id.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -284,7 +289,7 @@ class ReadVerbs(HomeSession):
 
     def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
         """The note `ref` names, with the project in front as lists show it or without."""
-        names = {store.lower(): store for store in self.engine.stores}
+        names = {source.lower(): source for source in self.engine.sources}
         project, slash, path = ref.partition("/")
         if slash and project.lower() in names:
             with suppress(NotFound, InvalidInput, OutsideError):
@@ -337,10 +342,9 @@ class ReadVerbs(HomeSession):
         vetted: bool = False,
         is_use: bool = True,
     ) -> Hits:
-        """See `Memory.search` and contract 000b, 6.
+        """Search for notes (see `Memory.search` and contract 000b, 6).
 
-        vetted: whether notes that are held back stay out, as text that enters a context unasked
-        needs.
+        vetted: leave out notes that are held back; for text that enters a context unasked.
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
@@ -411,8 +415,11 @@ class ReadVerbs(HomeSession):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
-        instructions, and the owner has not reviewed it, nor written all of it."""
+        """Whether a note is kept out of contexts that nobody asked for.
+
+        It seems to hold injected instructions, and the owner has neither reviewed nor written all
+        of it.
+        """
         return bool(info.suspicious) and info.provenance.trust != "owner"
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
@@ -458,9 +465,9 @@ class ReadVerbs(HomeSession):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """See `Memory.context`.
+        """Collect evidence for a question as text (see `Memory.context`).
 
-        vetted: whether notes that are held back stay out.
+        vetted: whether to leave out notes that are held back.
         """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
@@ -493,10 +500,18 @@ class ReadVerbs(HomeSession):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """Passages relevant to a text that is not itself a query: the passages of a
-        relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
-        it. By words alone; of notes that hold now and are not archived, held back or among the ids
-        `known`."""
+        """Find passages relevant to a text that is not a query. Returns the hits, and a text made
+        of them.
+
+        Words alone decide. Only notes that are valid now count, and none that are archived or held
+        back.
+
+        text: the text.
+        least: the lowest relevance of a passage (docs/hooks.md).
+        max_tokens: the length of the text to return.
+        known: ids of notes to leave out.
+        limit: how many passages.
+        """
         self.engine.fresh()
         hits = self.index.evidence(
             text,
@@ -518,7 +533,7 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """See `Memory.list`."""
+        """List the notes that pass filters (see `Memory.list`)."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
@@ -544,14 +559,22 @@ class ReadVerbs(HomeSession):
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks
-        about: of a day, month or year its end. For `Query.as_of`. Raises TimeframeError."""
+        """The moment that a text asks about, for `Query.as_of`.
+
+        text: a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025`. A day, month or year
+            means its end.
+
+        Raises TimeframeError.
+        """
         return clock.as_of(text, self.clock(), self.settings.zone)
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what should be said of those notes that are not valid all the time: `superseded by
-        PERMALINK`, `valid until DAY`, `valid from DAY`; and of those a newer one contradicts."""
+        """Remarks to show at notes that are not always valid or that a newer note contradicts, by
+        row.
+
+        Examples: `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
+        """
         from memoranda.engine.contested import newer_marks
 
         shown = list(infos)
@@ -584,9 +607,10 @@ class ReadVerbs(HomeSession):
     def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
         """The query as the index takes it.
 
-        valid: whether it is for what holds at the present, unless it is about another time.
+        valid: whether to leave out notes that do not hold now, unless the query is about another
+            time.
 
-        Raises ProjectNotFound, and InvalidInput or OutsideError for what is no address.
+        Raises ProjectNotFound, and InvalidInput or OutsideError for an invalid address.
         """
         now = self.clock()
         zone = self.settings.zone
@@ -602,7 +626,7 @@ class ReadVerbs(HomeSession):
         if query.address is not None:
             query = query.replace(address=links.parse_address(query.address))
         if query.projects is not None:
-            names = tuple(self.engine.store(name).name for name in query.projects)
+            names = tuple(self.engine.source(name).name for name in query.projects)
             query = query.replace(projects=names)
         return query
 
@@ -617,16 +641,16 @@ class ReadVerbs(HomeSession):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """See `Memory.directory`."""
+        """List the folders and notes below a folder (see `Memory.directory`)."""
         self.engine.fresh()
-        store = self.engine.store(project)
+        source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
-        folder = path_guard.clean(folder.strip("/"), store.name)
-        folder = self.engine.spelled(store.name, folder)
-        if folder and self._kind(store.name, folder) != "folder":
-            raise NotFound(folder, store.name)
+        folder = path_guard.clean(folder.strip("/"), source.name)
+        folder = self.engine.spelled(source.name, folder)
+        if folder and self._kind(source.name, folder) != "folder":
+            raise NotFound(folder, source.name)
         entries, total = self.index.notes.directory(
-            store.name,
+            source.name,
             folder,
             depth=depth,
             viewer=self.agent,
@@ -645,11 +669,15 @@ class ReadVerbs(HomeSession):
         return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What is at `path` of a project for this caller; a note of another agent, or a folder
-        that holds nothing else, is `hidden`."""
-        store = self.engine.store(project)
-        kind = store.place(path).kind
-        if isinstance(store, FolderStore) and store.rules.reason(path, is_folder=kind == "folder"):
+        """The kind of entry at `path` of a project for this caller.
+
+        It is `hidden` for a note of another agent, and for a folder with only such notes.
+        """
+        source = self.engine.source(project)
+        kind = source.place(path).kind
+        if isinstance(source, FolderSource) and source.rules.reason(
+            path, is_folder=kind == "folder"
+        ):
             return "hidden"
         if self.agent is None or kind not in ("file", "folder"):
             return kind
@@ -665,7 +693,7 @@ class ReadVerbs(HomeSession):
 
     def holds_entities(self, project: str) -> bool:
         """Whether the notes of a project are entities of a graph file, which other tools write."""
-        return self.engine.store(project).holds_entities
+        return self.engine.source(project).holds_entities
 
     @verb
     def observations(self, ref: Ref) -> builtins.list[Observation]:
@@ -679,7 +707,7 @@ class ReadVerbs(HomeSession):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """See `Memory.reindex`."""
+        """Rebuild the index from the files (see `Memory.reindex`)."""
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
@@ -691,6 +719,6 @@ class ReadVerbs(HomeSession):
 
     @verb
     def stats(self) -> HomeCounts:
-        """See `Memory.stats`."""
+        """Count the notes of the home (see `Memory.stats`)."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -9,7 +9,8 @@ from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, MemorandaError
-from memoranda.ledger.change import ERASE, LINES, Change
+from memoranda.ledger.change import ERASE, Change
+from memoranda.sources.step import LINES
 
 _UNDONE = "it was undone already"
 _ERASED = "what was erased is gone for good"
@@ -17,10 +18,10 @@ _ERASED = "what was erased is gone for good"
 
 @verb
 def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
-    """Why each of these changes cannot be taken back now, by number.
+    """The reason why each of these changes cannot be taken back now, by number.
 
-    Changes that can be taken back are not in the result. The answer is that of this moment: a later
-    edit may still get in the way.
+    Changes that can be taken back are not in the result. The answer is only true now: a later edit
+    may still get in the way.
     """
     refusals: dict[int, str] = {}
     for change in _changes(memory, numbers):
@@ -33,7 +34,7 @@ def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, s
 @verb
 def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
     """Whether all changes of a run of a job could be taken back now, as one."""
-    history = memory.engine.home.history
+    history = memory.engine.ledger.history
     numbers = {change.number for change in run}
     standing = [change for change in _changes(memory, numbers) if history.undone_by(change) is None]
     transaction = Transaction(memory, "undo")
@@ -49,16 +50,16 @@ def can_undo_run(memory: HistoryVerbs, run: Sequence[Change]) -> bool:
 def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]:
     """The changes of these numbers, newest first."""
     for number in sorted(numbers, reverse=True):
-        change = memory.engine.home.history.change(number)
+        change = memory.engine.ledger.history.change(number)
         if change is not None:
             yield change
 
 
 def _reason(memory: HistoryVerbs, change: Change) -> str:
-    """Why a change cannot be taken back; empty when it can."""
+    """The reason why a change cannot be taken back. Empty if it can."""
     if change.verb == ERASE:
         return _ERASED
-    if change.undoes is None and memory.engine.home.history.undone_by(change) is not None:
+    if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:
         return _UNDONE
     texts = list(change.texts())
     if texts and not any(text.kept for text in texts):

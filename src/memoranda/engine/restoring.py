@@ -10,7 +10,7 @@ from datetime import datetime
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.transaction import Location, read_or_none, root_of, store_at
+from memoranda.engine.transaction import Location, read_or_none, root_of, source_at
 from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
 from memoranda.errors import (
@@ -26,9 +26,9 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change, Touched
 from memoranda.note.model import ARCHIVE_PROJECT, GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
-from memoranda.store import path_guard
-from memoranda.store.base import File
-from memoranda.store.folder import FolderStore
+from memoranda.sources import path_guard
+from memoranda.sources.base import File
+from memoranda.sources.folder import FolderSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Target:
     """Where the text goes; `current` is what is there now."""
 
     place: Location
-    store: FolderStore
+    source: FolderSource
     current: File | None
 
     @property
@@ -66,7 +66,7 @@ class Restoring:
     ):
         self._session = session
         self._engine = session.engine
-        self._history = session.engine.home.history
+        self._history = session.engine.ledger.history
         self._ref = ref
         self._at = at
         self._number = change
@@ -94,13 +94,13 @@ class Restoring:
                 raise NotInHistory(f"{target.place[0]}/{target.place[1]}")
             project, path, root = target.place
             if root == "":
-                self._engine.store(project).check_writable()
+                self._engine.source(project).check_writable()
                 data = self._with_own_id(project, path, data)
             transaction.put(
                 project,
                 path,
                 data,
-                store=target.store,
+                source=target.source,
                 old=target.current,
                 mode=touched.mode,
                 scope=touched.scope if target.scope == GLOBAL else target.scope,
@@ -118,8 +118,10 @@ class Restoring:
         return info
 
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
-        """Bring a memory back from the archive. The number is that of the change that put it there,
-        the latest of all when the history holds that no more.
+        """Bring a memory back from the archive. Returns its place, and the number of the change
+        that archived it.
+
+        If the history no longer has that change, the number is the latest.
         """
         back = self._session.bring_back(archived)
         last = self._history.last
@@ -134,7 +136,7 @@ class Restoring:
         """The change whose replaced text is wanted, and its step. Raises NotInHistory."""
         best: tuple[Change, Touched] | None = None
         past = self._session.past()
-        now = read_or_none(store_at(self._engine, place[0], place[2]), place[1])
+        now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
         for change in self._history.changes_at(place[0], place[1]):
             if self._number is not None and change.number != self._number:
                 continue
@@ -156,9 +158,9 @@ class Restoring:
     def _target(self, origin: Location) -> _Target:
         """Where the text goes. Raises InvalidInput for a name that could hold no note."""
         project, path, root = origin
-        store = store_at(self._engine, project, root)
+        source = source_at(self._engine, project, root)
         if self._to is not None:
-            was_note = store.is_note(path)
+            was_note = source.is_note(path)
             to = self._to
             named_project, rest = self._named_project(to)
             if named_project is not None:
@@ -166,24 +168,24 @@ class Restoring:
                 to = rest
                 root = root_of(self._engine, project)
             path = path_guard.clean(to, project, hidden=True)
-            store = store_at(self._engine, project, root)
-            if was_note and not store.is_note(path):
-                path = self._note_path(project, to, path, store)
-        return _Target((project, path, root), store, read_or_none(store, path))
+            source = source_at(self._engine, project, root)
+            if was_note and not source.is_note(path):
+                path = self._note_path(project, to, path, source)
+        return _Target((project, path, root), source, read_or_none(source, path))
 
     def _named_project(self, to: str) -> tuple[str | None, str]:
         """The project a destination begins with, None for none, and the rest."""
         name, _, rest = to.partition("/")
         if rest:
-            for project in self._engine.stores:
+            for project in self._engine.sources:
                 if project.lower() == name.lower():
                     return project, rest
         return None, to
 
-    def _note_path(self, project: str, to: str, path: str, store: FolderStore) -> str:
+    def _note_path(self, project: str, to: str, path: str, source: FolderSource) -> str:
         """The path with the ending of a note: else nothing would find it. Raises InvalidInput."""
         path += ".md"
-        if to.endswith("/") or not store.is_note(path):
+        if to.endswith("/") or not source.is_note(path):
             raise InvalidInput(
                 f'"{project}/{to}" could not hold the note. Name it with .md at its end.'
             )
@@ -211,15 +213,17 @@ class Restoring:
             raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
 
     def _last_change(self, place: Location) -> Change | None:
-        """The latest change somebody made at a place."""
+        """The latest change at a place that was not upkeep. None if the history has none."""
         for change in self._history.changes_at(place[0], place[1]):
             if concerns(change, place) and not is_upkeep(change):
                 return change
         return None
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to be restored, with a new id if another file has its own: of two
-        memories with one id neither could be named any more."""
+        """The bytes of a memory to restore. It gets a new id if another file has its id by now.
+
+        If two memories had the same id, neither could be named.
+        """
         if project not in MEMORY_PROJECTS:
             return data
         note = self._engine.parse(project, path, as_file(data))
@@ -258,5 +262,5 @@ class RestoreVerbs(HistoryVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """See `Memory.restore`."""
+        """Bring an older text of a note back (see `Memory.restore`)."""
         return Restoring(self, ref, at, change, to).restore()

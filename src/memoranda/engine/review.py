@@ -27,8 +27,8 @@ from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.review_rows import ANSWER, REQUEST
 from memoranda.query import Query
-from memoranda.store.base import sha256
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import sha256
+from memoranda.sources.layout import PRIVATE
 from memoranda.text.unicode import flat
 
 VERB = "review"
@@ -86,12 +86,13 @@ class ReviewBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """Where questions of one kind come from: two functions of the open Memory.
+    """A source of questions of one kind: two functions of the open Memory.
 
-    `find` yields those there are now, the most pressing first, answered ones included. `apply` does
-    what a choice says, and returns whether that changed something, so that the question is gone by
-    itself (and is asked again when the change is undone); on False the answer is written down
-    instead. With a `batch` many are asked as one.
+    find: yields the questions that exist now, the most pressing first, answered ones included.
+    apply: carries out a choice, and returns whether it changed something. Then the question
+        disappears by itself, and comes back if the change is undone. Otherwise the answer is stored
+        instead.
+    batch: if given, many questions may be asked as one.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
@@ -124,8 +125,9 @@ def source(kind: str) -> ReviewSource:
 
 @verb
 def suspicion(memory: HomeSession, info: NoteInfo) -> str:
-    """The key of the question about a suspicious note: another one once its title, tags or text are
-    others.
+    """The key of the question about a suspicious note.
+
+    It changes with the title, the tags and the text.
     """
     text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
     return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
@@ -137,7 +139,7 @@ class ReviewVerbs(RestoreVerbs):
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
     ) -> list[ReviewItem]:
-        """See `Memory.review`. The order is that of SOURCES."""
+        """List the open questions (see `Memory.review`), in the order of SOURCES."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
@@ -158,7 +160,10 @@ class ReviewVerbs(RestoreVerbs):
         return (item for item in source(kind).find(self) if item.key not in decided)
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """As `ReadVerbs.is_held_back`, until the owner has said in `review` that the note is fine."""
+        """Whether a note is held back (see `ReadVerbs.is_held_back`).
+
+        False once the owner has said in `review` that the note is fine.
+        """
         if not super().is_held_back(info):
             return False
         return self.decision(suspicion(self, info)) != KEEP
@@ -178,7 +183,7 @@ class ReviewVerbs(RestoreVerbs):
         )
 
     def claim(self, info: NoteInfo) -> str:
-        """The key under which the owner confirms a note: another one once its text is another."""
+        """The key under which the owner confirms a note. It changes with the text."""
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
@@ -197,7 +202,7 @@ class ReviewVerbs(RestoreVerbs):
             self.confirm(change, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """See `Memory.decide`."""
+        """Answer a question (see `Memory.decide`)."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         if isinstance(question, ReviewItem) and len(question.lines) < 2:
@@ -238,10 +243,11 @@ class ReviewVerbs(RestoreVerbs):
         raise NotFound(key, "the open questions")
 
     def decision(self, key: str) -> str | None:
-        """The letter written down for a question; None when it is open, or its answer changed
-        something.
+        """The stored choice for a question.
+
+        None if it is open, or if its answer changed something.
         """
-        answer = self.engine.home.review_value(ANSWER, key)
+        answer = self.engine.ledger.review_value(ANSWER, key)
         if answer is None:
             return None
         return str(answer.get("choice"))
@@ -257,12 +263,12 @@ class ReviewVerbs(RestoreVerbs):
 
     def _answer(self, change: Transaction, keys: Iterable[str], choice: str) -> None:
         row = {"choice": choice, "time": stamp(self.clock())}
-        rows = self.engine.home.review_rows
+        rows = self.engine.ledger.review_rows
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
     def _decisions(self) -> dict[str, dict[str, Any]]:
         """The answers by key. Raises StorageError for a file of a version before that is damaged."""
-        return self.engine.home.review_values(ANSWER)
+        return self.engine.ledger.review_values(ANSWER)
 
 
 def _kind_of(key: str) -> str:
@@ -377,7 +383,7 @@ def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
             )
         row = {"name": name, "folder": str(root), "default": default, "agent": session.agent}
         row["time"] = stamp(session.engine.clock())
-        change.steps.append(session.engine.home.review_rows.step(REQUEST, key, row, kept=False))
+        change.steps.append(session.engine.ledger.review_rows.step(REQUEST, key, row, kept=False))
 
 
 def asked_by(session: HomeSession, agent: str) -> list[str]:
@@ -387,7 +393,7 @@ def asked_by(session: HomeSession, agent: str) -> list[str]:
 
 def _requests(session: HomeSession) -> dict[str, dict[str, Any]]:
     """The requests of agents, by key."""
-    return session.engine.home.review_values(REQUEST)
+    return session.engine.ledger.review_values(REQUEST)
 
 
 def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
@@ -399,13 +405,16 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Add the project, or leave it out for good."""
+    """Add the project that an agent asked for, or refuse it for good.
+
+    Returns whether it was added.
+    """
     if choice != "y":
         return False
     row = _requests(memory)[item.key]
     memory.add_project(str(row["name"]), str(row["folder"]), row.get("default") is True)
     with memory.change(_ASK, (PRIVATE, ""), fresh=False) as change:
-        rows = memory.engine.home.review_rows
+        rows = memory.engine.ledger.review_rows
         change.steps.append(rows.step(REQUEST, item.key, None, kept=False))
     return True
 

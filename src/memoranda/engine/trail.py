@@ -1,6 +1,8 @@
-"""What is left of some notes: what the journal and the history hold of them, followed back through
-moves, categories and merges; and what is in any file of the home, searched for words and lines
-of what was erased."""
+"""Finding what is left of some notes.
+
+The journal and the history are followed back through moves, categories and merges. The files of the
+home are searched for words and lines of the erased texts.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,16 @@ from memoranda.engine.transaction import Location, own_root
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
-from memoranda.ledger.change import ERASE, LINES, Change, Touched
+from memoranda.ledger.change import ERASE, Change, Touched
 from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
-from memoranda.store import beside_sqlite
-from memoranda.store.inplace import namespace_in, stem_of
-from memoranda.store.inplace.graph_lines import said_by
-from memoranda.store.layout import PRIVATE, TEMP_PREFIX
-from memoranda.store.walking import walk
+from memoranda.sources import beside_sqlite
+from memoranda.sources.graph_lines import said_by
+from memoranda.sources.json_files import namespace_in, stem_of
+from memoranda.sources.layout import PRIVATE, TEMP_PREFIX
+from memoranda.sources.step import LINES
+from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is
@@ -70,12 +73,16 @@ class _Waiting:
 
 
 class Trail:
-    """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph
-    files by the file, `rows` (folder, namespace, key) those of JSON files.
+    """The trail of some notes through the history.
 
-    After `follow`: `files` has, for each change that touched one of them, its steps as they are to
-    be, None for one that goes; `texts` are the kept versions, `met` the places the journal knows,
-    `ids` all that the versions had.
+    places: where the notes are now, or were last.
+    ids: the ids of the notes. After `follow`, also the ids of their older versions.
+    entities: the names of entities, by graph file.
+    rows: (folder, namespace, key) of the rows of JSON files.
+    files: after `follow`, the steps to keep of each change that touched one of the notes, by
+        number. None for a step to remove.
+    texts: after `follow`, the kept versions.
+    met: after `follow`, the places that the journal knows.
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]
@@ -89,7 +96,7 @@ class Trail:
         rows: Iterable[tuple[str, str, str]] = (),
     ):
         self._engine = engine
-        self._history = engine.home.history
+        self._history = engine.ledger.history
         self._now = set(places)
         self._every = set(places)
         self.ids = set(ids)
@@ -191,7 +198,10 @@ class Trail:
         self._changes[change.number] = change
 
     def _is_hit(self, touched: Touched) -> bool:
-        """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
+        """Whether a step is about one of the notes.
+
+        After a move, the walk continues at the old place.
+        """
         old_place = (touched.project, touched.path, touched.root)
         new_place = (touched.project, touched.to, touched.root)
         # Answers to questions: their keys name what they are about
@@ -244,8 +254,10 @@ class Trail:
             return None
 
     def _without_entities(self, touched: Touched) -> Touched | None:
-        """A change of lines without those of the entities, or of the rows; what is left of it can
-        still be undone.
+        """A change of lines without the lines of the entities or rows. The rest can still be
+        undone.
+
+        None if nothing is left, or if its lines are not kept.
         """
         is_line = None
         if touched.do == LINES:
@@ -256,7 +268,7 @@ class Trail:
         if touched.new is None:
             return None
         try:
-            kept_lines = self._engine.home.lines.kept(touched)
+            kept_lines = self._engine.ledger.lines.kept(touched)
         except (NotFound, StorageError, ValueError):
             # Nothing could undo it, and nobody can tell what the rest holds
             return None
@@ -271,11 +283,11 @@ class Trail:
         replaced = [row for row in kept_lines.replaced if not (is_line(row[1]) or is_line(row[2]))]
         added = [line for line in kept_lines.added if not is_line(line)]
         if replaced or added:
-            return self._engine.home.lines.keep(touched, replaced, added)
+            return self._engine.ledger.lines.keep(touched, replaced, added)
         return None
 
     def _drop_folders(self) -> None:
-        """The names of folders that went with the notes go, too."""
+        """Remove from the history the names of folders that disappeared with the notes."""
         above: set[Location] = set()
         for project, path, root in self._every:
             if project != CATEGORY_PROJECT:
@@ -345,14 +357,14 @@ class Trail:
 def written_by(engine: Engine, agent: str) -> Collection[Location]:
     """Where the files an agent made are now, or were last."""
     made_by_agent: dict[Location, bool] = {}
-    for change in engine.home.history.oldest_first():
+    for change in engine.ledger.history.oldest_first():
         removed_names = {
             posixpath.basename(file.path): (file.project, file.path, file.root)
             for file in change.files
             if file.do == "remove" and (file.project, file.path, file.root) in made_by_agent
         }
         for file in change.files:
-            if file.do == "put" and file.old is None and file.project in engine.stores:
+            if file.do == "put" and file.old is None and file.project in engine.sources:
                 # Perhaps the note of a removed file, in another category
                 before = removed_names.get(posixpath.basename(file.path))
                 is_theirs = change.agent == agent
@@ -434,7 +446,7 @@ _MOST_MENTIONS = 20
 
 @dataclass(slots=True)
 class Needles:
-    """What to look for: `words` all at once, and at most 100 `lines` one by one."""
+    """The texts to search for: `words` all at once, and at most 100 `lines`, each by itself."""
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
@@ -516,7 +528,7 @@ def search(
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
     mentions = list[str]()
-    roots = [store.root for store in engine.stores.values()]
+    roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
     # The place of a project is no trace of a note
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
@@ -537,8 +549,8 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest in engine.home.history.texts():
-        text = engine.home.history.text(digest, digest)
+    for digest in engine.ledger.history.texts():
+        text = engine.ledger.history.text(digest, digest)
         words_held = needles.found_in(text) - known_words
         common |= words_held
         if needles.names_in(text, words_held):
@@ -552,9 +564,14 @@ def search(
 def _look_into(
     path: str, needles: Needles, known_words: set[bytes]
 ) -> tuple[int | None, set[bytes], bool]:
-    """The size of a file in bytes, None where it is no file, the needles in it, and whether one
-    but the known ones stands there whole; of a database that is not asked.
+    """Search a file. Returns its size in bytes, the needles in it, and whether a new needle is a
+    whole word.
 
+    path: the file.
+    needles: the texts to search for.
+    known_words: needles that do not count as new.
+
+    The size is None if it is not a regular file. Whole words are not looked for in a database.
     Raises OSError.
     """
     status = os.stat(path, follow_symlinks=False)
@@ -587,7 +604,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
     layout = engine.layout
     home = str(layout.root)
     objects = str(layout.texts)
-    roots = {store.root: name for name, store in engine.stores.items()}
+    roots = {source.root: name for name, source in engine.sources.items()}
     for folder, _, names in walk(home):
         is_kept = folder.startswith(objects)
         project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
@@ -611,7 +628,7 @@ def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, b
         for folder, _, names in walk(root):
             for this_name in sorted(names):
                 path = os.path.join(folder, this_name)
-                if this_name.startswith(TEMP_PREFIX) or engine.stores[name].is_note(
+                if this_name.startswith(TEMP_PREFIX) or engine.sources[name].is_note(
                     os.path.relpath(path, root)
                 ):
                     yield (

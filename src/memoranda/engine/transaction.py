@@ -1,10 +1,8 @@
-"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open
-home.
+"""Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
 
-The place of the files of a change is known also of a project that only the process that made the
-change knew (a preset's vault, a bank root of the environment): it is in no configuration, so the
-journal names its folder in each step. A step that names none is where this home keeps the
-project.
+A change may be in a project that only its process knows (a preset's vault, a bank root of the
+environment) and no configuration names. Therefore the journal names the folder in each such step. A
+step without a folder is in the place where this home keeps the project.
 """
 
 from __future__ import annotations
@@ -33,15 +31,16 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change, Step
+from memoranda.ledger.change import Change
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
 from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
 from memoranda.note.project_access import is_among
-from memoranda.store.base import NO_STAMP, File, Stamp, sha256
-from memoranda.store.files import make_private, storing
-from memoranda.store.folder import FolderStore
-from memoranda.store.layout import PRIVATE
+from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
+from memoranda.sources.files import make_private, storing
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
 
@@ -51,8 +50,11 @@ T = TypeVar("T")
 def check_access(
     session: HomeSession, project: str, paths: Iterable[str] = (), undoes: int | None = None
 ) -> None:
-    """Raises NotWritable, ProjectNotFound where the owner does not allow a change of these paths
-    (`ProjectAccess`). The owner may take back a change, `undoes`, that was made before."""
+    """Raise NotWritable or ProjectNotFound if the owner does not allow a change of these paths.
+
+    undoes: the number of the change to take back. The owner may do that even in a read-only
+        project.
+    """
     access = session.engine.access_to(project)
     if access.is_read_only and not (session.is_owner and undoes is not None):
         raise NotWritable(project, "its owner made it read-only")
@@ -67,11 +69,11 @@ def check_access(
 
 
 class HomeSession:
-    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None
-    sees all.
+    """An open home as one caller uses it.
 
-    `face` is the interface the caller came through, as the journal names it; `by` says more of it:
-    `client`, `session`, `tool` (see `Provenance`).
+    agent: the caller's name; it sees notes of scope `global` and its own. None sees everything.
+    face: the interface the caller came through, as the journal names it.
+    by: more about it: `client`, `session`, `tool` (see `Provenance`).
     """
 
     def check_not_paused(self) -> None:
@@ -151,9 +153,11 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work`, whose one change may wait for the disk together with those of other
-        threads. It is repeated as a whole should that fail, and what is done to files must be a
-        change."""
+        """Return the result of `work`. Its one change may wait for the disk together with those of
+        others.
+
+        If that fails, `work` is repeated as a whole, so it must change files only through a change.
+        """
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 
@@ -166,12 +170,14 @@ class HomeSession:
     def change(
         self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True
     ) -> Iterator[Transaction]:
-        """One change of files, all or nothing: a critical section, at whose end the collected steps
-        are committed.
+        """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
-        `about` is the (project, path) the journal lists it under [that of the first step]. With
-        `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
-        changed.
+        verb: the verb in the journal.
+        about: the (project, path) that the journal lists it under; by default that of the first
+            step.
+        fresh: bring the index up to date with the disk first.
+
+        Raises Conflict, Exists, StorageError, and nothing is changed then.
         """
         self.check_not_paused()
         is_outermost = not self.engine.is_writing
@@ -243,14 +249,14 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 class Transaction:
-    """Collects steps and carries them out as one change. For the holder of the home's lock:
-    `HomeSession.change`.
+    """Collects steps and carries them out as one change, under the home's lock
+    (`HomeSession.change`).
 
-    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
-    trusted as the least
-    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
-    `done` is the
-    journal's Change after the commit, None when there was nothing to do.
+    made_from: the origins of the notes that new notes are made from. A new note has the least trust
+        of them.
+    undoes, details, run: further fields of the journal's `Change`. By default, the run of the
+        session.
+    done: the journal's Change after the commit. None if nothing had to be done.
     """
 
     def __init__(self, session: HomeSession, verb: str, about: tuple[str, str] | None = None):
@@ -289,28 +295,28 @@ class Transaction:
         return self.add("move", project, path, to=to, old=old, **more)
 
     def add(
-        self, do: str, project: str, path: str, *, store: FolderStore | None = None, **more: Any
+        self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `store` of it
-        that is elsewhere.
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
+        that is not the usual one.
 
-        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject,
-        ProjectNotFound.
+        The text of an entry with a time to live is not kept (contract 004, 4). Raises
+        ReadOnlyProject, ProjectNotFound.
         """
-        if store is None:
-            store = self._engine.folder(project)
-        check_access(self._session, store.name, [path, more.get("to") or path], self.undoes)
-        access = self._engine.access_to(store.name)
+        if source is None:
+            source = self._engine.folder(project)
+        check_access(self._session, source.name, [path, more.get("to") or path], self.undoes)
+        access = self._engine.access_to(source.name)
         if access.agents:
             more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
-        away = own_root(self._engine, project) != store.root
+        away = own_root(self._engine, project) != source.root
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
             old = more.get("old")
             more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
             more["is_passing"] = is_passing(more.get("data") or b"")
-        step = Step(do, project, store.root, path, away=away, **more)
+        step = Step(do, project, source.root, path, away=away, **more)
         self.steps.append(step)
         return step
 
@@ -323,15 +329,16 @@ class Transaction:
         return len(sizes) > _MANY or sum(sizes) > _LARGE
 
     def foresee(self) -> None:
-        """Look at what the change writes, and work out what the index is to hold of it: for
-        `remembered` functions. Needs nothing of the home. Raises SecretRefused.
+        """Check the texts that the change writes, and compute their index entries ahead.
+
+        `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
         """
         self._admit()
         for step in self.steps:
             if step.do != "put" or step.data is None or step.project == PRIVATE:
                 continue
-            store = self._engine.stores.get(step.project)
-            if store is None or not store.is_note(step.path):
+            source = self._engine.sources.get(step.project)
+            if source is None or not source.is_note(step.path):
                 continue
             note = self._note_of(step, step.data)
             if note is not None:
@@ -342,7 +349,10 @@ class Transaction:
                 foresee_removal(old_note)
 
     def _note_of(self, step: Step, data: bytes) -> Note | None:
-        """The note these bytes would be at the place of a step."""
+        """The note that these bytes would be at the place of a step.
+
+        None if they would not be a note.
+        """
         file = File(data, NO_STAMP, sha256(data))
         return self._engine.parse(step.project, step.path, file)
 
@@ -369,20 +379,26 @@ class Transaction:
         self._make_roots()
         self._admit()
         sign(
-            self.steps, self.verb, session.agent, self.made_from, session.index, engine.home.history
+            self.steps,
+            self.verb,
+            session.agent,
+            self.made_from,
+            session.index,
+            engine.ledger.history,
         )
         planned = self._plan()
         self._planned = planned
         if may_wait and self._may_wait(planned):
-            engine.home.wait(planned)
+            engine.ledger.wait(planned)
             return
         engine.guard.keep()
         engine.make(planned)
         planned.is_over.set()
 
     def _make_roots(self) -> None:
-        """Make the folders of built-in projects at their first use; those of others are not ours
-        to make.
+        """Create the folders of built-in projects at their first use.
+
+        Raises StorageError if the folder of another project is missing.
         """
         engine = self._engine
         for step in {step.root: step for step in reversed(self.steps)}.values():
@@ -395,7 +411,7 @@ class Transaction:
 
     def _plan(self) -> PlannedChange:
         session = self._session
-        planned = self._engine.home.plan(
+        planned = self._engine.ledger.plan(
             self.verb,
             self.steps,
             about=self.about or (self.steps[0].project, self.steps[0].to or self.steps[0].path),
@@ -412,11 +428,12 @@ class Transaction:
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
-        """Whether the change can wait beside others. Raises Again where one of those is in its way:
-        the call was planned without sight of it.
+        """Whether the change can wait beside others.
+
+        Raises Again if one of those is in its way: this call was planned without sight of it.
         """
         guard = self._engine.guard
-        queue = self._engine.home.queue
+        queue = self._engine.ledger.queue
         if not guard.may_share:
             return False
         if queue.takes(planned):
@@ -432,7 +449,7 @@ class Transaction:
         )
 
     def _made(self, change: Change) -> None:
-        """The change is on disk: count it, and show it in the index."""
+        """Count a change that is on disk, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -496,14 +513,14 @@ class Transaction:
             elif touched.do == "put":
                 file = _file_of(step)
                 note = None
-                if engine.store(touched.project).is_note(touched.path):
+                if engine.source(touched.project).is_note(touched.path):
                     note = engine.indexable(touched.project, touched.path, file)
                 written[touched.project, touched.path] = (
                     (note, file.stamp) if note is not None else None
                 )
                 provenance[touched.project, touched.path] = change.provenance(touched)
             elif touched.do == "move":
-                store = engine.store(touched.project)
+                source = engine.source(touched.project)
                 below = {
                     info.path: info.provenance
                     for info in index.notes.below(touched.project, touched.path)
@@ -511,9 +528,9 @@ class Transaction:
                 for path in dict.fromkeys([*below, touched.path]):
                     to = touched.to + path[len(touched.path) :]
                     # No link, folder or other file
-                    is_note = store.is_note(to) and store.stamp(to) is not None
+                    is_note = source.is_note(to) and source.stamp(to) is not None
                     removed.append((touched.project, path))
-                    written[touched.project, to] = engine.load(store, to) if is_note else None
+                    written[touched.project, to] = engine.load(source, to) if is_note else None
                     if path in below:
                         provenance[touched.project, to] = below[path]
         self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
@@ -541,7 +558,7 @@ class Transaction:
             if step.do == "put":
                 file = _file_of(step)
             else:
-                file = self._engine.store(step.project).read(path)
+                file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
         # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
@@ -574,8 +591,9 @@ class LocationGone(MemorandaError):
 
 
 def own_root(engine: Engine, project: str) -> str | None:
-    """The folder this home keeps the project in, whatever this process was told; None when it has
-    no such project.
+    """The folder in which this home keeps the project, even if this process was given another.
+
+    None if the home has no such project.
     """
     # The answers of review, which undo takes back
     if project == PRIVATE:
@@ -587,8 +605,11 @@ def own_root(engine: Engine, project: str) -> str | None:
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """What the journal says of where this process has the project: `Location`."""
-    root = engine.store(project).root
+    """The folder that the journal names for this process's project.
+
+    Empty for the home's own place.
+    """
+    root = engine.source(project).root
     if own_root(engine, project) != root:
         return os.path.realpath(root)
     return ""
@@ -598,21 +619,21 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
     """Whether this process has the project there."""
     if not root and not engine.extra and not engine.only:
         return True
-    store = engine.stores.get(project)
-    if store is None:
+    source = engine.sources.get(project)
+    if source is None:
         return False
     if root:
-        return os.path.realpath(store.root) == root
-    return own_root(engine, project) == store.root
+        return os.path.realpath(source.root) == root
+    return own_root(engine, project) == source.root
 
 
-def store_at(engine: Engine, project: str, root: str) -> FolderStore:
-    """The store of the project there. Raises LocationGone. A folder the journal names must still be
+def source_at(engine: Engine, project: str, root: str) -> FolderSource:
+    """The source of the project there. Raises LocationGone. A folder the journal names must still be
     that very folder: one that was moved away, or is reached through a symlink by now, may be
     anything."""
-    if project in engine.stores and is_here(engine, project, root):
+    if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
-        return cast(FolderStore, engine.stores[project])
+        return cast(FolderSource, engine.sources[project])
     folder = root or own_root(engine, project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")
@@ -623,12 +644,12 @@ def store_at(engine: Engine, project: str, root: str) -> FolderStore:
             f"{root}, the folder of project {project}, is reached through a symlink now"
         )
     is_text = project == "memories"
-    return FolderStore(project, Path(folder), every_text=is_text, links=is_text)
+    return FolderSource(project, Path(folder), every_text=is_text, links=is_text)
 
 
-def read_or_none(store: FolderStore, path: str) -> File | None:
+def read_or_none(source: FolderSource, path: str) -> File | None:
     """The file, None where it cannot be read."""
     try:
-        return store.read(path)
+        return source.read(path)
     except MemorandaError:
         return None

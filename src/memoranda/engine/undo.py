@@ -18,16 +18,17 @@ from memoranda.engine.transaction import (
     LocationGone,
     Transaction,
     read_or_none,
-    store_at,
+    source_at,
 )
 from memoranda.engine.writing import as_file, id_list, scope_of
 from memoranda.errors import CannotUndo, NotFound
-from memoranda.ledger.change import ERASE, FOLD, SET, Change, Step, Touched
+from memoranda.ledger.change import ERASE, FOLD, Change, Touched
 from memoranda.ledger.history import History
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
-from memoranda.store.base import File, sha256
-from memoranda.store.folder import FolderStore
-from memoranda.store.walking import walk
+from memoranda.sources.base import File, sha256
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import SET, Step
+from memoranda.sources.walking import walk
 
 ENTRIES = "kv"
 EXPIRE = "expire"
@@ -44,9 +45,9 @@ class Later:
         self._together = frozenset(together)
 
     def text_now(self, digest: str, now: str) -> str:
-        """What became of a text by counts of reads that were written into it since, at most `now`.
+        """Follow a text through later versions that only count more reads, at most up to `now`.
 
-        All are SHA-256.
+        Texts are named by SHA-256.
         """
         met: set[str] = set()
         while digest != now and digest not in met:
@@ -92,11 +93,13 @@ class Undo:
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
         """Add the inverse of each step of `done_change`, last first.
 
-        `together` are the numbers of the changes that are taken back with it. The memories of a
-        job's action remember that it was taken back: of a pair, one names the other.
+        together: the numbers of the changes that are taken back with it.
+
+         The memories that a job changed remember that its action was taken back. Of a pair, one
+         remembers the other.
         """
         self._done = done_change
-        self._later = Later(self._engine.home.history, done_change.number, together)
+        self._later = Later(self._engine.ledger.history, done_change.number, together)
         is_of_job = done_change.undoes is None and done_change.run is not None
         back = [
             touched
@@ -119,7 +122,7 @@ class Undo:
                     for file_touched in done_change.files
                     if file_touched.do == "put" and file_touched.path != touched.path
                 )
-                file = self._file(self._store(copied), copied.project, copied.path)
+                file = self._file(self._source(copied), copied.project, copied.path)
                 if file:
                     note = self._engine.parse(copied.project, copied.path, file)
                 else:
@@ -143,7 +146,7 @@ class Undo:
                     step.data = _marked(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """What a memory remembers of actions that were taken back."""
+        """The actions on a memory that were taken back, as its header lists them."""
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -152,11 +155,11 @@ class Undo:
             return id_list(note.header.get("kept_from"))
         return []
 
-    def _file(self, store: FolderStore, project: str, path: str) -> File | None:
-        """The file as the steps so far leave it."""
+    def _file(self, source: FolderSource, project: str, path: str) -> File | None:
+        """The file as the steps so far leave it. None if it does not exist."""
         step = self._steps.get((project, path))
         if step is None:
-            return read_or_none(store, path)
+            return read_or_none(source, path)
         if step.do == "put" and step.data:
             return replace(as_file(step.data), etag=sha256(step.data))
         return None
@@ -164,18 +167,18 @@ class Undo:
     def _refusal(self, why: str) -> CannotUndo:
         return CannotUndo(f"cannot undo #{self._done.number}: {why}")
 
-    def _store(self, touched: Touched) -> FolderStore:
-        """The store the step was on."""
+    def _source(self, touched: Touched) -> FolderSource:
+        """The source the step was on."""
         try:
-            return store_at(self._engine, touched.project, touched.root)
+            return source_at(self._engine, touched.project, touched.root)
         except LocationGone as error:
             raise self._refusal(str(error)) from None
 
-    def _add(self, do: str, touched: Touched, store: FolderStore, path: str, **more: Any) -> None:
+    def _add(self, do: str, touched: Touched, source: FolderSource, path: str, **more: Any) -> None:
         before = self._steps.get((touched.project, path))
         if before is None or do not in ("put", "remove"):
             step = self._transaction.add(
-                do, touched.project, path, store=store, scope=touched.scope, **more
+                do, touched.project, path, source=source, scope=touched.scope, **more
             )
             if do in ("put", "remove"):
                 self._steps[touched.project, path] = step
@@ -192,7 +195,7 @@ class Undo:
 
     def _set_back(self, touched: Touched) -> None:
         """Make a row of the ledger what it was: an answer of the owner, a request of an agent."""
-        rows = self._engine.home.review_rows
+        rows = self._engine.ledger.review_rows
         now = rows.bytes_at(touched.path)
         if (now and sha256(now)) != touched.new:
             raise self._blocked(touched, touched.path)
@@ -206,34 +209,34 @@ class Undo:
         if touched.do == SET:
             self._set_back(touched)
             return
-        store = self._store(touched)
+        source = self._source(touched)
         if touched.do == "move":
-            self._expect_there(store, touched, touched.to, touched.new or touched.old)
+            self._expect_there(source, touched, touched.to, touched.new or touched.old)
             if touched.old is None:
                 foreign = self._foreign_below(touched)
             else:
                 foreign = set()
             if foreign:
-                self._move_seen_back(store, touched, foreign)
+                self._move_seen_back(source, touched, foreign)
                 return
-            self._expect_free(store, touched)
+            self._expect_free(source, touched)
             self._add(
                 "move",
                 touched,
-                store,
+                source,
                 touched.to,
                 to=touched.path,
-                old=read_or_none(store, touched.to) if touched.old else None,
+                old=read_or_none(source, touched.to) if touched.old else None,
             )
         elif touched.do == "put":
-            file = self._expect_there(store, touched, touched.path, touched.new)
+            file = self._expect_there(source, touched, touched.path, touched.new)
             if touched.old is None:
-                self._add("remove", touched, store, touched.path, old=file)
+                self._add("remove", touched, source, touched.path, old=file)
             else:
                 self._add(
                     "put",
                     touched,
-                    store,
+                    source,
                     touched.path,
                     data=self._kept_text(touched),
                     old=file,
@@ -242,18 +245,18 @@ class Undo:
         elif touched.do == "remove":
             # Else one of several that were cleared; the others come back
             if touched.kept:
-                self._expect_free(store, touched)
+                self._expect_free(source, touched)
                 self._add(
                     "put",
                     touched,
-                    store,
+                    source,
                     touched.path,
                     data=self._kept_text(touched),
                     mode=touched.mode,
                 )
         elif touched.do == "mkdir":
-            full = os.path.join(store.root, touched.path)
-            leaving = (step for step in self._transaction.steps if step.root == store.root)
+            full = os.path.join(source.root, touched.path)
+            leaving = (step for step in self._transaction.steps if step.root == source.root)
             gone_paths = {
                 leaving_file.path
                 for leaving_file in leaving
@@ -263,18 +266,18 @@ class Undo:
                 os.path.isdir(full)
                 and {f"{touched.path}/{name}" for name in os.listdir(full)} <= gone_paths
             ):
-                self._add("rmdir", touched, store, touched.path)
+                self._add("rmdir", touched, source, touched.path)
         elif touched.do == "rmdir":
-            if not os.path.isdir(os.path.join(store.root, touched.path)):
-                self._add("mkdir", touched, store, touched.path)
+            if not os.path.isdir(os.path.join(source.root, touched.path)):
+                self._add("mkdir", touched, source, touched.path)
         elif touched.do == "unlink":
-            self._expect_free(store, touched)
-            self._add("symlink", touched, store, touched.path, link=touched.link)
+            self._expect_free(source, touched)
+            self._add("symlink", touched, source, touched.path, link=touched.link)
         else:
-            place = store.place(touched.path)
+            place = source.place(touched.path)
             if place.kind != "link" or place.link != touched.link:
                 raise self._blocked(touched, touched.path)
-            self._add("unlink", touched, store, touched.path, link=touched.link)
+            self._add("unlink", touched, source, touched.path, link=touched.link)
 
     def _foreign_below(self, moved: Touched) -> set[str]:
         """The paths of notes in a moved folder that the caller does not see."""
@@ -282,26 +285,29 @@ class Undo:
         scopes = scopes_below(self._engine, moved)
         return {path for path, scope in scopes.items() if not self._session.sees(scope)}
 
-    def _move_seen_back(self, store: FolderStore, moved: Touched, foreign: set[str]) -> None:
-        """Move a folder back file by file: what the caller does not see stays, and is not told of."""
-        for place, _, names in sorted(walk(os.path.join(store.root, moved.to))):
-            relative_path = os.path.relpath(place, store.root)
+    def _move_seen_back(self, source: FolderSource, moved: Touched, foreign: set[str]) -> None:
+        """Move a folder back file by file.
+
+        Files that the caller does not see stay, and are not mentioned.
+        """
+        for place, _, names in sorted(walk(os.path.join(source.root, moved.to))):
+            relative_path = os.path.relpath(place, source.root)
             for path in (f"{relative_path}/{name}" for name in sorted(names)):
                 if path in foreign:
                     continue
                 back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
-                self._expect_free(store, back)
-                self._add("move", back, store, path, to=back.path, old=read_or_none(store, path))
+                self._expect_free(source, back)
+                self._add("move", back, source, path, to=back.path, old=read_or_none(source, path))
 
     def _expect_there(
-        self, store: FolderStore, touched: Touched, path: str, etag: str | None
+        self, source: FolderSource, touched: Touched, path: str, etag: str | None
     ) -> File | None:
         """The file as the change left it at `path`; a moved folder (no etag) must just be there."""
         if etag is None:
-            if os.path.lexists(os.path.join(store.root, path)):
+            if os.path.lexists(os.path.join(source.root, path)):
                 return None
             raise self._blocked(touched, path)
-        file = self._file(store, touched.project, path)
+        file = self._file(source, touched.project, path)
         # Counts of reads written since are no other text
         if file is not None:
             etag = self._later.text_now(etag, file.etag)
@@ -319,12 +325,12 @@ class Undo:
                 return file
         raise self._blocked(touched, path)
 
-    def _expect_free(self, store: FolderStore, touched: Touched) -> None:
+    def _expect_free(self, source: FolderSource, touched: Touched) -> None:
         step = self._steps.get((touched.project, touched.path))
         if step:
             is_free = step.do == "remove"
         else:
-            is_free = not os.path.lexists(os.path.join(store.root, touched.path))
+            is_free = not os.path.lexists(os.path.join(source.root, touched.path))
         if not is_free:
             raise self._blocked(touched, touched.path)
 
@@ -332,7 +338,7 @@ class Undo:
         """That something is in the way: which change put it there, unless it is not the caller's to
         know.
         """
-        file = read_or_none(self._store(touched), path)
+        file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
             name = os.path.join(touched.root or touched.project, path)
             return self._refusal(f"the path {name} cannot be used")
@@ -344,7 +350,7 @@ class Undo:
             raise self._refusal(PASSING)
         name = f"{touched.project}/{touched.path}"
         try:
-            return self._engine.home.history.text(touched.old, name)
+            return self._engine.ledger.history.text(touched.old, name)
         except NotFound:
             raise self._refusal(f"the text of {name} is no longer kept") from None
 

@@ -17,9 +17,9 @@ from memoranda.clock import EPOCH, stamp
 from memoranda.engine.transaction import HomeSession, Transaction
 from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
 from memoranda.index.rows import NoteInfo
-from memoranda.ledger.change import Step
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.sources.base import File, Stamp, sha256
+from memoranda.sources.step import Step
 from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
@@ -33,7 +33,7 @@ _PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
     """The note's bytes and text for a change. Raises Locked, NotText, ReadOnlyProject."""
-    session.engine.store(info.project).check_writable()
+    session.engine.source(info.project).check_writable()
     file = session.engine.file_of(info)
     if utf16_coding(file.data):
         raise NotText(info.path)
@@ -186,7 +186,7 @@ def free_path(
     this change.
     """
     plain = plain_id(identity)
-    root = session.engine.store(project).root
+    root = session.engine.source(project).root
     names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
     paths = (f"{category}/{this_name}" for this_name in names)
     return next(
@@ -206,8 +206,9 @@ def plain_id(identity: str) -> str:
 
 
 def pinned_down(info: NoteInfo) -> dict[str, Any]:
-    """What a hand-made file says only by its place and its times, as keys: else a job would change
-    it.
+    """Header keys for facts that a hand-made file shows only by its place and times.
+
+    Without them, a job that rewrites the file would change these facts.
     """
     identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
@@ -237,7 +238,10 @@ def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteI
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
-    """The header keys of a memory once it links to `partner`; the pair is not unwanted any more."""
+    """The header keys of a memory after it is linked to `partner`.
+
+    The pair is no longer unwanted.
+    """
     from memoranda.note.frontmatter import REMOVE
 
     keys: dict[str, Any] = {"links": [*info.links, partner.id]}

@@ -28,8 +28,8 @@ from memoranda.faces.reply import Reply, plain_error_reply
 from memoranda.faces.texts import text_file
 from memoranda.faces.tool import Prompt, Tool, Toolset
 from memoranda.note.edit import InsertLine, StrReplace
-from memoranda.store.files import NAME_REASONS
-from memoranda.store.path_guard import NAME_BYTES, check_size, climbs
+from memoranda.sources.files import NAME_REASONS
+from memoranda.sources.path_guard import NAME_BYTES, check_size, climbs
 from memoranda.text.unicode import flat, is_valid_unicode, unescaped
 from memoranda.text.utf16 import utf16_coding
 

@@ -1,9 +1,9 @@
-"""Reading the files of a large project in processes of their own, as Python runs one thread at a
+"""Reading the files of a large project in several processes, since Python runs one thread at a
 time.
 
-Each is a child of this process: it is told paths on its standard input, and ends where that ends,
-so with its parent at the latest. What it cannot read or finds odd is left to the caller; so is
-everything where none can be started.
+A reader is a child of this process. It gets paths on its standard input and exits when that ends,
+so at the latest with its parent. Files that it cannot read or finds odd are left to the caller, and
+so are all files if no reader can be started.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from memoranda.errors import MemorandaError
 from memoranda.index.database import SCHEMA_VERSION
 from memoranda.index.writer import Prepared, prepare
 from memoranda.note.model import BAD_HEADER, warning_text
-from memoranda.store.base import File
-from memoranda.store.folder import FolderStore, add_name_of_day
+from memoranda.sources.base import File
+from memoranda.sources.folder import FolderSource, add_name_of_day
 from memoranda.text.utf16 import utf16_coding
 
 Suspicious = Callable[[str], tuple[str, ...]]
@@ -35,10 +35,10 @@ _PROGRAM = (
 
 
 class Readers:
-    """The processes that read files of `store` for the project with this id, as long as this is
+    """The processes that read files of `source` for the project with this id, as long as this is
     entered; `suspicious` names the gate's rules that match a text."""
 
-    def __init__(self, store: FolderStore, suspicious: Suspicious, project: int):
+    def __init__(self, source: FolderSource, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []
         self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         if hasattr(os, "sched_getaffinity"):
@@ -59,7 +59,7 @@ class Readers:
                 )
                 self._processes.append(process)
                 self._idle.put(process)
-                pickle.dump((SCHEMA_VERSION, store, suspicious, project), process.stdin)  # type: ignore[arg-type]
+                pickle.dump((SCHEMA_VERSION, source, suspicious, project), process.stdin)  # type: ignore[arg-type]
         self._threads = ThreadPoolExecutor(max(1, count))
 
     def __enter__(self) -> Readers:
@@ -75,8 +75,11 @@ class Readers:
                 process.stdin.close()  # type: ignore[union-attr]
 
     def ahead(self, batches: Iterable[Sequence[str]]) -> Iterator[dict[str, Prepared]]:
-        """What the index is to hold of the files in each batch of paths, by path; some batches are
-        read ahead. Missing are those the caller has to read."""
+        """Yield the index rows for the files of each batch of paths, by path. Some batches are read
+        ahead.
+
+        The caller has to read the files that are missing.
+        """
         waiting: deque[Future[list[Prepared]]] = deque()
         for paths in batches:
             waiting.append(self._threads.submit(self._ask, paths))
@@ -111,9 +114,9 @@ class Readers:
 
 
 def answer() -> None:
-    """What such a process does: read the files whose paths are in its input, until that ends."""
+    """Run a reader: read the files whose paths come in on standard input, until it ends."""
     with suppress(EOFError, BrokenPipeError):
-        version, store, suspicious, project = pickle.load(sys.stdin.buffer)
+        version, source, suspicious, project = pickle.load(sys.stdin.buffer)
         # Else this program was exchanged while the other process ran
         while version == SCHEMA_VERSION:
             # Each step is done for all files before the next: what a processor keeps at hand then
@@ -121,12 +124,12 @@ def answer() -> None:
             files: list[tuple[str, str, File]] = []
             for path in pickle.load(sys.stdin.buffer):
                 with suppress(MemorandaError, UnicodeDecodeError):
-                    file = store.read(path)
+                    file = source.read(path)
                     if utf16_coding(file.data) is None:
                         files.append((path, file.data.decode("utf-8"), file))
-            notes = [file.note(store.name, path, text) for path, text, file in files]
+            notes = [file.note(source.name, path, text) for path, text, file in files]
             for note in notes:
-                add_name_of_day(note, store)
+                add_name_of_day(note, source)
                 note.suspicious = suspicious(note.text)
             answers = [
                 prepare(note, file.stamp, project)

@@ -18,7 +18,7 @@ from memoranda.note import frontmatter, grammar
 from memoranda.note.inline import listed_names, listed_tags, page_fields
 from memoranda.note.links import TAG_SIGNS, without_suffix
 from memoranda.note.markdown import unpacked
-from memoranda.store.files import reason
+from memoranda.sources.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
 # Bytes of a file that are taken in; it is named when it is longer.

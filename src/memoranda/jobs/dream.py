@@ -44,8 +44,8 @@ from memoranda.jobs.linking import MOST_LINKS, MOST_LINKS_PER_RUN, plan_links
 from memoranda.jobs.text_reminders import Skipped, plan_from_text
 from memoranda.llm import Endpoint, NoAnswer
 from memoranda.note.model import ARCHIVED, CATEGORIES, INBOX, ORGANIZED, REMINDERS
-from memoranda.store.files import put_derived
-from memoranda.store.layout import Layout, changing_shared
+from memoranda.sources.files import put_derived
+from memoranda.sources.layout import Layout, changing_shared
 
 if TYPE_CHECKING:
     from memoranda.config import Settings
@@ -397,19 +397,24 @@ MOST_SKIPPED = 20
 """Time expressions the text names that made no reminder; the document has all."""
 
 
-def _report_of(
-    turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
-) -> Report:
-    """The report of the dream whose round this was."""
-    actions: list[Action] = []
+def _rows_by_part(turn: Round, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """A row for every action of a dream, below the part of the report it belongs in."""
     categories = {memory.id: memory.category for memory in turn.memories}
     parts: dict[str, Any] = {name: [] for name in PARTS}
     for outcome in outcomes:
-        actions += outcome.actions
         for action in outcome.actions:
             part, row = _row_of(action, outcome.job, categories)
             if part:
                 parts[part].append(row)
+    return parts
+
+
+def _report_of(
+    turn: Round, level: int, outcomes: Sequence[Outcome], skipped: Sequence[Skipped]
+) -> Report:
+    """The report of the dream whose round this was."""
+    actions = [action for outcome in outcomes for action in outcome.actions]
+    parts = _rows_by_part(turn, outcomes)
     used = {*turn.categories}
     if parts["reminders"]:
         used.add(REMINDERS)

@@ -36,8 +36,8 @@ from memoranda.errors import (
 )
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, INBOX, ORGANIZED, REMINDERS
-from memoranda.store.files import read_file, reason
-from memoranda.store.layout import Layout
+from memoranda.sources.files import read_file, reason
+from memoranda.sources.layout import Layout
 
 if TYPE_CHECKING:
     from memoranda.config import Settings

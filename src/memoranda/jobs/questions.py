@@ -39,7 +39,7 @@ from memoranda.jobs.reminders import listed
 from memoranda.jobs.text_reminders import outdated, plan_from_text
 from memoranda.jobs.text_times import VAGUE_DAY
 from memoranda.note.model import CATEGORY_PROJECT, INBOX
-from memoranda.store.base import sha256
+from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession

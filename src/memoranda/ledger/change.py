@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from memoranda.note.model import Provenance
-from memoranda.store.base import File, Stamp, sha256
+from memoranda.sources.base import sha256
+from memoranda.sources.step import Step
 
-LINES = "lines"
-SET = "set"
-"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
 a change about it.
@@ -27,8 +25,6 @@ FOLD = "fold"
 ORIGINS = "origins"
 """The verb of the change numbered 0. It keeps where texts come from whose changes were purged."""
 IMPORTING = ("import", "ingest")
-# Only the owner reads a new note.
-NEW_MODE = 0o600
 TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
@@ -36,18 +32,19 @@ KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 @dataclass(slots=True)
 class Touched:
-    """One file or folder a change touched.
+    """One file or folder that a change touched.
 
-    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
-    to
-    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
-    what went, `new` tells what came: inplace).
-    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
-    project's real
-    folder, where no other process of the home would look for it, else empty. `size`: of the text
-    after, in bytes.
-    `by`: what can be said of where this text comes from, in addition to what the change says: see
-    `Change.provenance`.
+    do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
+        to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
+        `old` are the removed lines, `new` describes the added ones).
+    old, new: SHA-256 of the text before and after.
+    mode: the file's mode before.
+    scope: the scope of the note.
+    kept: whether the old text is kept.
+    root: the project's real folder, if other processes of the home would not look for it there.
+        Otherwise empty.
+    size: of the text after, in bytes.
+    by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
 
     do: str
@@ -68,10 +65,18 @@ class Touched:
 
 @dataclass(slots=True)
 class Change:
-    """One line of the journal. `path` is what the change was about; `undoes` names a change taken
-    back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
-    `run` is the number of the first change of the job's run that made it; of an undo, that the
-    whole run is taken back. `by`: the client, session and tool it came through, so far as known."""
+    """One line of the journal.
+
+    number, time, verb: which change it is, when it was made, and how.
+    project, path: what the change was about.
+    agent, face: who made it, and through which interface.
+    files: the files it touched.
+    undoes: the number of the change it takes back.
+    details: what the caller said about it, as words to texts and numbers.
+    run: the number of the first change of the same run of a job. For an undo, that it takes back
+        the whole run.
+    by: the client, session and tool it came through, as far as known.
+    """
 
     number: int
     time: str
@@ -104,8 +109,10 @@ class Change:
 
     @property
     def root(self) -> str:
-        """The folder of its project, where no other process would look for it, else empty: see
-        Touched.
+        """The folder of its project, if other processes would not look for it there (see
+        `Touched`).
+
+        Otherwise empty.
         """
         return next((file.root for file in self.files if file.project == self.project), "")
 
@@ -151,8 +158,9 @@ class Change:
 
 
 def undone_numbers(undoes: int | None, details: Any) -> list[int]:
-    """The numbers of the changes an undo says it took back, by its fields of a `Change`; of a run
-    the first one.
+    """The numbers of the changes that an undo took back, from its `Change` fields.
+
+    For a run, its first number.
     """
     if undoes is None:
         return []
@@ -165,59 +173,30 @@ _FIELDS = [(each.name, each.default) for each in fields(Touched)]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(slots=True)
-class Step:
-    """One planned operation on a file or folder of a project at `root`; paths are project-relative.
-
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
-    file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
-    symlink), `symlink`, `set` (a row of the ledger). `old` is what the caller read: a file that
-    changed since is a Conflict.
-    `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
-    do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
-    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
-    """
-
-    do: str
-    project: str
-    root: str
-    path: str
-    to: str = ""
-    data: bytes | None = None
-    old: File | None = None
-    mode: int | None = None
-    scope: str = "global"
-    link: str = ""
-    kept: bool = True
-    is_passing: bool = False
-    away: bool = False
-    temp: str = ""
-    temp_folder: str = ""
-    etag: str | None = None
-    stamp: Stamp | None = None
-    by: dict[str, str] | None = None
-
-    def touched(self) -> Touched:
-        """What the journal holds of this step."""
-        if self.data is not None:
-            self.etag = sha256(self.data)
-        old, mode = (self.old.etag, self.old.mode) if self.old else (None, None)
-        if self.away:
-            root = os.path.realpath(self.root)
-        else:
-            root = ""
-        return Touched(
-            self.do,
-            self.project,
-            self.path,
-            self.to,
-            old,
-            self.etag,
-            mode,
-            self.scope,
-            self.link,
-            self.kept,
-            root=root,
-            size=len(self.data or b""),
-            by=self.by,
-        )
+def touched_by(step: Step) -> Touched:
+    """What the ledger records of a step."""
+    if step.data is not None:
+        step.etag = sha256(step.data)
+    old = None
+    mode = None
+    if step.old is not None:
+        old = step.old.etag
+        mode = step.old.mode
+    root = ""
+    if step.away:
+        root = os.path.realpath(step.root)
+    return Touched(
+        step.do,
+        step.project,
+        step.path,
+        step.to,
+        old,
+        step.etag,
+        mode,
+        step.scope,
+        step.link,
+        step.kept,
+        root=root,
+        size=len(step.data or b""),
+        by=step.by,
+    )

@@ -22,9 +22,9 @@ from memoranda.ledger.reads import add_reads, parse_log
 from memoranda.ledger.review_rows import ANSWER, REQUEST
 from memoranda.ledger.served_rows import insert_log
 from memoranda.ledger.sessions import NOTE, TEXT
-from memoranda.store.base import File
-from memoranda.store.files import read_file
-from memoranda.store.layout import PRIVATE, Layout
+from memoranda.sources.base import File
+from memoranda.sources.files import read_file
+from memoranda.sources.layout import PRIVATE, Layout
 
 Insert = Callable[[Connection, bytes], None]
 
@@ -90,7 +90,7 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
 
 
 def is_left(layout: Layout) -> bool:
-    """Whether the home has files that `take_over` is to look at."""
+    """Whether the home has files that `take_over` must look at."""
     places = (
         layout.access_log,
         layout.review,

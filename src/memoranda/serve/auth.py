@@ -26,8 +26,8 @@ from memoranda.engine.access_table import AccessTable
 from memoranda.errors import Exists, InvalidInput, MemorandaError
 from memoranda.faces.tool import Tool
 from memoranda.note.model import TAKEN_AGENTS
-from memoranda.store.base import sha256
-from memoranda.store.files import make_private, storing
+from memoranda.sources.base import sha256
+from memoranda.sources.files import make_private, storing
 
 SCOPES = ("read", "write", "admin")
 """What a token may do, each more than the one before."""

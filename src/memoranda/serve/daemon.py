@@ -26,8 +26,8 @@ from memoranda.errors import Busy, MemorandaError
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.socket import Listener, Methods, Protocol, SocketServer
 from memoranda.serve.turns import KEPT_UP_AFTER
-from memoranda.store.files import lock_file, lock_owner
-from memoranda.store.layout import Layout
+from memoranda.sources.files import lock_file, lock_owner
+from memoranda.sources.layout import Layout
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession

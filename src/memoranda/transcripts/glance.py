@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 from memoranda.transcripts.index import TraceIndex
 from memoranda.transcripts.terms import hashed
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoranda.store.files import make_private
+from memoranda.sources.files import make_private
 from memoranda.transcripts.turn import Kind, SourceFile
 
 VERSION = 1

@@ -19,7 +19,7 @@ from memoranda.errors import NotFound
 from memoranda.note.links import slug
 from memoranda.note.markdown import Record
 from memoranda.query import Query
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 from memoranda.text.unicode import flat, one_line
 from memoranda.transcripts.index import LessonRow, TraceIndex, TurnRow
 from memoranda.transcripts.lessons import LessonKind

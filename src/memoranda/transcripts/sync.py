@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoranda.store.files import lock_file, reason
+from memoranda.sources.files import lock_file, reason
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import (
     NewLesson,
@@ -147,7 +147,7 @@ def sync(
     process does it at a time; another one returns at once and says so. Raises OSError,
     sqlite3.Error.
     """
-    from memoranda.store.files import make_private
+    from memoranda.sources.files import make_private
 
     make_private(path.parent)
     lock = path.with_suffix(".lock")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.errors import InvalidInput, NotFound, StorageError
-from memoranda.store.files import reason
-from memoranda.store.layout import Layout
+from memoranda.sources.files import reason
+from memoranda.sources.layout import Layout
 from memoranda.transcripts import places, search
 from memoranda.transcripts.index import TraceIndex, remove
 from memoranda.transcripts.mask import Mask

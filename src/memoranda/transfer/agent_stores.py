@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memoranda.store.files import reason
+from memoranda.sources.files import reason
 from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 

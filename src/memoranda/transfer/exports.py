@@ -11,7 +11,7 @@ import gzip
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -26,8 +26,8 @@ from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.links import file_name, permalink_for
 from memoranda.note.markdown import Record, compose_note, unpacked
-from memoranda.store.base import File
-from memoranda.store.files import reason
+from memoranda.sources.base import File
+from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
 from memoranda.transfer.moving import IMPORT, UPDATE, MoveAction, MovePlan, WrongStore, read_bytes
 
@@ -660,16 +660,11 @@ def _claude_text(message: Mapping[str, Any]) -> str:
         texts = [str(block.get("text") or "") for block in blocks if isinstance(block, dict)]
     else:
         texts = [str(message.get("text") or "")]
-    if text := "\n\n".join(filter(None, texts)):
-        parts = [text]
-    else:
-        parts = []
-    attached = message.get("attachments")
-    for attachment in attached if isinstance(attached, list) else ():
-        if isinstance(attachment, dict) and attachment.get("extracted_content"):
-            parts.append(
-                f"Attachment {attachment.get('file_name') or ''}:\n\n{attachment['extracted_content']}"
-            )
+    parts = [text for text in texts if text]
+    for attachment in _rows(message.get("attachments")):
+        content = attachment.get("extracted_content")
+        if content:
+            parts.append(f"Attachment {attachment.get('file_name') or ''}:\n\n{content}")
     return "\n\n".join(parts)
 
 
@@ -732,32 +727,33 @@ def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
 
 def _claude_mem(path: Path) -> Found:
     """The database of claude-mem, or its export as JSON: observations, and summaries of sessions."""
-    if path.is_dir():
-        place = path / "claude-mem.db"
-    else:
-        place = path
-    rows, summaries = (_table(place, name, "id") for name in ("observations", "session_summaries"))
-    # What its own script exports
+    place = path / "claude-mem.db" if path.is_dir() else path
+    rows = _table(place, "observations", "id")
+    summaries = _table(place, "session_summaries", "id")
     if rows is None:
+        # No database: what its own script exports
         data = _json(place.name, read_bytes(place))
-        parts: Iterable[Any] = (
-            data.get(key) if isinstance(data, dict) else [] for key in ("observations", "summaries")
-        )
-        rows, summaries = ([*_rows(part)] for part in parts)
+        if not isinstance(data, dict):
+            data = {}
+        rows = [*_rows(data.get("observations"))]
+        summaries = [*_rows(data.get("summaries"))]
     if not rows:
         raise WrongStore(f"{place} holds no observations of claude-mem")
     for row in rows:
         lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
-        yield _observed(
-            "observation", row, [*lines, *(f"- {fact}" for fact in _listed(row.get("facts")))]
-        )
+        lines += [f"- {fact}" for fact in _listed(row.get("facts"))]
+        yield _observed("observation", row, lines)
     for summary in summaries or ():
-        names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
-        yield _observed(
-            "summary",
-            summary,
-            [f"{n.replace('_', ' ').capitalize()}: {summary[n]}" for n in names if summary.get(n)],
-        )
+        yield _observed("summary", summary, _summary_lines(summary))
+
+
+def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
+    """The parts of claude-mem's summary of a session, each with its name."""
+    lines = []
+    for part in ("request", "investigated", "learned", "completed", "next_steps", "notes"):
+        if summary.get(part):
+            lines.append(f"{part.replace('_', ' ').capitalize()}: {summary[part]}")
+    return lines
 
 
 def _observed(

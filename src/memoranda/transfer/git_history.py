@@ -21,7 +21,7 @@ from typing import Any
 
 from memoranda.errors import InvalidInput, StorageError
 from memoranda.ledger.change import ERASE, FOLD, Change
-from memoranda.store.files import make_private, put_derived
+from memoranda.sources.files import make_private, put_derived
 from memoranda.text.unicode import one_line
 
 AFTER_ERASE = ("rewrite", "keep")

@@ -328,17 +328,17 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
     """The header keys after `version`: those of contract 001, 2 in their order, then all others."""
     extra = values.get("extra")
-    if extra is not None and not isinstance(extra, dict):
+    if extra is None:
+        extra = {}
+    if not isinstance(extra, dict):
         raise InvalidInput("extra must be an object")
-    if extra and (ours := sorted(extra.keys() & _HEADER)):
+    ours = sorted(extra.keys() & _HEADER)
+    if ours:
         raise InvalidInput(f"extra must not hold {', '.join(ours)}")
+    left_out = _FIXED | {"extra"}
     if has_old_phase:
-        left_out = _FIXED | {"extra", "type"}
-    else:
-        left_out = _FIXED | {"extra"}
-    other_keys = {key: value for key, value in values.items() if key not in left_out} | (
-        extra or {}
-    )
+        left_out |= {"type"}
+    other_keys = {key: value for key, value in values.items() if key not in left_out} | extra
     known_keys = {key: other_keys[key] for key in FURTHER if other_keys.get(key) is not None}
     return known_keys | {key: value for key, value in other_keys.items() if key not in FURTHER}
 

@@ -7,7 +7,6 @@ Stores are folders of notes (vaults), memory banks (contract 003, 1), knowledge 
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,9 +35,9 @@ from memoranda.errors import MemorandaError
 from memoranda.note.entity import Entity, GraphRelation
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from memoranda.store import path_guard
-from memoranda.store.files import reason
-from memoranda.store.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.sources import path_guard
+from memoranda.sources.files import reason
+from memoranda.sources.layout import NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.text.unicode import is_valid_unicode
 
 Progress = Callable[[int, int], None]
@@ -153,26 +152,33 @@ def files_below(
             continue
         inner = []
         for entry in entries:
-            if not kept(entry.name) if kept else entry.name.startswith(".") or skipped(entry.name):
+            is_left_out = entry.name.startswith(".") or skipped(entry.name)
+            if kept is not None:
+                is_left_out = not kept(entry.name)
+            if is_left_out:
                 continue
-            if folder:
-                path = f"{folder}/{entry.name}"
-            else:
-                path = entry.name
-            status = entry.stat(follow_symlinks=False)
-            if not (is_valid_unicode(entry.name) and entry.name.isprintable()):
-                yield SourceFile(
-                    path.encode("utf-8", "backslashreplace").decode(), refused="its name is no text"
-                )
-            elif stat.S_ISDIR(status.st_mode):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            is_text = is_valid_unicode(entry.name) and entry.name.isprintable()
+            if is_text and entry.is_dir(follow_symlinks=False):
                 inner.append(path)
-            elif stat.S_ISREG(status.st_mode):
-                yield SourceFile(path, status.st_size)
             else:
-                yield SourceFile(
-                    path, refused="it is a link" if entry.is_symlink() else "it is no file"
-                )
+                yield _source_file(entry, path, is_text)
         waiting += reversed(inner)
+
+
+def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFile:
+    """A file that is no folder, refused if it cannot be read as one.
+
+    is_text: whether its name is one that people can read.
+    """
+    if not is_text:
+        shown_path = path.encode("utf-8", "backslashreplace").decode()
+        return SourceFile(shown_path, refused="its name is no text")
+    if entry.is_symlink():
+        return SourceFile(path, refused="it is a link")
+    if not entry.is_file(follow_symlinks=False):
+        return SourceFile(path, refused="it is no file")
+    return SourceFile(path, entry.stat(follow_symlinks=False).st_size)
 
 
 def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:

@@ -20,7 +20,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.frontmatter import split
 from memoranda.note.model import MEMORY_PROJECTS
 from memoranda.query import Query
-from memoranda.store.base import File
+from memoranda.sources.base import File
 from memoranda.text.gate import redact
 from memoranda.transfer.jsonl import PAGE, BadRecord, Tally, is_note_line
 

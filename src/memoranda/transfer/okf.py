@@ -24,8 +24,8 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
-from memoranda.store.base import File
-from memoranda.store.files import reason
+from memoranda.sources.base import File
+from memoranda.sources.files import reason
 from memoranda.text.unicode import flat
 from memoranda.transfer.moving import IMPORT, MoveAction, MovePlan, WrongStore
 

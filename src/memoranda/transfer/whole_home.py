@@ -36,8 +36,8 @@ from memoranda.ledger.copying import (
     put_reads,
     relocate_ledger,
 )
-from memoranda.store.base import Stamp, Values, sha256
-from memoranda.store.files import (
+from memoranda.sources.base import Stamp, Values, sha256
+from memoranda.sources.files import (
     digest_of,
     lock_file,
     make_private,
@@ -47,9 +47,9 @@ from memoranda.store.files import (
     storing,
     write_file,
 )
-from memoranda.store.layout import PRIVATE, TEMP_PREFIX, Layout
-from memoranda.store.path_guard import Folder, open_folder
-from memoranda.store.walking import walk
+from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
+from memoranda.sources.path_guard import Folder, open_folder
+from memoranda.sources.walking import walk
 from memoranda.text.user_path import user_path
 from memoranda.transfer.git_history import GitHistory
 from memoranda.transfer.moving import MIRROR, Progress

@@ -10,7 +10,7 @@ import pytest
 from contract.graph_tools import Nodes
 from memoranda.engine import open_session
 from memoranda.engine.graphs import opener
-from memoranda.store.inplace.graph_store import GraphStore
+from memoranda.sources.graph_file import GraphFileSource
 
 pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.promise("002-14.11", "002-14.15")
 def kept(tmp_path: Path) -> Iterator[Nodes]:
     """The tools as a server with `--graph-file` has them, over a home that has notes of its own."""
     file = tmp_path / "place" / "people.jsonl"
-    projects = {"people": GraphStore("people", file)}
+    projects = {"people": GraphFileSource("people", file)}
     with open_session(tmp_path / "home", watch=False, projects=projects) as memory:
         Nodes(memory).entity("old", "a note of the graph")
         yield Nodes(memory, open_graph=opener(file))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.store.path_guard import OutsideError
+from memoranda.sources.path_guard import OutsideError
 
 FILE = """---
 type: kv
@@ -211,7 +211,7 @@ def test_an_unreadable_namespace_is_said_and_nothing_is_overwritten(entries, tmp
     assert (elsewhere / "k.md").read_text() == "not yours"
     assert entries.value("k", "good") == "v"
     with pytest.raises(OutsideError):
-        entries.memory.engine.store("kv").read("link/k.md")
+        entries.memory.engine.source("kv").read("link/k.md")
 
 
 def test_a_disk_that_refuses_is_said_and_leaves_the_old_value(entries, monkeypatch):

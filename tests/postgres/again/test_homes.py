@@ -4,7 +4,7 @@ from pathlib import Path
 
 from memoranda import Draft
 from memoranda.engine import open_session
-from memoranda.store.layout import Layout
+from memoranda.sources.layout import Layout
 
 
 def test_a_home_is_a_replica_of_a_space(tmp_path: Path) -> None:

@@ -26,15 +26,15 @@ def install(url: str, put=setattr) -> None:
     """
     from memoranda.config import Settings, _File
     from memoranda.ledger.postgres.replica import SharedFiles
-    from memoranda.ledger.postgres.replica_home import PostgresHome
-    from memoranda.store.layout import Layout
+    from memoranda.ledger.postgres.replica_ledger import ReplicaLedger
+    from memoranda.sources.layout import Layout
 
     ours = url
     adopting = [False]
     adopted = set()
     made = Settings.__init__
     read = _File.settings
-    follow, writing, follow_shared = PostgresHome.follow, PostgresHome.writing, SharedFiles.follow
+    follow, writing, follow_shared = ReplicaLedger.follow, ReplicaLedger.writing, SharedFiles.follow
 
     def init(self, home, file, url=None, space="", **named):
         if url is None and not adopting[0]:
@@ -84,8 +84,8 @@ def install(url: str, put=setattr) -> None:
     put(Settings, "__init__", init)
     put(_File, "settings", settings)
     put(SharedFiles, "follow", opened)
-    put(PostgresHome, "follow", followed)
-    put(PostgresHome, "writing", written)
+    put(ReplicaLedger, "follow", followed)
+    put(ReplicaLedger, "writing", written)
 
 
 def _adopt(root, address: str) -> None:
@@ -121,7 +121,7 @@ def _share_configuration(shared, layout) -> None:
 def _commit_what_was_done_by_hand(home, writing) -> None:
     from memoranda.clock import stamp
     from memoranda.errors import Busy, DatabaseAway
-    from memoranda.ledger.change import Change
+    from memoranda.ledger.change import Change, touched_by
 
     if home._depth or not home.layout.replica.exists():
         return
@@ -136,7 +136,7 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
                     home.history.last + 1,
                     (*(step for step in steps if step.do == "put"), *steps),
                 )
-                touched = [step.touched() for step in steps]
+                touched = [touched_by(step) for step in steps]
                 change = Change(
                     number,
                     stamp(home._clock()),
@@ -153,9 +153,9 @@ def _commit_what_was_done_by_hand(home, writing) -> None:
 
 def _steps(home) -> list:
     """What makes the rows of the space what lies in the folder."""
-    from memoranda.ledger.change import Step
-    from memoranda.store.base import File, Stamp
-    from memoranda.store.layout import TEMP_PREFIX
+    from memoranda.sources.base import File, Stamp
+    from memoranda.sources.layout import TEMP_PREFIX
+    from memoranda.sources.step import Step
 
     known = vars(home).setdefault("_known_by_stamp", {})
     here = {}

@@ -42,7 +42,7 @@ from memoranda.faces.bank.bank import (
 from memoranda.faces.bank.placement import Placement
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import Tool, Toolset, declarations, flags_of, function_of
-from memoranda.store.files import NAME_REASONS
+from memoranda.sources.files import NAME_REASONS
 from memoranda.text.gate import default_rules
 
 if TYPE_CHECKING:

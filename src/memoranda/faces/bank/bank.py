@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 from memoranda.clock import EPOCH, parse_stamp, stamp
 from memoranda.errors import MemorandaError, NotFound
 from memoranda.faces.texts import text_file
-from memoranda.store.layout import SKIPPED_FOLDERS
-from memoranda.store.path_guard import NAME_BYTES
+from memoranda.sources.layout import SKIPPED_FOLDERS
+from memoranda.sources.path_guard import NAME_BYTES
 from memoranda.text.user_path import user_path
 from memoranda.text.words import runs
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.store.base import File, Stamp
+    from memoranda.sources.base import File, Stamp
 
 KINDS = ("global", "project", "code")
 FOLDERS = {"global": "global", "project": "projects", "code": "code"}

@@ -12,6 +12,7 @@ from operator import or_
 from pathlib import Path
 
 from memoranda.index.search.parse import Term, term
+from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
 from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
@@ -96,16 +97,17 @@ _APART = 60
 class Word:
     """A word of the query.
 
-    `rows`: the notes that contain it or a form of it, or, where none does, a longer word it begins
-    (`is_open`);
-    `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`:
-    somebody has this
-    name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as
-    written.
-    `is_weak`: it is across a stop word, so it says little and nobody is told of it. `term`: what
-    it is in a search
-    for all words. `others`: the forms and spellings such a search finds it by as well. `is_beside`:
-    it is outside of what a long text asks.
+    rows: the notes that contain it or a form of it. If none does, those with a longer word that
+        begins with it (`is_open`).
+    name_rows: the notes with it in title, headings or tags.
+    weight: how rare it is.
+    is_speaker: whether it is somebody's name.
+    match: the expression that finds all of these notes.
+    spelled: the words that replace it, if no note contains it as written.
+    is_weak: whether it spans a stop word, so that it says little and is not shown.
+    term: its term in a search for all words.
+    others: further forms and spellings that find it in such a search.
+    is_beside: whether it is outside the question of a long text.
     """
 
     text: str
@@ -265,8 +267,11 @@ def _irregular() -> dict[str, tuple[str, ...]]:
 
 
 class WordFinder:
-    """Finds the words of a query in a text: those of a question as the stemmed full-text table
-    would, terms that must all match as they are written, or in another form or spelling."""
+    """Finds the words of a query in a text.
+
+    The words of a question are found as in the stemmed full-text table. Terms that must all match
+    are found as written, or in another form or spelling.
+    """
 
     def __init__(self, words: Sequence[Word]):
         self._runs: list[tuple[str, int]] = []
@@ -314,9 +319,9 @@ class WordFinder:
             pattern = re.compile(rf"{re.escape(first)}(?![+#])")
             self._phrases.append((pattern, True, number))
         else:
-            self._stems.append((set(map(self._stem, words)), "", 1 << 3 * number))
+            self._stems.append((set(map(self._stem, words)), "", bits_of(number, EXACT)))
             if is_open:
-                self._stems.append((set(), first, 2 << 3 * number))
+                self._stems.append((set(), first, bits_of(number, LOOSE)))
             if self._is_short and len(first) >= _SHORTEST and first.isalnum():
                 self._split.append((first, number))
 
@@ -366,7 +371,7 @@ class WordFinder:
         for run, word in self._runs:
             at = find(run)
             while at >= 0:
-                places_found.append((at, word, 1 << 3 * word))
+                places_found.append((at, word, bits_of(word, EXACT)))
                 at = find(run, at + 1)
         return places_found
 
@@ -379,7 +384,7 @@ class WordFinder:
                 at, end = match.span()
                 is_whole = end == len(flat) or begins_word(end)
                 if begins_word(at) and (is_open or is_whole):
-                    places_found.append((at, word, 1 << 3 * word))
+                    places_found.append((at, word, bits_of(word, EXACT)))
         return places_found
 
     def _places_of_split_words(
@@ -391,7 +396,7 @@ class WordFinder:
         seen_words = {number for _, number, _ in places_found}
         joined = flat.replace("-", "").replace("'", "")
         return [
-            (match.start(), number, 1 << 3 * number)
+            (match.start(), number, bits_of(number, EXACT))
             for word, number in self._split
             if number not in seen_words and word in joined
             for match in re.finditer("['-]?".join(word), flat)
@@ -406,7 +411,7 @@ class WordFinder:
             if stemmed in stems or (prefix and token != prefix and token.startswith(prefix))
         ]
         bits = reduce(or_, matching, 0)
-        return (bits.bit_length() - 1) // 3, bits
+        return last_word(bits), bits
 
 
 def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
@@ -420,8 +425,8 @@ def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:
-    """What to look for in a very long text: words without their endings, mistyped ones as they are
-    spelled.
+    """The terms to look for in a very long text: words without endings, mistyped words as
+    respelled.
     """
     terms_found: dict[str, None] = {}
     for word in (term_found for term_found in words if not term_found.is_weak):

@@ -1,0 +1,29 @@
+"""Which words of a query a note contains, and how, as one number: three marks for each word."""
+
+from __future__ import annotations
+
+EXACT = 1
+"""The text contains the word."""
+LOOSE = 2
+"""The text contains only a longer word that begins so, or only the note's address contains it."""
+TITLE = 4
+"""Title, headings or tags contain the word."""
+IN_TEXT = EXACT | LOOSE
+
+_WIDTH = 3
+_ALL = EXACT | LOOSE | TITLE
+
+
+def bits_of(word: int, marks: int) -> int:
+    """The bits that say `marks` of the query's word of this number."""
+    return marks << _WIDTH * word
+
+
+def marks_of(bits: int, word: int) -> int:
+    """The marks that `bits` have for the query's word of this number; 0: it is not contained."""
+    return bits >> _WIDTH * word & _ALL
+
+
+def last_word(bits: int) -> int:
+    """The number of the query's last word that has a mark; -1 where no word has one."""
+    return (bits.bit_length() - 1) // _WIDTH

@@ -1,0 +1,731 @@
+"""The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
+
+A change is a list of `Step`s. `Ledger.commit` checks that the files are as they were read and writes
+the new bytes as temporary files. It records the change with its steps and texts in the ledger, and
+commits: that is the promise. Then the files are exchanged. The next process that takes the lock
+after a writer died completes the changes that are in the ledger but not on disk. The files are
+synced within a second.
+
+If several callers wait, their changes are made together, in one transaction of the ledger
+(`planned_change.py`). The lock is held from the first change until then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Any
+
+from memoranda import former_name
+from memoranda.clock import Clock, stamp, waits_at_most
+from memoranda.errors import (
+    Busy,
+    Conflict,
+    MemorandaError,
+    NotFound,
+    NotPutBack,
+    OutcomeUnknown,
+    StorageError,
+)
+from memoranda.ledger.boot import boot_id
+from memoranda.ledger.change import Change, touched_by
+from memoranda.ledger.database import LedgerDatabase, LedgerRefused
+from memoranda.ledger.execution import PARALLEL_WRITES, Execution
+from memoranda.ledger.file_sync import FileSync, places_of, sync_places
+from memoranda.ledger.history import LARGE, History
+from memoranda.ledger.lines import LineChanges
+from memoranda.ledger.lock import HomeLock
+from memoranda.ledger.paused_rows import PausedRows
+from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
+from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.served_rows import ServedRows
+from memoranda.ledger.sessions import SessionRows, forget_sessions
+from memoranda.ledger.takeover import (
+    Damaged,
+    is_left,
+    review_files,
+    take_over,
+    take_over_review,
+)
+from memoranda.sources.files import (
+    UNWRITABLE,
+    closed_on_error,
+    is_alive,
+    make_private,
+    reason,
+    refusal,
+    remove_left,
+    storing,
+)
+from memoranda.sources.layout import TEMP_PREFIX, Layout
+from memoranda.sources.step import SET, Step
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+HOME_TEMP = re.compile(
+    r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
+    r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
+    r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
+)
+"""What is written beside a list, the configuration, a report or vectors before it takes the place
+of the file it is named after; the number is that of the process."""
+# The temporary file of a step; the first number is that of the process.
+_TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
+_WAITING = "change-"
+
+
+class Ledger:
+    """Lock, ledger and files of the home folder. Thread-safe through its lock."""
+
+    holds_truth = True
+    """Whether the notes on disk are the memory: what is not as it was read is a Conflict, what is
+    written is synced.
+    """
+
+    def __init__(self, layout: Layout, clock: Clock):
+        self.layout = layout
+        self._clock = clock
+        self._boot = boot_id()
+        self._is_looked_through = False
+        self._temp_folders: set[tuple[str, str]] = set()
+        self.queue = ChangeQueue()
+        """The changes that wait to be made together."""
+        former_name.adopt(layout.root, layout.private)
+        with storing("the memory home"):
+            try:
+                make_private(layout.private)
+            except OSError as error:
+                if error.errno not in UNWRITABLE or not layout.root.is_dir():
+                    raise
+            self.database = LedgerDatabase(layout.ledger)
+            with closed_on_error(self.database):
+                self._open_parts()
+
+    def _open_parts(self) -> None:
+        self.reads = self._open_reads()
+        self.history = self._open_history()
+        self.review_rows = self.history.review_rows
+        self.served_rows = ServedRows(self.database)
+        self.paused_rows = PausedRows(self.database)
+        self.lines = LineChanges(self.history)
+        self.file_sync = FileSync(self._note_synced)
+        self.lock = HomeLock(self.layout.private, self._entered)
+        if self.unfinished() or is_left(self.layout):
+            self.try_to_recover()
+        for folder in (self.layout.root, self.layout.private, self.layout.vectors):
+            remove_left(folder, HOME_TEMP)
+
+    def _open_history(self) -> History:
+        return History(self.layout, self.database)
+
+    def _open_reads(self) -> Reads:
+        return Reads(self.database, self._clock)
+
+    def writing(self) -> AbstractContextManager[object]:
+        """The lock that a process must hold to change notes. Raises the errors of the lock."""
+        return self.lock
+
+    def follow(self) -> str:
+        """See what other machines changed, at the begin of every call. Returns why that may be
+        missing here, "" for nothing. In a folder there is nothing to do."""
+        return ""
+
+    def erased(self) -> bool:
+        """Whether something was erased on another machine and may be in what is derived here
+        (`Layout.erased`).
+        """
+        return False
+
+    def lag(self) -> int | None:
+        """How many changes committed by others are missing here. None if that is unknown.
+
+        Raises DatabaseRefused.
+        """
+        return 0
+
+    def trouble(self) -> str:
+        """The trouble with the storage of the notes.
+
+        Empty if all is well. Raises DatabaseRefused.
+        """
+        return self.database.trouble or self.file_sync.trouble
+
+    def runs_jobs(self) -> bool:
+        """Whether the upkeep is done here, and not on another machine."""
+        return True
+
+    def try_to_recover(self) -> None:
+        """Complete what a crashed writer left, if the lock is free: a writer that is alive needs no
+        help, and in a read-only home nothing can be done."""
+        with suppress(Busy, OSError, StorageError), waits_at_most(0.5), self.lock:
+            pass
+
+    def close(self) -> None:
+        """Sync what is left and release the files; the home stays as it is."""
+        with ExitStack() as closing:
+            # The last that is pushed here is done first; what one of them refuses keeps none open
+            closing.callback(self.lock.close)
+            closing.callback(self.database.close)
+            if "_threads" in vars(self):
+                closing.callback(self._threads.shutdown)
+            closing.callback(self.file_sync.close)
+            closing.callback(self.reads.close)
+
+    # --- changing
+
+    def commit(
+        self, verb: str, steps: Sequence[Step], *, about: tuple[str, str], **more: Any
+    ) -> Change:
+        """Carry out `steps` as one change: all or nothing, durable on return. The lock must be
+        held.
+
+        `about` and `more`: see `plan`. Raises Conflict when a file is not as read, Exists when a
+        destination is taken, StorageError when the disk refuses; then nothing changed.
+        """
+        planned = self.plan(verb, steps, about=about, **more)
+        self.make([planned])
+        if planned.error is not None:
+            raise planned.error
+        return planned.change
+
+    def plan(
+        self,
+        verb: str,
+        steps: Sequence[Step],
+        *,
+        about: tuple[str, str],
+        agent: str | None = None,
+        face: str | None = None,
+        undoes: int | None = None,
+        details: dict[str, Any] | None = None,
+        run: int | None = None,
+        by: dict[str, str] | None = None,
+        folded: Mapping[str, ReadRow] | None = None,
+    ) -> PlannedChange:
+        """A change to make of these steps. It gets its number when it is made.
+
+        about: (project, path) that it is listed under.
+        run: as in `Change`; 0 begins a run.
+        folded: reads that the new headers will count.
+        """
+        time = stamp(self._clock())
+        change = Change(0, time, verb, *about, agent, face, [], undoes, details, run, by)
+        return PlannedChange(change, [*steps], folded or {})
+
+    def make_waiting(self) -> None:
+        """Make the changes that wait, as `make`. The lock must be held; others may have it then."""
+        changes = self.queue.take_all()
+        self.lock.let_go()
+        self.make(changes)
+
+    def wait(self, planned: PlannedChange) -> None:
+        """Have a change wait for others. The lock must be held, and is held on."""
+        if not self.queue.changes:
+            self.lock.keep()
+        self.queue.add(planned)
+
+    def make(self, changes: Sequence[PlannedChange]) -> None:
+        """Make changes durable with one wait for the disk. The lock must be held.
+
+        Each is made as a whole, or has an `error` and nothing of it is there: as `commit` raises.
+        """
+        execution = Execution(holds_truth=self.holds_truth)
+        try:
+            self._promise(execution, changes)
+            self._apply_all(execution, accepted(changes))
+        # Whoever takes the lock next looks at it, as after a crash
+        except KeyboardInterrupt:
+            self.lock.leave_torn()
+            raise
+        finally:
+            if not execution.remove_refused():
+                self.lock.leave_torn()
+            execution.close()
+        made = accepted(changes)
+        if not made:
+            return
+        steps = list(chain.from_iterable(planned.steps for planned in made))
+        self.file_sync.add([planned.change.number for planned in made], places_of(steps))
+
+    def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Record the changes in the ledger. A refused change leaves nothing there."""
+        folders = set[tuple[str, str]]()
+        for planned in changes:
+            try:
+                self._prepare(execution, planned, folders)
+            except (OSError, MemorandaError) as error:
+                self._refuse(execution, planned, error)
+        prepared = accepted(changes)
+        if not prepared:
+            return
+        try:
+            self._record(prepared)
+        except (OSError, MemorandaError) as error:
+            for planned in prepared:
+                self._refuse(execution, planned, error)
+                is_unknown = isinstance(error, (OutcomeUnknown, NotPutBack))
+                planned.may_go_alone = len(changes) > 1 and not is_unknown
+
+    def _refuse(
+        self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
+    ) -> None:
+        """Set the error of a change that is not made, and remove its temporary files."""
+        execution.remove_temps(planned.steps)
+        if isinstance(error, OSError):
+            planned.error = refusal(planned.about, error)
+        elif isinstance(error, LedgerRefused):
+            planned.error = StorageError(planned.about, error.reason)
+        else:
+            planned.error = error
+
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+    ) -> None:
+        """Look whether the files are as they were read, and write the new bytes beside them.
+
+        `folders` are those that changes before it make.
+        """
+        planned.check()
+        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        planned.steps = steps
+        self._place_temps(steps)
+        execution.check(steps)
+        execution.write_temps([step for step in steps if step.do == "put"])
+        self._keep_large_texts(execution, steps)
+        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
+
+    def _place_temps(self, steps: Sequence[Step]) -> None:
+        """Say where the temporary files of steps will be."""
+        place_temps(steps, temp_mark(self.history.last + 1))
+        self._note_temp_folders(steps)
+
+    def _apply_all(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        """Carry out recorded changes on disk. Where one cannot be, it and those after it are taken
+        back: numbers go on without gaps.
+        """
+        for position, planned in enumerate(changes):
+            try:
+                for step in planned.steps:
+                    execution.run(step)
+            except (OSError, MemorandaError) as error:
+                self._take_back(execution, changes[position:], error)
+                return
+            execution.finish()
+
+    def _take_back(
+        self,
+        execution: Execution,
+        changes: Sequence[PlannedChange],
+        error: OSError | MemorandaError,
+    ) -> None:
+        """Take changes back of which the first could not be carried out."""
+        first = changes[0]
+        first.error = self._rolled_back(execution, changes, error)
+        for planned in changes[1:]:
+            planned.error = first.error
+            planned.may_go_alone = True
+
+    def _rolled_back(
+        self,
+        execution: Execution,
+        changes: Sequence[PlannedChange],
+        error: OSError | MemorandaError,
+    ) -> MemorandaError:
+        """Undo the part of the first change that was carried out, and remove all changes from the
+        ledger.
+
+        Returns the error to raise.
+        """
+        planned = changes[0]
+        lost = execution.rollback()
+        steps = chain.from_iterable(change.steps for change in changes)
+        execution.remove_temps(list(steps))
+        try:
+            self.history.retract([change.change.number for change in reversed(changes)])
+            for change in changes:
+                self.reads.add_back(change.folded)
+        except LedgerRefused:
+            lost.append("the ledger, by which the change may still be made")
+        if lost:
+            if isinstance(error, OSError):
+                why = reason(error)
+            else:
+                why = str(error)
+            return NotPutBack(planned.about, f"{why}; not put back: {', '.join(lost)}")
+        if isinstance(error, OSError):
+            return refusal(planned.about, error)
+        return error
+
+    def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
+        """Have what is too large for the ledger, or may not be in it, safe beside it."""
+        beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
+        if beside:
+            if len(beside) >= PARALLEL_WRITES:
+                threads = self._threads
+            else:
+                threads = None
+            execution.sync_temps(beside, threads)
+            sync_places({os.path.join(step.root, step.temp_folder) for step in beside})
+        for step in steps:
+            if _keeps_old(step) and step.old is not None and len(step.old.data) >= LARGE:
+                with execution.opened(step) as (folder, name):
+                    self.history.keep_large(step.old, name, folder)
+
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the ledger: that is the promise.
+
+        A change whose rows have been changed by others gets an `error` instead.
+        """
+        number = self.history.last
+        batch = number + 1
+        with self.database.transaction() as connection:
+            for planned in changes:
+                connection.execute("savepoint one_change")
+                try:
+                    self._record_change(connection, planned, number + 1, batch)
+                    number += 1
+                except Conflict as error:
+                    connection.execute("rollback to one_change")
+                    planned.error = error
+                connection.execute("release one_change")
+
+    def _record_change(
+        self, connection: Connection, planned: PlannedChange, number: int, batch: int
+    ) -> None:
+        change = planned.change
+        change.number = number
+        if change.run == 0:
+            change.run = number
+        change.files = [touched_by(step) for step in planned.steps]
+        self.reads.subtract(connection, planned.folded)
+        self.history.record(connection, [change])
+        values = (number, batch, self._boot)
+        connection.execute("insert into unsynced values (?, ?, ?)", values)
+        for position, step in enumerate(planned.steps):
+            self._record_step(connection, number, position, step)
+        self.review_rows.apply(connection, planned.steps)
+
+    def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
+        if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
+            row = (step.old.etag, step.old.data)
+            connection.execute("insert or ignore into text values (?, ?)", row)
+        values = (
+            number,
+            position,
+            step.root,
+            step.temp,
+            step.temp_folder,
+            step.mode if step.mode is not None or step.old is None else step.old.mode,
+            step.data if _is_in_ledger(step) else None,
+        )
+        connection.execute("insert into pending_step values (?, ?, ?, ?, ?, ?, ?)", values)
+
+    def _note_temp_folders(self, steps: Sequence[Step]) -> None:
+        """Note where temporary files will be before they exist."""
+        rows = {(step.root, step.temp_folder): step.project for step in steps if step.temp}
+        new = {key: project for key, project in rows.items() if key not in self._temp_folders}
+        if not new:
+            return
+        with self.database.transaction(durable=False) as connection:
+            connection.executemany(
+                "insert or ignore into temp_folder values (?, ?, ?)",
+                [(project, *key) for key, project in new.items()],
+            )
+        self._temp_folders |= new.keys()
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Threads that wait for the disk while it syncs many files at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
+
+    def _note_synced(self, numbers: Sequence[int]) -> None:
+        """Forget the steps that would write these files again: they are safe on disk."""
+        rows = [(number,) for number in numbers]
+        with self.database.transaction(durable=False) as connection:
+            for table in ("pending_step", "unsynced"):
+                sql = (
+                    f"delete from {table} where change = ? "
+                    "and change not in (select change from waiting)"
+                )
+                connection.executemany(sql, rows)
+
+    # --- after a death
+
+    def unfinished(self) -> bool:
+        """Whether a writer died at work, or a change of a file used in place is under way."""
+        return self.lock.died() or self.lines.waits()
+
+    def _entered(self, has_died: bool) -> None:
+        """Complete the work of a dead writer, or of a power failure, now that the lock is taken."""
+        is_same_file = self.database.is_here()
+        self.database.refresh()
+        if not is_same_file:
+            self._temp_folders.clear()
+        if not self.database.is_writable:
+            return
+        if self.lines.waits():
+            self.lines.recover()
+        if has_died:
+            self._recover()
+        elif not self._is_looked_through:
+            self._look_through()
+        if not self._is_looked_through and is_left(self.layout):
+            self._take_over()
+        self._is_looked_through = True
+
+    def _take_over(self) -> None:
+        """Have in the ledger what the version before kept in files."""
+        take_over(self.layout, self.database)
+        for kind in (ANSWER, REQUEST):
+            with suppress(Damaged):
+                take_over_review(self.layout, self.database, kind)
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        """The owner's answers or the agents' requests, by key. Raises StorageError."""
+        if self._is_in_file(kind):
+            with self.lock:
+                take_over_review(self.layout, self.database, kind)
+        return self.review_rows.all(kind)
+
+    def _is_in_file(self, kind: str) -> bool:
+        """Whether a version before left a file of these rows."""
+        return review_files(self.layout)[kind][0].exists()
+
+    def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
+        """One answer or request, None for none. Raises StorageError."""
+        if self._is_in_file(kind):
+            return self.review_values(kind).get(key)
+        return self.review_rows.value(kind, key)
+
+    def session(self, client: str, name: str) -> SessionRows:
+        """The record of what a session of a client was given."""
+        return SessionRows(self.database, client, name)
+
+    def forget_sessions(self) -> None:
+        """Forget what all sessions were given. Raises StorageError."""
+        forget_sessions(self.database)
+
+    def _look_through(self) -> None:
+        """Complete the changes left by another boot, and sync those of this boot.
+
+        Once per process.
+        """
+        rows = self.database.rows("select change, boot from unsynced order by change")
+        if any(row["boot"] != self._boot for row in rows):
+            self._recover()
+        elif rows:
+            numbers = [row["change"] for row in rows]
+            self.file_sync.add(numbers, places_of(self._pending(numbers)))
+
+    def _recover(self) -> None:
+        """Carry out what the ledger has and the disk may not have, and remove temporary files."""
+        rows = self.database.rows(
+            "select change, batch, boot from unsynced "
+            "where change not in (select change from waiting) order by change"
+        )
+        latest = max((row["batch"] for row in rows), default=0)
+        numbers = list[int]()
+        for row in rows:
+            has_lost_power = row["boot"] != self._boot
+            # Changes of earlier batches were carried out before the lock was free
+            if has_lost_power or row["batch"] == latest:
+                try:
+                    self._finish(row["change"], lost_power=has_lost_power)
+                except (OSError, MemorandaError):
+                    self._set_aside(row["change"])
+                    continue
+            numbers.append(row["change"])
+        with suppress(OSError, StorageError):
+            sync_places(places_of(self._pending(numbers)))
+            self._note_synced(numbers)
+        self._remove_temps()
+
+    def _finish(self, number: int, *, lost_power: bool) -> None:
+        """Carry out one change. Raises MemorandaError, OSError when a file is out of reach."""
+        change = self.history.change(number)
+        steps = self._pending([number])
+        if change is None or len(steps) != len(change.files):
+            return
+        for step in steps:
+            if not os.path.isdir(step.root):
+                raise NotFound(step.path, step.project)
+        execution = Execution()
+        try:
+            if not lost_power and execution.is_overtaken(steps, change.files):
+                self.history.retract([number])
+                return
+            for step, touched in zip(steps, change.files, strict=True):
+                execution.resume(step, touched, lost_power=lost_power)
+            execution.finish()
+            execution.remove_temps(steps)
+        finally:
+            execution.close()
+
+    def _pending(self, numbers: Iterable[int]) -> list[Step]:
+        """The steps of changes as they were planned."""
+        steps = list[Step]()
+        sql = (
+            "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
+            "p.temp_folder, p.mode, p.data from step s join pending_step p "
+            "on p.change = s.change and p.position = s.position where s.change = ? "
+            "order by s.position"
+        )
+        for number in numbers:
+            for row in self.database.rows(sql, (number,)):
+                step = Step(row["do"], row["project"], row["root"], row["path"], row["dest"])
+                step.mode = row["mode"]
+                step.scope = row["scope"]
+                step.link = os.fsdecode(row["link"])
+                step.kept = bool(row["kept"])
+                step.temp = row["temp"]
+                step.temp_folder = row["temp_folder"]
+                if row["data"] is None:
+                    step.data = None
+                else:
+                    step.data = bytes(row["data"])
+                steps.append(step)
+        return steps
+
+    def _remove_temps(self) -> None:
+        """Remove what writers that died wrote beside files."""
+        for row in self.database.rows("select root, path from temp_folder"):
+            folder = os.path.join(row["root"], row["path"])
+            with suppress(OSError):
+                for name in os.listdir(folder):
+                    match = _TEMP.fullmatch(name)
+                    if match and (int(match[1]) == os.getpid() or not is_alive(int(match[1]))):
+                        os.unlink(os.path.join(folder, name))
+
+    def _set_aside(self, number: int) -> None:
+        """Leave a change that cannot be carried out now (an unmounted project) to doctor."""
+        with self.database.transaction() as connection:
+            connection.execute("insert or ignore into waiting values (?)", (number,))
+
+    def set_aside(self) -> list[str]:
+        """The changes that could not be carried out when they were found, the oldest first."""
+        rows = self.database.rows("select change from waiting order by change")
+        return [f"{_WAITING}{row['change']}" for row in rows]
+
+    def retry(self, name: str) -> None:
+        """Carry out a change that was set aside. The lock must be held. Raises MemorandaError; then
+        it still waits.
+        """
+        number = int(name.removeprefix(_WAITING))
+        try:
+            self._finish(number, lost_power=False)
+        except OSError as error:
+            raise refusal(name, error) from None
+        with self.database.transaction() as connection:
+            connection.execute("delete from waiting where change = ?", (number,))
+        sync_places(places_of(self._pending([number])))
+        self._note_synced([number])
+
+    # --- forgetting
+
+    def erasing(self) -> str | None:
+        """The plan of an erasure that is running, or whose process died. None if there is none."""
+        row = self.database.row("select plan from erasing")
+        if row is None:
+            return None
+        return row["plan"]
+
+    def set_erasing(self, plan: str | None) -> None:
+        """Record what is being erased before the first byte is removed. None means it is done.
+
+        Raises StorageError.
+        """
+        with self.database.transaction() as connection:
+            connection.execute("delete from erasing")
+            if plan is not None:
+                connection.execute("insert into erasing values (1, ?)", (plan,))
+
+    def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
+        """Forget old changes (see `History.purge`). The lock must be held."""
+        self.file_sync.sync()
+        return self.history.purge(before, living)
+
+    def purge_deleted(self) -> tuple[str, ...]:
+        """Remove what was deleted from the storage of the notes, after `wipe`. The lock must be
+        held.
+
+        Returns sentences about copies that are out of reach. Raises StorageError.
+        """
+        return ()
+
+    def wipe(self) -> None:
+        """Leave nothing of what was deleted in the ledger's files. The lock must be held. Raises
+        StorageError.
+        """
+        self.file_sync.sync()
+        rows = self.database.rows("select root, path from temp_folder")
+        removed = [
+            (row["root"], row["path"])
+            for row in rows
+            if not os.path.isdir(os.path.join(row["root"], row["path"]))
+        ]
+        if removed:
+            with self.database.transaction() as connection:
+                sql = "delete from temp_folder where root = ? and path = ?"
+                connection.executemany(sql, removed)
+            self._temp_folders.difference_update(removed)
+        self.database.scrub()
+
+
+def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) -> list[Step]:
+    """Steps that make the folders these steps need and that are not there, nor `made` before."""
+    missing: dict[tuple[str, str], Step] = {}
+    known = {*made, *((step.root, step.path) for step in steps if step.do == "mkdir")}
+    for step in steps:
+        if step.do not in ("put", "move", "symlink"):
+            continue
+        parent = (step.to or step.path).rpartition("/")[0]
+        while parent and (step.root, parent) not in known:
+            if os.path.lexists(os.path.join(step.root, parent)):
+                break
+            missing[step.root, parent] = Step(
+                "mkdir", step.project, step.root, parent, away=step.away
+            )
+            known.add((step.root, parent))
+            parent = parent.rpartition("/")[0]
+    return [missing[key] for key in sorted(missing)]
+
+
+def _keeps_old(step: Step) -> bool:
+    """Whether the text the step replaces is kept."""
+    return step.old is not None and step.kept and step.do in ("put", "remove", SET)
+
+
+def _is_in_ledger(step: Step) -> bool:
+    """Whether the ledger has the new text until the file is synced: not of what leaves no text."""
+    return not step.is_passing and step.data is not None and len(step.data) < LARGE
+
+
+def temp_mark(number: int) -> str:
+    """The beginning of the names of temporary files, for a batch whose first change has this
+    number.
+    """
+    return f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
+
+
+def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
+    """Give each step that replaces or removes a file its temporary file, numbered from `first`."""
+    is_rearranged = any(step.do in ("move", "rmdir") for step in steps)
+    for number, step in enumerate(steps, first):
+        if step.do not in ("put", "remove"):
+            continue
+        folder = step.path.rpartition("/")[0]
+        # A folder that is moved or removed may not hold what comes out
+        while folder and (is_rearranged or not os.path.isdir(os.path.join(step.root, folder))):
+            folder = folder.rpartition("/")[0]
+        step.temp_folder = folder
+        step.temp = f"{mark}-{number}"

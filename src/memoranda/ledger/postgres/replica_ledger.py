@@ -1,0 +1,595 @@
+"""A home whose truth is a space of a database: `Home` over the replica folder.
+
+A change, or all that are staged, is one transaction in the database, under the lock of the space's
+writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
+journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
+what is missing in its folder and brings it. So a process that dies between the two leaves nothing
+to repair.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from typing import Any
+
+from memoranda.clock import Clock, wait_for, waits_at_most
+from memoranda.errors import (
+    Busy,
+    Conflict,
+    DatabaseAway,
+    DatabaseRefused,
+    Exists,
+    MemorandaError,
+    NotPutBack,
+    StorageError,
+)
+from memoranda.ledger.boot import boot_id
+from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.history import History
+from memoranda.ledger.ledger import Ledger, missing_folders
+from memoranda.ledger.lines import LineChanges
+from memoranda.ledger.planned_change import PlannedChange, accepted
+from memoranda.ledger.postgres.replica import (
+    ColdStart,
+    Key,
+    ReplicaFolder,
+    ReplicaHistory,
+    ReplicaReads,
+    ReplicaState,
+    attach,
+)
+from memoranda.ledger.postgres.space_database import SpaceDatabase
+from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
+from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
+from memoranda.sources.files import (
+    closed_on_error,
+    put_derived,
+    read_file,
+    reason,
+    storing,
+    sync_folder,
+    write_file,
+)
+from memoranda.sources.layout import PRIVATE, Layout, changing_shared
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.path_guard import open_folder
+from memoranda.sources.step import SET, Step
+
+# Notes of a large space brought before others get the folder's lock.
+_BATCH = 200
+# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
+_LARGE = 2000
+# So many files that differ are fetched one by one.
+_FEW = 500
+# Seconds a call waits for the folder's lock to bring what other replicas changed.
+_FOLLOWS = 1.0
+
+
+class ReplicaLedger(Ledger):
+    """The home at `layout`, a replica of the `space` at `url`. Raises DatabaseAway when there is
+    neither a server nor a whole copy of it, DatabaseRefused, StorageError."""
+
+    holds_truth = False
+    history: ReplicaHistory
+    reads: ReplicaReads
+
+    def __init__(self, layout: Layout, clock: Clock, url: str, space: str, *, serves: bool):
+        self._url = url
+        self._space = space
+        self._serves = serves
+        self._shared = attach(layout.root, url, space)
+        self._database = self._shared.hand_over()
+        self._cold_start = ColdStart(layout.cold_start, self._bring_slowly)
+        self._depth, self._boot = 0, boot_id()
+        with closed_on_error(self._database):
+            self._folder = ReplicaFolder(layout)
+            super().__init__(layout, clock)
+            try:
+                self._catch_up()
+            except BaseException:
+                super().close()
+                raise
+
+    def _catch_up(self) -> None:
+        """Bring the copy up to date. Raises DatabaseAway if there is no copy yet."""
+        self.lines = _NoLines(self.history)
+        state = self._folder.state()
+        try:
+            newest = self._database.prepare()
+        except DatabaseAway:
+            if state is None:
+                raise
+            # Every call says that it answers from the copy
+            return
+        if self._serves and state is None and self._database.has_more_than(_LARGE):
+            self._cold_start.start()
+        elif state is None or state.boot != self._boot or self._lacks(newest):
+            with self.lock:
+                self._bring()
+
+    def _open_history(self) -> History:
+        # After this process revised the changes, the copy here is of the new epoch.
+        history = ReplicaHistory(
+            self.layout,
+            self.database,
+            self._database,
+            lambda: self._note_whole(self._database.newest()),
+        )
+        self._folder.review_rows = history.review_rows
+        return history
+
+    def _open_reads(self) -> Reads:
+        return ReplicaReads(self.database, self._clock, self._database, lambda: self.lock)
+
+    def close(self) -> None:
+        self._cold_start.close()
+        super().close()
+        self._database.close()
+        self._shared.close()
+
+    def _recover(self) -> None:
+        # What happened is in the database
+        self._remove_temps()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock of the space's writers on all machines, then the folder's lock, and catch
+        up.
+
+        Raises Busy, DatabaseAway, DatabaseRefused, OSError.
+        """
+        if self._depth:
+            yield
+            return
+        # Else both locks are held since then
+        if not self.queue.changes:
+            if not wait_for(lambda: not self._filling()):
+                raise StorageError("the notes", self._filling())
+            state = self._database.take_lock()
+        try:
+            with self.lock:
+                if not self.queue.changes and self._lacks(state):
+                    self._bring()
+                self._depth = 1
+                try:
+                    self._convert_review()
+                    yield
+                finally:
+                    self._depth = 0
+        finally:
+            if not self.queue.changes:
+                self._database.release_lock()
+
+    def _take_over(self) -> None:
+        # Answers are those of all machines: see `_convert_review`
+        take_over(self.layout, self.database)
+
+    def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
+        if self._is_in_file(kind):
+            with self.writing():
+                pass
+        return self.review_rows.all(kind)
+
+    def _convert_review(self) -> None:
+        """Answers that a version before kept in files of the space become rows, as one change."""
+        steps = list[Step]()
+        for kind, (path, what) in review_files(self.layout).items():
+            if not path.exists():
+                continue
+            file = read_file(str(path))
+            try:
+                values = review_values(file.data)
+            except ValueError:
+                raise Damaged(path.name, what) from None
+            folder = str(self.layout.private)
+            steps.append(Step("remove", PRIVATE, folder, path.name, old=file, kept=False))
+            steps += [
+                self.review_rows.step(kind, key, value)
+                for key, value in values.items()
+                if self.review_rows.value(kind, key) is None
+            ]
+        if steps:
+            self.commit(FOLD, steps, about=("", ""))
+
+    def follow(self) -> str:
+        """See what other replicas committed before now: one round trip, and the folder's lock if
+        there is anything.
+        """
+        if self._depth or self.queue.changes:
+            return ""
+        try:
+            words = self._filling()
+            if words:
+                return words
+            if self._lacks(newest := self._database.newest()):
+                with waits_at_most(_FOLLOWS), self.lock:
+                    # Or another process of this machine has brought it
+                    if self._lacks(newest):
+                        self._bring()
+            self.reads.exchange()
+        except DatabaseAway as error:
+            return f"What others changed lately may be missing here: {error.reason} ({error.path})."
+        except Busy as error:
+            return f"What others changed lately may be missing here: {error.reason}"
+        except OSError as error:
+            return f"What others changed lately may be missing here: {reason(error)}."
+        return ""
+
+    def _filling(self) -> str:
+        """How far a large space is that is brought here for the first time; "" when all of it is
+        here.
+        """
+        if self._folder.state() is not None:
+            return ""
+        words = self._cold_start.words()
+        if not words and self._serves:
+            # Who did it died, or the server was away
+            self._cold_start.start()
+            words = self._cold_start.words()
+        return words
+
+    def erased(self) -> bool:
+        return self.layout.erased.exists()
+
+    def erasing(self) -> str | None:
+        """The plan of an erasure.
+
+        It is a shared file, so every replica sees it. None if there is none.
+        """
+        with suppress(FileNotFoundError):
+            return self.layout.erasing.read_text("utf-8")
+        return None
+
+    def set_erasing(self, plan: str | None) -> None:
+        record = self.layout.erasing
+        # Which the next start removes
+        fresh = record.with_name(f".{record.name}-{os.getpid()}")
+        with (
+            storing("the record of what is to be erased"),
+            changing_shared(self.layout.root, record),
+        ):
+            if plan is None:
+                record.unlink(missing_ok=True)
+            else:
+                fresh.unlink(missing_ok=True)
+                write_file(str(fresh), plan.encode())
+                os.replace(fresh, record)
+            sync_folder(record.parent)
+
+    def purge_deleted(self) -> tuple[str, ...]:
+        left_places = self._database.rewrite_tables()
+        return (*left_places, *self._database.keeps_elsewhere())
+
+    def lag(self) -> int | None:
+        try:
+            newest = self._database.newest().last
+        except DatabaseAway:
+            return None
+        if self.history.last < newest:
+            self.follow()
+        return max(0, newest - self.history.last)
+
+    def runs_jobs(self) -> bool:
+        try:
+            return self._database.runs_jobs()
+        except DatabaseRefused:
+            return False
+
+    def trouble(self) -> str:
+        role = ""
+        with suppress(DatabaseAway):
+            role = self._database.passes_by_policies()
+        return role and (
+            f"the role {role} is not held by row-level security, the second belt between spaces: CREATE ROLE memory "
+            "LOGIN NOSUPERUSER NOBYPASSRLS PASSWORD '...', make it the owner of the schema memoranda and its tables, "
+            "and name it in the address (docs/teams.md)"
+        )
+
+    def _lacks(self, state: SpaceState) -> bool:
+        """Whether the folder is not at this state, so far as this process knows."""
+        mine = self._folder.state()
+        is_known = mine is not None and (mine.id, mine.epoch, mine.files) == (
+            state.id,
+            state.epoch,
+            state.files,
+        )
+        return not is_known or self.history.last != state.last
+
+    # --- bringing what the database has
+
+    def _bring(self) -> None:
+        """Make the folder what the database says. The folder's lock is held. Raises StorageError,
+        OSError.
+        """
+        mine = self._folder.state()
+        last = self.history.last
+        if (
+            last
+            and mine is not None
+            and mine.boot == self._boot
+            and (news := self._database.news(last, _FEW))
+        ):
+            state, lines, rows = news
+            is_same = (mine.id, mine.epoch, mine.files) == (
+                state.id,
+                state.epoch,
+                state.files,
+            ) and last <= state.last
+            if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
+                return
+        with self._database.snapshot() as snapshot:
+            state = snapshot.state()
+            is_same = (
+                mine is not None
+                and mine.id == state.id
+                and mine.boot == self._boot
+                and last <= state.last
+            )
+            if is_same and mine is not None and mine.epoch == state.epoch:
+                if not self._take(
+                    list(snapshot.lines(last or 1)), snapshot.places(last), snapshot.rows(last)
+                ):
+                    self._bring_all(snapshot, state, None)
+            else:
+                self._bring_all(snapshot, state, last if is_same else None)
+        if mine is None or mine.files != state.files:
+            self._shared.show(self._database.shared_files())
+        self._note_whole(state)
+
+    def _take(
+        self,
+        numbered: list[tuple[int, bytes]],
+        places_there: Collection[Key],
+        rows: Iterable[FileRow],
+    ) -> bool:
+        """Apply the changes after the last one here. Returns False if the journals do not match.
+
+        numbered: the lines of the journal, the first being the last change here. That line is
+            removed.
+        places_there: the places that exist in the space now.
+        rows: the files at those places.
+        """
+        if self.history.last:
+            last_change = next(self.history.changes(), None)
+            if not numbered or last_change is None or Change.load(numbered[0][1]) != last_change:
+                return False
+            del numbered[0]
+        if not numbered:
+            return True
+        changes = [Change.load(line) for _, line in numbered]
+        self._folder.begin()
+        for touched in chain.from_iterable(change.files for change in changes):
+            for key in self._folder.gone(touched, places_there):
+                self._folder.remove(*key)
+        for row in rows:
+            self._folder.put(row)
+        self.history.append_all(changes)
+        self._note_erased(changes)
+        return True
+
+    def _bring_all(self, snapshot: Snapshot, state: SpaceState, last: int | None) -> None:
+        """Compare everything with the space.
+
+        last: a change up to which the files here are known to be right. None means that every file
+            is read.
+        """
+        self._folder.set_state(None)
+        self._folder.begin()
+        wanted_places = snapshot.places(-1)
+        self._remove_others(wanted_places)
+        if last is not None:
+            differing = list(snapshot.places(last))
+        else:
+            differing = [
+                key for key, digest in wanted_places.items() if not self._folder.holds(key, digest)
+            ]
+        if len(differing) <= _FEW:
+            for key in differing:
+                row = snapshot.row(*key)
+                if row is not None:
+                    self._folder.put(row)
+        else:
+            missing = set(differing)
+            for row in snapshot.rows(-1 if last is None else last):
+                if (row.project, row.path) in missing:
+                    self._folder.put(row)
+        self._bring_journal(snapshot)
+
+    def _remove_others(self, wanted_places: Collection[Key]) -> None:
+        for key in reversed(self._folder.listed()):
+            if key not in wanted_places:
+                self._folder.remove(*key)
+
+    def _bring_journal(self, snapshot: Snapshot) -> None:
+        before = self.history.last
+        changes = [Change.load(line) for _, line in snapshot.lines(0)]
+        self.history.replace_all(changes)
+        self._note_erased(changes, before)
+
+    def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
+        """Bring everything for the first time, in batches between which others have the folder's
+        lock.
+        """
+        database = SpaceDatabase(self._url, self._space)
+        try:
+            with database.snapshot() as snapshot:
+                state = snapshot.state()
+                wanted_places = snapshot.places(-1)
+                files_done = 0
+                is_first = True
+                rows = snapshot.rows(-1)
+                while batch := list(islice(rows, _BATCH)):
+                    if not tell(files_done, len(wanted_places)):
+                        return
+                    with self.lock:
+                        if self._folder.state() is not None:
+                            # Another process has done it in one go
+                            return
+                        if is_first:
+                            self._folder.begin()
+                            is_first = False
+                        for row in batch:
+                            if row.kind != "file" or not self._folder.holds(
+                                (row.project, row.path), row.sha256
+                            ):
+                                self._folder.put(row)
+                    files_done += len(batch)
+                with self.lock:
+                    if self._folder.state() is None:
+                        self._remove_others(wanted_places)
+                        self._bring_journal(snapshot)
+                        self._shared.show(database.shared_files())
+                        self._note_whole(state)
+        finally:
+            database.close()
+
+    def _note_erased(self, changes: Sequence[Change], before: int = 0) -> None:
+        if any(
+            change.verb == ERASE and change.details and change.number > before for change in changes
+        ):
+            put_derived(self.layout.erased, b"")
+
+    def _note_whole(self, state: SpaceState) -> None:
+        """Say that the folder is a whole copy of this state."""
+        self._folder.set_state(ReplicaState(state.id, state.epoch, state.files, self._boot))
+
+    # --- changing
+
+    def make(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database, all or none, then show them in the folder.
+
+        Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
+        commit and nobody can be asked; then the next call sees what came of it.
+        """
+        execution = Execution(holds_truth=self.holds_truth)
+        try:
+            self._promise(execution, changes)
+            made = accepted(changes)
+            if made:
+                for planned in made:
+                    self.reads.fold(planned.folded)
+                self._show(execution, made)
+        except KeyboardInterrupt:
+            self.lock.leave_torn()
+            raise
+        finally:
+            execution.close()
+
+    def _prepare(
+        self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
+    ) -> None:
+        """Write the new bytes beside the files; whether they are as read, the database knows."""
+        planned.check()
+        steps = [*missing_folders(planned.steps, folders), *planned.steps]
+        planned.steps = steps
+        _check_folders(steps, folders)
+        self._place_temps(steps)
+        execution.write_temps([step for step in steps if step.do == "put"])
+        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
+
+    def _record(self, changes: Sequence[PlannedChange]) -> None:
+        """Commit changes in the database."""
+        number = self.history.last
+        folded = dict[str, ReadRow]()
+        for planned in changes:
+            number += 1
+            change = planned.change
+            change.number = number
+            if change.run == 0:
+                change.run = number
+            change.files = [touched_by(step) for step in planned.steps]
+            folded |= planned.folded
+        try:
+            rows = [(planned.change, planned.steps) for planned in changes]
+            self._database.commit(rows, folded)
+        except (Conflict, Exists):
+            self._mend(list(chain.from_iterable(planned.steps for planned in changes)))
+            raise
+
+    def _show(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
+        steps = list(chain.from_iterable(planned.steps for planned in changes))
+        try:
+            self._exchange(execution, steps, [planned.change for planned in changes])
+        except NotPutBack as error:
+            for planned in changes:
+                planned.error = error
+
+    def _exchange(
+        self, execution: Execution, steps: Sequence[Step], changes: Sequence[Change]
+    ) -> None:
+        """Show committed changes in the folder. Raises NotPutBack when even their rows cannot be
+        fetched.
+        """
+        last = changes[-1].number
+        try:
+            for step in steps:
+                execution.run(step)
+            self.history.append_all(changes)
+            for step in steps:
+                if step.do == SET:
+                    self.review_rows.store(step.path, step.data)
+        # Something lay in the way that is in no row
+        except (OSError, MemorandaError):
+            try:
+                self._bring()
+            except (OSError, MemorandaError) as error:
+                if isinstance(error, OSError):
+                    why = reason(error)
+                else:
+                    why = str(error)
+                raise NotPutBack(
+                    "the copy on this machine", f"{why}; in the database change {last} is made"
+                ) from None
+
+    def _mend(self, steps: Sequence[Step]) -> None:
+        """Reset the places of a refused change to the database's state: somebody wrote there by
+        hand.
+        """
+        with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
+            self._folder.begin()
+            for project, path in {
+                (step.project, this_path)
+                for step in steps
+                for this_path in (step.path, step.to)
+                if this_path
+            }:
+                row = snapshot.row(project, path)
+                if row is not None:
+                    if not self._folder.holds((project, path), row.sha256):
+                        self._folder.put(row)
+                else:
+                    self._folder.remove(project, path)
+
+
+def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) -> None:
+    """Raise what the folder would for a path through a link or a file, of which the rows know
+    nothing.
+    """
+    made_folders = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
+    for step in steps:
+        parent = (step.to or step.path).rpartition("/")[0]
+        if (step.root, parent) not in made_folders and os.path.lexists(
+            os.path.join(step.root, parent)
+        ):
+            with open_folder(step.root, parent, step.project):
+                pass
+
+
+class _NoLines(LineChanges):
+    """Replaces the changes of lines: files used in place belong to one machine, so there are none
+    here.
+
+    JSON files of entries are the exception, but their changes are in no history.
+    """
+
+    is_recording = False
+
+    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
+        raise StorageError(
+            change.path, "it is a file of this machine, and the notes are in PostgreSQL"
+        )

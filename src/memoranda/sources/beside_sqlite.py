@@ -1,0 +1,64 @@
+"""Reads the files of an SQLite database as bytes while SQLite may have them open.
+
+A process that closes any descriptor of a file loses all its POSIX locks on that file, also those
+that SQLite took. Another process may then delete the write-ahead log below open connections. So a
+descriptor of such a file is opened once and stays open until the file itself was deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+from memoranda.sources.files import open_own
+
+_ENDINGS = (".db", ".db-wal", ".db-shm", ".db-journal")
+# Bytes read at once.
+_PIECE_BYTES = 16 << 20
+
+_mutex = threading.Lock()
+_descriptors: dict[tuple[int, int], int] = {}
+"""By device and inode."""
+
+
+def is_of_sqlite(path: str) -> bool:
+    """Whether the name is one of a database file, or of those SQLite keeps beside it."""
+    return path.endswith(_ENDINGS)
+
+
+def pieces(path: str, overlap: int) -> Iterator[bytes]:
+    """The bytes of a file in pieces of some megabytes, each with the last `overlap` bytes of the
+    one before at its beginning. Raises OSError.
+    """
+    descriptor = _descriptor_of(path)
+    place = 0
+    while True:
+        start = max(0, place - overlap)
+        piece = os.pread(descriptor, place - start + _PIECE_BYTES, start)
+        end = start + len(piece)
+        if end <= place:
+            return
+        yield piece
+        place = end
+
+
+def _descriptor_of(path: str) -> int:
+    with _mutex:
+        _close_deleted()
+        status = os.stat(path, follow_symlinks=False)
+        key = (status.st_dev, status.st_ino)
+        if key not in _descriptors:
+            descriptor = open_own(path, os.O_RDONLY | os.O_NOFOLLOW)
+            opened = os.fstat(descriptor)
+            # Another file may have come to the path meanwhile
+            key = (opened.st_dev, opened.st_ino)
+            _descriptors[key] = descriptor
+        return _descriptors[key]
+
+
+def _close_deleted() -> None:
+    """No other process can open a deleted file, so its locks matter to nobody."""
+    for key, descriptor in list(_descriptors.items()):
+        if os.fstat(descriptor).st_nlink == 0:
+            os.close(_descriptors.pop(key))

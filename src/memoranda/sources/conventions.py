@@ -1,0 +1,507 @@
+"""The settings of other programs for a folder of notes: where they keep what, and what they leave
+out.
+
+Obsidian, Logseq, Foam, Dendron, zk and Basic Memory are known by the files they put into a folder.
+Only these files are read here, never a note, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memoranda.sources.ignoring import (
+    IgnoreRules,
+    Pattern,
+    folder_pattern,
+    gitignore_patterns,
+    obsidian_patterns,
+)
+
+IGNORE_FILE = ".memoryignore"
+# Bytes of a settings file that is read; no program writes a larger one.
+_LARGEST = 1 << 20
+# Files and folders that say something; when one changes, the folder is looked at again.
+_MARKS = (
+    IGNORE_FILE,
+    ".obsidian",
+    ".obsidian/app.json",
+    ".obsidian/templates.json",
+    ".obsidian/daily-notes.json",
+    ".obsidian/plugins/templater-obsidian/data.json",
+    ".obsidian/plugins/periodic-notes/data.json",
+    "logseq/config.edn",
+    ".vscode/settings.json",
+    ".foam",
+    "dendron.yml",
+    ".zk/config.toml",
+    ".bmignore",
+    ".basic-memory",
+)
+_FOLDERS = (".obsidian", ".vscode")
+# A string of JSON, which stays, or a comment.
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A string of JSON, which stays, or a comma before a closing bracket.
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+# A string of Logseq's configuration, which stays, or a comment.
+_EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
+# A string of Logseq's configuration.
+_EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# One part of a date format of moment.js, as Obsidian uses it.
+_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+# One part of a date format of Java, as Logseq uses it.
+_JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+# Logseq's date formats in Obsidian's terms.
+_JAVA_TO_MOMENT = {
+    "yyyy": "YYYY",
+    "yy": "YY",
+    "dd": "DD",
+    "d": "D",
+    "do": "Do",
+    "EEEE": "dddd",
+    "EEE": "ddd",
+    "E": "ddd",
+}
+# Parts of a date format that a file's name can be read by.
+_DAY_PARTS = {"YYYY": r"(?P<year>\d{4})", "MM": r"(?P<month>\d{2})", "DD": r"(?P<day>\d{2})"}
+
+
+SHORTEST = "shortest"
+RELATIVE = "relative"
+ABSOLUTE = "absolute"
+# How links name files, as Obsidian's setting `newLinkFormat` calls it.
+_LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
+
+
+@dataclass(slots=True)
+class Conventions:
+    """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
+
+    `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
+    form in which links name notes of days, where it differs from their files' names. `link_paths`
+    is how new Markdown links name files; "" where new links are in brackets.
+    """
+
+    programs: list[str] = field(default_factory=list)
+    daily_folder: str = ""
+    daily_format: str = ""
+    day_title: str = ""
+    templates: str = ""
+    attachments: str = ""
+    new_notes: str = ""
+    has_markdown_links: bool = False
+    link_paths: str = ""
+    warnings: list[str] = field(default_factory=list)
+    patterns: list[Pattern] = field(default_factory=list)
+
+    @property
+    def program(self) -> str:
+        """The programs in one text; empty where none is known."""
+        return ", ".join(self.programs)
+
+    @property
+    def rules(self) -> IgnoreRules:
+        """The rules of what is left out of the project."""
+        return IgnoreRules(tuple(self.patterns))
+
+    def leave_out(self, folder: str, reason: str) -> None:
+        """Leave out one folder."""
+        pattern = folder_pattern(folder, reason)
+        if pattern is not None:
+            self.patterns.append(pattern)
+
+
+def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
+    """A key that differs once a file that `conventions_of` reads is another one."""
+    if not has_programs:
+        return (_stamp(os.path.join(root, IGNORE_FILE)),)
+    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
+    stamps: list[tuple[int, int] | None] = []
+    for mark in _MARKS:
+        # Most folders have none of them, and this is asked before every call
+        if mark.partition("/")[0] not in missing:
+            stamps.append(_stamp(os.path.join(root, mark)))
+        else:
+            stamps.append(None)
+    return tuple(stamps)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        # That it is there says all; programs write into it all the time
+        return 0, status.st_ino
+    return status.st_mtime_ns, status.st_ino
+
+
+def conventions_of(root: str, *, has_programs: bool) -> Conventions:
+    """The settings of the programs of this folder, and our own list of what is left out. What
+    cannot be read is named in `warnings`. Without `has_programs` only our list counts."""
+    folder = Path(root)
+    conventions = Conventions()
+    if has_programs:
+        for read in _READERS:
+            read(folder, conventions)
+    text = _text_of(folder / IGNORE_FILE, conventions)
+    # Last, so that a person can take back what a program leaves out
+    conventions.patterns += gitignore_patterns(text.splitlines(), IGNORE_FILE)
+    return conventions
+
+
+def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
+    """The path, without extension, of the note of a day; empty where no format is known."""
+    if not conventions.daily_format:
+        return ""
+    name = _formatted(conventions.daily_format, year, month, day)
+    return "/".join(filter(None, (conventions.daily_folder, name)))
+
+
+def title_of_day(conventions: Conventions, path: str) -> str:
+    """The name that links give to the note of a day at `path`; empty for other notes, and where it
+    is the name of the file."""
+    folder, _, name = path.rpartition("/")
+    if not conventions.day_title or folder != conventions.daily_folder:
+        return ""
+    match = _day_regex(conventions.daily_format).fullmatch(name.rpartition(".")[0])
+    if match is None:
+        return ""
+    try:
+        year, month, day = (int(match[part]) for part in ("year", "month", "day"))
+        return _formatted(conventions.day_title, year, month, day)
+    except (ValueError, IndexError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _day_regex(pattern: str) -> re.Pattern[str]:
+    """The pattern of file names in a form of days; parts that say nothing of the day are any
+    text."""
+    parts: list[str] = []
+    for match in _MOMENT_TOKEN.finditer(pattern):
+        token = match[0]
+        if match[1] is not None:
+            parts.append(re.escape(match[1]))
+        elif token in _DAY_PARTS:
+            part = _DAY_PARTS[token]
+            if part in parts:
+                # A form that names the year twice is read once
+                part = ".+"
+            parts.append(part)
+        elif token.isalpha():
+            parts.append(".+")
+        else:
+            parts.append(re.escape(token))
+    return re.compile("".join(parts))
+
+
+def _ordinal(number: int) -> str:
+    """The number with its English ending: `1st`, `12th`."""
+    if number // 10 == 1:
+        return f"{number}th"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _formatted(pattern: str, year: int, month: int, day: int) -> str:
+    """A day in the form of moment.js; of its parts, those that names of files use."""
+    from datetime import date
+
+    when = date(year, month, day)
+    values = {
+        "YYYY": f"{year:04}",
+        "GGGG": f"{when.isocalendar().year:04}",
+        "gggg": f"{when.isocalendar().year:04}",
+        "YY": f"{year % 100:02}",
+        "MMMM": when.strftime("%B"),
+        "MMM": when.strftime("%b"),
+        "MM": f"{month:02}",
+        "M": str(month),
+        "DD": f"{day:02}",
+        "D": str(day),
+        "Do": _ordinal(day),
+        "dddd": when.strftime("%A"),
+        "ddd": when.strftime("%a"),
+        "WW": f"{when.isocalendar().week:02}",
+        "ww": f"{when.isocalendar().week:02}",
+    }
+    parts: list[str] = []
+    for match in _MOMENT_TOKEN.finditer(pattern):
+        if match[1] is None:
+            parts.append(values.get(match[0], match[0]))
+        else:
+            # What is in square brackets is written as it is
+            parts.append(match[1])
+    return "".join(parts)
+
+
+def _obsidian(folder: Path, conventions: Conventions) -> None:
+    settings = folder / ".obsidian"
+    if not settings.is_dir():
+        return
+    conventions.programs.append("Obsidian")
+    app = _json_of(settings / "app.json", conventions)
+    conventions.attachments = _folder(app.get("attachmentFolderPath"))
+    conventions.has_markdown_links = app.get("useMarkdownLinks") is True
+    if conventions.has_markdown_links:
+        link_format = app.get("newLinkFormat")
+        conventions.link_paths = link_format if link_format in _LINK_PATHS else SHORTEST
+    if app.get("newFileLocation") == "folder":
+        conventions.new_notes = _folder(app.get("newFileFolderPath"))
+    filters = app.get("userIgnoreFilters")
+    if isinstance(filters, list):
+        patterns, unreadable = obsidian_patterns(filters, "Obsidian's excluded files")
+        conventions.patterns += patterns
+        conventions.warnings += [
+            f"Obsidian's excluded files have {text}, which cannot be read here: "
+            f"name what it leaves out in {IGNORE_FILE}."
+            for text in unreadable
+        ]
+    templates = _json_of(settings / "templates.json", conventions).get("folder")
+    templater = _json_of(settings / "plugins/templater-obsidian/data.json", conventions)
+    for value in (templater.get("templates_folder"), templates):
+        name = _folder(value)
+        if name:
+            conventions.templates = name
+            conventions.leave_out(name, f"the templates folder of Obsidian: {name}")
+    daily = _json_of(settings / "daily-notes.json", conventions)
+    periodic = _json_of(settings / "plugins/periodic-notes/data.json", conventions).get("daily")
+    if isinstance(periodic, Mapping) and periodic.get("enabled"):
+        daily = {**daily, **periodic}
+    conventions.daily_folder = _folder(daily.get("folder"))
+    conventions.daily_format = _text(daily.get("format")) or "YYYY-MM-DD"
+
+
+def _logseq(folder: Path, conventions: Conventions) -> None:
+    file = folder / "logseq/config.edn"
+    if not file.is_file():
+        return
+    conventions.programs.append("Logseq")
+    text = _EDN_COMMENT.sub(lambda match: match[1] or "", _text_of(file, conventions))
+    journals = _edn_text(text, ":journals-directory") or "journals"
+    java_format = _edn_text(text, ":journal/file-name-format") or "yyyy_MM_dd"
+    conventions.daily_folder = journals
+    conventions.daily_format = _from_java(java_format)
+    title_format = _edn_text(text, ":journal/page-title-format") or "MMM do, yyyy"
+    conventions.day_title = _from_java(title_format)
+    conventions.attachments = "assets"
+    conventions.new_notes = _edn_text(text, ":pages-directory") or "pages"
+    # Its own copies of pages that were changed or removed
+    conventions.leave_out("logseq", "the folder of Logseq itself: logseq")
+    hidden = re.search(r":hidden\s*\[([^\]]*)\]", text)
+    names = []
+    if hidden:
+        names = _EDN_TEXT.findall(hidden[1])
+    for name in names:
+        path = name.strip("/")
+        if path:
+            regex = re.compile(f"^{re.escape(path)}(?:/|$)")
+            conventions.patterns.append(Pattern(regex, f"Logseq's hidden: {name}"))
+
+
+def _foam(folder: Path, conventions: Conventions) -> None:
+    settings = _json_of(folder / ".vscode/settings.json", conventions)
+    keys = {key: value for key, value in settings.items() if key.startswith("foam.")}
+    if not keys and not (folder / ".foam").is_dir():
+        return
+    conventions.programs.append("Foam")
+    conventions.daily_folder = _folder(keys.get("foam.openDailyNote.directory"))
+    filename = _text(keys.get("foam.openDailyNote.filenameFormat"))
+    conventions.daily_format = _from_java(filename.replace("m", "M")) or "YYYY-MM-DD"
+    for key in ("foam.files.ignore", "foam.files.exclude"):
+        conventions.patterns += gitignore_patterns(_texts(keys.get(key)), f"Foam's {key}")
+
+
+def _dendron(folder: Path, conventions: Conventions) -> None:
+    file = folder / "dendron.yml"
+    if not file.is_file():
+        return
+    conventions.programs.append("Dendron")
+    from yaml import YAMLError, safe_load
+
+    try:
+        loaded = safe_load(_text_of(file, conventions))
+    except YAMLError:
+        conventions.warnings.append("dendron.yml cannot be read.")
+        return
+    journal = _table(_table({"": loaded}, ""), "workspace").get("journal")
+    if isinstance(journal, Mapping):
+        domain = _text(journal.get("dailyDomain")) or "daily"
+        name = _text(journal.get("name")) or "journal"
+        when = _text(journal.get("dateFormat")) or "y.MM.dd"
+        day = re.sub(r"\by\b", "yyyy", when)
+        conventions.daily_format = f"[{domain}.{name}.]{_from_java(day)}"
+    conventions.attachments = "assets"
+
+
+def _zk(folder: Path, conventions: Conventions) -> None:
+    file = folder / ".zk/config.toml"
+    if not file.is_file():
+        return
+    conventions.programs.append("zk")
+    import tomllib
+
+    try:
+        settings = tomllib.loads(_text_of(file, conventions))
+    except tomllib.TOMLDecodeError:
+        conventions.warnings.append(".zk/config.toml cannot be read.")
+        return
+    note = _table(settings, "note")
+    for key in ("ignore", "exclude"):
+        conventions.patterns += gitignore_patterns(_texts(note.get(key)), f"zk's note.{key}")
+    markdown = _table(_table(settings, "format"), "markdown")
+    conventions.has_markdown_links = markdown.get("link-format") in (None, "markdown")
+    # Without the extension, as zk writes them else, a link is not known to lead to a note
+    if conventions.has_markdown_links and markdown.get("link-drop-extension") is False:
+        conventions.link_paths = RELATIVE
+    daily = _table(_table(settings, "group"), "daily")
+    paths = daily.get("paths")
+    if isinstance(paths, list) and paths and isinstance(paths[0], str):
+        conventions.daily_folder = _folder(paths[0])
+        conventions.daily_format = "YYYY-MM-DD"
+
+
+def _basic_memory(folder: Path, conventions: Conventions) -> None:
+    if (
+        (folder / ".bmignore").is_file()
+        or (folder / ".basic-memory").is_dir()
+        or _is_project_of_basic_memory(folder)
+    ):
+        conventions.programs.append("Basic Memory")
+    text = _text_of(folder / ".bmignore", conventions)
+    conventions.patterns += gitignore_patterns(text.splitlines(), ".bmignore")
+
+
+def _is_project_of_basic_memory(folder: Path) -> bool:
+    """Whether the configuration of Basic Memory on this machine names the folder."""
+    from memoranda.text.user_path import user_folder
+
+    user = user_folder()
+    settings = os.environ.get("BASIC_MEMORY_CONFIG_DIR")
+    if settings is None and user is not None:
+        settings = str(user / ".basic-memory")
+    if settings is None:
+        return False
+    file = Path(settings, "config.json")
+    try:
+        projects = json.loads(file.read_text("utf-8")).get("projects", {})
+    except (OSError, ValueError, AttributeError):
+        return False
+    if not isinstance(projects, Mapping):
+        return False
+    for value in projects.values():
+        path = value
+        if isinstance(value, Mapping):
+            path = value.get("path")
+        if isinstance(path, str) and os.path.realpath(path) == os.path.realpath(folder):
+            return True
+    return False
+
+
+# The last one that says where something is wins: people open one folder in several programs.
+_READERS: tuple[Callable[[Path, Conventions], None], ...] = (
+    _dendron,
+    _foam,
+    _zk,
+    _basic_memory,
+    _logseq,
+    _obsidian,
+)
+
+
+def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = values.get(name)
+    if isinstance(value, Mapping):
+        return value
+    return {}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return ""
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a list; none where the value is no list."""
+    if not isinstance(value, list):
+        return []
+    return [text for text in value if isinstance(text, str)]
+
+
+def _folder(value: object) -> str:
+    """A folder of the project as its program names it; "" for the project itself and for others."""
+    text = _text(value).replace("\\", "/").strip("/")
+    if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
+        return ""
+    return text
+
+
+def _edn_text(text: str, key: str) -> str:
+    match = re.search(rf'{re.escape(key)}\s+"((?:[^"\\]|\\.)*)"', text)
+    if match is None:
+        return ""
+    return match[1].strip("/")
+
+
+def _from_java(pattern: str) -> str:
+    """A form of dates of Java, as moment.js has it."""
+    parts: list[str] = []
+    for match in _JAVA_TOKEN.finditer(pattern):
+        if match[1] is not None:
+            parts.append(f"[{match[1]}]")
+        else:
+            parts.append(_JAVA_TO_MOMENT.get(match[0], match[0]))
+    return "".join(parts)
+
+
+def _text_of(file: Path, conventions: Conventions) -> str:
+    """The text of a settings file; empty for a missing one."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(_LARGEST)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        conventions.warnings.append(f"{file.name} cannot be read: {error.strerror}.")
+        return ""
+    return data.decode("utf-8-sig", "replace")
+
+
+def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
+    """The keys of a settings file in JSON, with or without comments; none where there is no such
+    file."""
+    text = _text_of(file, conventions)
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = _with_comments(text)
+    except RecursionError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    conventions.warnings.append(
+        f"{file.parent.name}/{file.name} cannot be read: it is no JSON object."
+    )
+    return {}
+
+
+def _with_comments(text: str) -> object:
+    """The value of JSON with comments and trailing commas, as editors take it; None for others."""
+    plain = _COMMENT.sub(lambda match: match[1] or "", text)
+    plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError):
+        return None

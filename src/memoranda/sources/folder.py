@@ -1,0 +1,364 @@
+"""A folder of Markdown notes, used in place: indexing never writes a byte into it."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memoranda.errors import CannotRead, NotFound, OutsideError, StorageError
+from memoranda.sources.base import File, Listing, PathInfo, Stamp
+from memoranda.sources.conventions import Conventions, conventions_of, marks_of, title_of_day
+from memoranda.sources.files import read_file, reason, refusal, stamp_of, stat_in
+from memoranda.sources.ignoring import IgnoreRules, gitignore_patterns
+from memoranda.sources.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
+from memoranda.sources.path_guard import Folder, as_on_disk, has_link, open_folder
+from memoranda.text.unicode import is_valid_unicode
+
+if TYPE_CHECKING:
+    from memoranda.note.model import Note
+
+# Symbolic links followed in a row, as in the kernel.
+_LINKS = 40
+# Files of one portion of a listing.
+_PART = 2_000
+_NAME = attrgetter("name")
+_VALUES = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
+_NAMES = attrgetter("st_nlink")
+
+
+class FolderSource:
+    """The notes below `root` (absolute).
+
+    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`.
+    With `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are
+    refused. An `optional` folder that is missing just holds nothing; it is of this home, so that no
+    other program has set anything for it. `ignored` are patterns in gitignore's form, which the
+    configuration has.
+    """
+
+    holds_entities = False
+
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        *,
+        every_text: bool = False,
+        links: bool = False,
+        optional: bool = False,
+        ignored: Iterable[str] = (),
+    ):
+        self.name = name
+        self.root = str(root)
+        self._every_text = every_text
+        self._links = links
+        self.optional = optional
+        self._ignored = tuple(ignored)
+        self._marks: tuple[tuple[int, int] | None, ...] | None = None
+        self._conventions = Conventions()
+        self._rules = IgnoreRules()
+
+    def look_at_conventions(self) -> bool:
+        """Read again what the programs of the folder have set, if it changed. Returns whether other
+        files are left out than before."""
+        has_programs = not self.optional
+        marks = marks_of(self.root, has_programs=has_programs)
+        if marks == self._marks:
+            return False
+        is_first = self._marks is None
+        self._marks = marks
+        if is_first and not any(marks) and not self._ignored:
+            return False
+        self._conventions = conventions_of(self.root, has_programs=has_programs)
+        before = self._rules.patterns
+        own_patterns = gitignore_patterns(self._ignored, "the configuration")
+        self._rules = IgnoreRules((*self._conventions.rules.patterns, *own_patterns))
+        return not is_first and self._rules.patterns != before
+
+    @property
+    def conventions(self) -> Conventions:
+        """The settings of the folder's programs for it, as last looked at."""
+        if self._marks is None:
+            self.look_at_conventions()
+        return self._conventions
+
+    @property
+    def rules(self) -> IgnoreRules:
+        """The rules of what is left out of the project, as last looked at."""
+        if self._marks is None:
+            self.look_at_conventions()
+        return self._rules
+
+    def name_of_day(self, path: str) -> str:
+        """The name that links give to the note of a day, in a folder of Logseq; else empty."""
+        if not self.conventions.day_title:
+            return ""
+        return title_of_day(self._conventions, path)
+
+    def trouble(self) -> str:
+        if self.optional or os.path.isdir(self.root):
+            return ""
+        return f"The folder of project {self.name} is missing; its notes are as last seen."
+
+    def version(self) -> Stamp | None:
+        # Only a listing tells the state of a folder
+        return None
+
+    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
+        return None
+
+    def check_writable(self) -> None:
+        """Files of a folder can be written."""
+
+    def is_note(self, path: str) -> bool:
+        """Whether a file of this name would be a note: contract 000b, 1."""
+        if (
+            path.startswith(".")
+            or "/." in path
+            or not SKIPPED_FOLDERS.isdisjoint(path.split("/")[:-1])
+        ):
+            return False
+        if self.rules.reason(path):
+            return False
+        return self.has_note_name(path)
+
+    def has_note_name(self, name: str) -> bool:
+        """Whether a file of this name, or path, would be a note in a folder that holds notes."""
+        if self._every_text:
+            return True
+        folded = name.lower()
+        return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
+
+    def list(self, below: str = "") -> Listing:
+        """As in `Source`; a folder that is gone (except the project's own) just holds nothing."""
+        listing = Listing()
+        for _ in self.parts(below, listing):
+            pass
+        return listing
+
+    def parts(self, below: str, listing: Listing) -> Iterator[None]:
+        # What a link leads to is listed there
+        if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
+            waiting = []
+        else:
+            waiting = [below]
+        while waiting:
+            for _ in self.portions(waiting.pop(), listing, waiting, _PART):
+                if len(listing.stamps) >= _PART:
+                    yield
+        yield
+
+    def portions(
+        self, folder: str, listing: Listing, waiting: builtins.list[str], size: int | None = None
+    ) -> Iterator[None]:
+        """Add the notes directly in a folder to `listing`, its folders to `waiting`: `size` [all]
+        entries a step.
+        """
+        try:
+            fd = os.open(
+                os.path.join(self.root, folder) if folder else self.root,
+                os.O_RDONLY | os.O_DIRECTORY,
+            )
+            try:
+                # By its number: the way there is not walked for each file
+                with os.scandir(fd) as entries:
+                    while some := [*islice(entries, size)]:
+                        self._list_folder(folder, some, listing, waiting)
+                        yield
+            finally:
+                os.close(fd)
+        except (FileNotFoundError, NotADirectoryError):
+            if not folder and not self.optional:
+                listing.unreadable.append(folder)
+        except OSError:
+            listing.unreadable.append(folder)
+
+    def _list_folder(
+        self,
+        folder: str,
+        entries: Iterable[os.DirEntry[str]],
+        listing: Listing,
+        waiting: builtins.list[str],
+    ) -> None:
+        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
+        done note by note: there are thousands."""
+        prefix = f"{folder}/" if folder else ""
+        visible = [entry for entry in entries if entry.name[0] != "."]
+        if not "".join(map(_NAME, visible)).isprintable():
+            visible = [entry for entry in visible if is_valid_unicode(entry.name)]
+        is_note_name = self.has_note_name
+        notes = [
+            entry
+            for entry in visible
+            if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
+        if len(notes) < len(visible):
+            folders = [entry.name for entry in visible if entry.is_dir(follow_symlinks=False)]
+            inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+            waiting += self._not_left_out(inner, is_folder=True)
+        if self.rules:
+            allowed = set(self._not_left_out([prefix + entry.name for entry in notes]))
+            notes = [entry for entry in notes if prefix + entry.name in allowed]
+        notes, stats = _with_stats(notes)
+        names = map(prefix.__add__, map(_NAME, notes))
+        listing.stamps.update(zip(names, map(_VALUES, stats), strict=True))
+        if max(map(_NAMES, stats), default=1) > 1:
+            for note, status in zip(notes, stats, strict=True):
+                if status.st_nlink > 1:
+                    listing.shared.append(prefix + note.name)
+
+    def _not_left_out(
+        self, paths: builtins.list[str], *, is_folder: bool = False
+    ) -> builtins.list[str]:
+        rules = self.rules
+        if not rules:
+            return paths
+        return [path for path in paths if not rules.reason(path, is_folder=is_folder)]
+
+    def folders(self) -> Iterator[str]:
+        """Absolute paths of the project's folder and all that may hold notes, for watching."""
+        waiting = [self.root]
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        is_shown = entry.name[0] != "." and entry.name not in SKIPPED_FOLDERS
+                        if not (is_shown and entry.is_dir(follow_symlinks=False)):
+                            continue
+                        path = entry.path[len(self.root) :].lstrip("/")
+                        if not self.rules.reason(path, is_folder=True):
+                            waiting.append(entry.path)
+            except OSError:
+                continue
+
+    def stamp(self, path: str) -> Stamp | None:
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except (OSError, ValueError):
+            return None
+        if stat.S_ISREG(status.st_mode):
+            return stamp_of(status)
+        return None
+
+    def is_shared(self, path: str) -> bool:
+        """Whether the file at `path` has another name, a hard link."""
+        try:
+            return os.lstat(os.path.join(self.root, path)).st_nlink > 1
+        except (OSError, ValueError):
+            return False
+
+    def read(self, path: str) -> File:
+        """The file at `path`, checked by path_guard. Raises NotFound, OutsideError, CannotRead."""
+        try:
+            with self.open_parent(path) as folder:
+                return read_file(path.rpartition("/")[2], folder.fd)
+        except FileNotFoundError:
+            raise NotFound(path) from None
+        except OSError as error:
+            raise CannotRead(path, reason(error)) from None
+        except StorageError as error:
+            raise CannotRead(path, error.reason) from None
+
+    def open_parent(self, path: str) -> Folder:
+        """The verified, open folder that holds `path`."""
+        return open_folder(self.root, path.rpartition("/")[0], self.name, links=self._links)
+
+    def spelled(self, path: str) -> str:
+        """`path` with its names as they are on disk: `path_guard.as_on_disk`."""
+        if path.isascii() and " " not in path:
+            return path
+        return as_on_disk(self.root, path)
+
+    def place(self, path: str) -> PathInfo:
+        if not path:
+            return PathInfo("folder", "")
+        current = path
+        try:
+            with self.open_parent(path) as folder:
+                name = path.rpartition("/")[2]
+                current = folder.at(name)
+                return self._place(name, folder) or PathInfo("missing", current)
+        except NotFound:
+            return PathInfo("missing", current)
+        except OSError as error:
+            raise refusal(path, error) from None
+
+    def _place(self, name: str, folder: Folder) -> PathInfo | None:
+        """The status of `name` in the open folder, None for nothing."""
+        status = stat_in(name, folder.fd)
+        if status is None:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return PathInfo("link", folder.at(name), link=os.readlink(name, dir_fd=folder.fd))
+        if stat.S_ISREG(status.st_mode):
+            kind = "file"
+        elif stat.S_ISDIR(status.st_mode):
+            kind = "folder"
+        else:
+            kind = "other"
+        return PathInfo(kind, folder.at(name), status.st_size)
+
+    def follow(self, place: PathInfo) -> PathInfo:
+        """Where a symlink leads: the place it points to; `missing` when it dangles.
+
+        Raises OutsideError when it leaves the project or turns in a circle.
+        """
+        start = place.path
+        for _ in range(_LINKS):
+            if place.kind != "link":
+                return place
+            folder = os.path.join(self.root, place.path.rpartition("/")[0])
+            target = os.path.normpath(os.path.join(os.path.realpath(folder), place.link))
+            base = os.path.realpath(self.root)
+            if target != base and not target.startswith(base + "/"):
+                real = os.path.realpath(target)
+                if real != base and not real.startswith(base + "/"):
+                    raise OutsideError(start, self.name)
+                target = real
+            place = self.place(target[len(base) + 1 :])
+        raise OutsideError(start, self.name)
+
+    def entries(self, path: str) -> builtins.list[PathInfo]:
+        """Everything directly in the folder `path`, hidden names too, sorted by code point. Raises
+        StorageError.
+        """
+        try:
+            with open_folder(self.root, path, self.name, links=self._links) as folder:
+                places = [self._place(name, folder) for name in sorted(os.listdir(folder.fd))]
+                return [place for place in places if place is not None]
+        except OSError as error:
+            raise refusal(path, error) from None
+
+
+def _with_stats(
+    entries: list[os.DirEntry[str]],
+) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
+    """The files that are there still, and the status of each."""
+    try:
+        return entries, [entry.stat(follow_symlinks=False) for entry in entries]
+    except FileNotFoundError:
+        # One went away meanwhile.
+        pass
+    present: list[os.DirEntry[str]] = []
+    stats: list[os.stat_result] = []
+    for entry in entries:
+        with suppress(FileNotFoundError):
+            stats.append(entry.stat(follow_symlinks=False))
+            present.append(entry)
+    return present, stats
+
+
+def add_name_of_day(note: Note, source: FolderSource) -> None:
+    """Let links name the note of a day as Logseq does: `[[Dec 1st, 2025]]`."""
+    name = source.name_of_day(note.path)
+    if name and name not in note.aliases:
+        note.aliases = (*note.aliases, name)

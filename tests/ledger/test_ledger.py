@@ -1,0 +1,307 @@
+"""The ledger: all or nothing, durable, taken back on failure, finished after a death."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from memoranda import clock
+from memoranda.errors import Conflict, Exists, NotFound, StorageError
+from memoranda.ledger.database import LedgerRefused
+from memoranda.ledger.execution import Execution
+from memoranda.ledger.ledger import Ledger
+from memoranda.sources.files import lock_owner
+from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import Step
+
+
+def step(notes: FolderSource, do: str, path: str, **more) -> Step:
+    return Step(do, "notes", notes.root, path, **more)
+
+
+def put(notes: FolderSource, path: str, text: str) -> Step:
+    try:
+        old = notes.read(path)
+    except NotFound:
+        old = None
+    return step(notes, "put", path, data=text.encode(), old=old)
+
+
+def commit(ledger: Ledger, *steps: Step, verb: str = "write"):
+    with ledger.lock:
+        return ledger.commit(verb, steps, about=("notes", steps[0].path))
+
+
+def files(notes: FolderSource) -> dict[str, str]:
+    root = Path(notes.root)
+    return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.parametrize(("before", "refusal"), [("one", Conflict), (None, Exists)])
+def test_a_file_that_changed_or_came_since_it_was_looked_at_is_not_written_over(
+    ledger, notes, before, refusal
+):
+    if before is not None:
+        commit(ledger, put(notes, "a.md", before))
+    stale = put(notes, "a.md", "mine")
+    (Path(notes.root) / "a.md").write_text("theirs!")
+    with pytest.raises(refusal):
+        commit(ledger, stale)
+    assert files(notes) == {"a.md": "theirs!"}
+
+
+def test_a_change_of_many_files_is_nothing_when_one_step_is_refused(ledger, notes):
+    commit(ledger, put(notes, "a.md", "a"), put(notes, "b.md", "b"), put(notes, "c.md", "c"))
+    steps = [
+        put(notes, "a.md", "A"),
+        step(notes, "remove", "b.md", old=notes.read("b.md")),
+        step(notes, "move", "c.md", to="d/c.md", old=notes.read("c.md")),
+        put(notes, "new/x.md", "x"),
+        step(notes, "move", "a.md", to="d/c.md"),
+    ]
+    with pytest.raises(Exists):
+        commit(ledger, *steps)
+    assert files(notes) == {"a.md": "a", "b.md": "b", "c.md": "c"}
+    assert sorted(os.listdir(notes.root)) == ["a.md", "b.md", "c.md"]
+    assert ledger.history.last == 1
+    assert not ledger.unfinished()
+
+
+def test_a_ledger_that_refuses_changes_nothing(ledger, notes, monkeypatch):
+    commit(ledger, put(notes, "a.md", "one"))
+
+    def full(*_, **__):
+        raise LedgerRefused("the disk is full")
+
+    steps = [put(notes, "a.md", "two"), put(notes, "b.md", "b")]
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "_record", full)
+        with pytest.raises(StorageError, match=r"a\.md: the disk is full"):
+            commit(ledger, *steps)
+    assert files(notes) == {"a.md": "one"}
+    assert ledger.history.last == 1
+
+
+def test_a_file_that_cannot_be_replaced_takes_the_whole_change_back(ledger, notes, monkeypatch):
+    commit(ledger, put(notes, "a.md", "one"))
+    commit(ledger, put(notes, "c.md", "c"))
+    steps = [
+        put(notes, "a.md", "two"),
+        put(notes, "b.md", "b"),
+        step(notes, "remove", "c.md", old=notes.read("c.md")),
+        put(notes, "d.md", "d"),
+    ]
+    link = os.link
+
+    def refuse_last(source, target, **more):
+        if target == "d.md":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        link(source, target, **more)
+
+    monkeypatch.setattr(os, "link", refuse_last)
+    with pytest.raises(StorageError, match="disk is full"):
+        commit(ledger, *steps)
+    assert files(notes) == {"a.md": "one", "c.md": "c"}
+    assert ledger.history.last == 2
+    assert list(ledger.history.texts()) == []
+
+
+def test_purging_forgets_old_changes_and_their_texts_and_numbers_go_on(ledger, notes):
+    for text in ("one", "two", "three"):
+        commit(ledger, put(notes, "a.md", text))
+    with ledger.lock:
+        assert ledger.purge(clock.now()) == 2
+    assert [change.number for change in ledger.history.changes()] == [3]
+    assert commit(ledger, put(notes, "a.md", "four")).number == 4
+    kept = [ledger.history.text(digest, "") for digest in ledger.history.texts()]
+    assert sorted(kept) == [b"three", b"two"]
+
+
+def is_free(ledger: Ledger) -> bool:
+    """Whether another process could lock the home."""
+    fd = os.open(ledger.layout.private, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def test_a_home_that_was_away_when_its_lock_was_wanted_is_not_locked_once_it_is_back(
+    ledger, tmp_path
+):
+    away = tmp_path / "away"
+    os.rename(ledger.layout.root, away)
+    with pytest.raises(FileNotFoundError), ledger.lock:
+        pass
+    os.rename(away, ledger.layout.root)
+    assert is_free(ledger)
+
+
+def test_a_deleted_lock_file_lets_no_second_writer_in(ledger):
+    with ledger.lock:
+        ledger.layout.lock.unlink()
+        assert not is_free(ledger)
+    with ledger.lock:
+        assert not is_free(ledger)
+        owner = lock_owner(ledger.layout.private)
+        assert owner is not None
+        assert owner.pid == str(os.getpid())
+        assert str(owner).startswith(f"process {os.getpid()} (")
+    assert lock_owner(ledger.layout.private) is None
+
+
+def test_a_process_that_ended_is_never_named_as_the_holder(ledger):
+    with ledger.lock:
+        ledger.layout.lock.write_text("4194304 1700000000.000 memory write".ljust(79) + "\n")
+        owner = lock_owner(ledger.layout.private)
+        assert owner is not None
+        assert owner.pid != "4194304"
+
+
+@contextmanager
+def others() -> Iterator[None]:
+    """Files of others, which get the numbers of closed descriptors: nobody else closes them or puts
+    his in their place."""
+    opened = [os.open(os.devnull, os.O_RDWR) for _ in range(20)]
+    null = os.stat(os.devnull)
+    yield
+    strangers = [fd for fd in opened if not os.path.samestat(os.fstat(fd), null)]
+    for fd in {*opened} - {*strangers}:
+        os.close(fd)
+    assert strangers == []
+
+
+def test_a_home_that_was_away_for_a_moment_is_written_again_with_no_descriptor_used_twice(
+    ledger, notes, tmp_path
+):
+    commit(ledger, put(notes, "a.md", "one"))
+    away = tmp_path / "away"
+    os.rename(ledger.layout.root, away)
+    with pytest.raises(OSError, match="No such file"):
+        commit(ledger, step(notes, "put", "b.md", data=b"two"))
+    with others():
+        os.rename(away, ledger.layout.root)
+        commit(ledger, put(notes, "b.md", "two"))
+        assert [change.number for change in ledger.history.changes()] == [2, 1]
+
+
+def test_a_ledger_that_was_deleted_begins_again_and_the_notes_are_whole(ledger, notes):
+    commit(ledger, put(notes, "a.md", "one"))
+    for path in ledger.layout.private.glob("ledger.db*"):
+        path.unlink()
+    commit(ledger, put(notes, "b.md", "two"))
+    assert [change.path for change in ledger.history.changes()] == ["b.md"]
+    assert files(notes) == {"a.md": "one", "b.md": "two"}
+
+
+@pytest.mark.parametrize("at", [0, 4000])
+def test_a_damaged_ledger_is_set_aside_and_its_history_begins_again(ledger, notes, at):
+    for text in ("one", "two", "three"):
+        commit(ledger, put(notes, "a.md", text * 1000))
+    ledger.close()
+    data = bytearray(ledger.layout.ledger.read_bytes())
+    data[at : at + 9000] = b"x" * 9000
+    ledger.layout.ledger.write_bytes(data)
+    other = Ledger(ledger.layout, clock.now)
+    with suppress(StorageError):
+        commit(other, put(notes, "b.md", "b"))
+    commit(other, put(notes, "c.md", "c"))
+    assert files(notes)["a.md"] == "three" * 1000
+    assert files(notes)["c.md"] == "c"
+    assert "its history begins again" in other.trouble().replace("their", "its")
+    other.close()
+
+
+def test_a_command_in_the_lock_file_has_two_words_and_no_private_ones(ledger, monkeypatch):
+    for arguments, shown in (
+        (["/usr/bin/memory", "write", "my secret"], "memory write"),
+        (["/usr/bin/memory", "My secret", "x"], "memory"),
+        (["memory", "--home=/private"], "memory"),
+    ):
+        monkeypatch.setattr(sys, "argv", arguments)
+        with ledger.lock:
+            owner = lock_owner(ledger.layout.private)
+        assert owner is not None
+        assert owner.command == shown
+
+
+def test_a_change_reaches_into_more_folders_than_a_process_may_have_files_open(ledger, notes):
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    paths = [f"{number}/a.md" for number in range(450)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, limits[1]))
+    try:
+        commit(ledger, *(put(notes, path, path) for path in paths))
+        assert files(notes) == {path: path for path in paths}
+        gone = [step(notes, "remove", path, old=notes.read(path)) for path in paths]
+        with pytest.raises(NotFound):
+            commit(ledger, *gone, step(notes, "rmdir", "0"), step(notes, "rmdir", "0"))
+        assert files(notes) == {path: path for path in paths}
+        commit(ledger, *gone, *(step(notes, "rmdir", path.partition("/")[0]) for path in paths))
+        assert os.listdir(notes.root) == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_recovery_syncs_every_folder_a_dead_writer_used_before_the_ledger_forgets_it(
+    ledger, notes, monkeypatch
+):
+    paths = [f"{number}/a.md" for number in range(450)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            commit(ledger, *(put(notes, path, path) for path in paths))
+    synced = set[int]()
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
+    with ledger.lock:
+        assert len(list(ledger.history.changes())) == 1
+    folders = [os.path.join(notes.root, path.partition("/")[0]) for path in paths]
+    assert {os.stat(folder).st_ino for folder in folders} <= synced
+    assert ledger.database.rows("select * from unsynced") == []
+
+
+def test_files_are_synced_and_their_new_texts_forgotten(ledger, notes):
+    commit(ledger, put(notes, "a.md", "one"))
+    assert ledger.database.row("select data from pending_step")["data"] == b"one"
+    ledger.file_sync.sync()
+    assert ledger.database.rows("select * from pending_step") == []
+    assert ledger.database.rows("select * from unsynced") == []
+
+
+def test_what_is_synced_is_everything_a_change_touched(ledger, notes, monkeypatch):
+    commit(ledger, put(notes, "a/x.md", "one"))
+    ledger.file_sync.sync()
+    synced = set[int]()
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.add(os.fstat(fd).st_ino), sync(fd))[1])
+    commit(ledger, put(notes, "a/x.md", "two"), step(notes, "move", "a/x.md", to="b/y.md"))
+    ledger.file_sync.sync()
+    root = Path(notes.root)
+    assert {os.stat(root / name).st_ino for name in ("a", "b")} <= synced
+
+
+def test_a_large_text_is_kept_as_a_file_beside_the_ledger(ledger, notes):
+    large = "x" * (2 << 20)
+    commit(ledger, put(notes, "a.md", large))
+    change = commit(ledger, put(notes, "a.md", "small"))
+    digest = change.files[0].old
+    assert ledger.history.text(digest, "a.md") == large.encode()
+    assert os.listdir(ledger.layout.texts) == [digest]
+    assert ledger.layout.ledger.stat().st_size < 1 << 20
+    with ledger.lock:
+        ledger.file_sync.sync()
+        ledger.history.retract([2])
+        assert ledger.history.sweep() == 1
+    assert os.listdir(ledger.layout.texts) == []

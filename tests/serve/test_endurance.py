@@ -12,6 +12,7 @@ from itertools import count, cycle
 import httpx2
 import pytest
 
+from memoranda import Draft
 from memoranda.engine import open_session
 from memoranda.serve.auth import Access
 from serve.daemon_process import Client, DaemonProcess
@@ -30,7 +31,7 @@ PAGES = (
     "/page",
     "/page/search?q=amber",
     "/page/static/base.css",
-    "/page/note/notes/note-3.md",
+    "/page/note/notes/Note%203.md",
     "/page/review",
     "/page/graph",
 )
@@ -115,7 +116,8 @@ def over_the_page(home):
     """`memory page` where no daemon runs, read by a person who came in."""
     with open_session(home) as memory:
         for number in range(40):
-            memory.write(f"amber note {number} [[Note {number // 2}]]\n", title=f"Note {number}")
+            text = f"amber note {number} [[Note {number // 2}]]\n"
+            memory.write(Draft(text, title=f"Note {number}", project="notes"))
     paths = cycle(PAGES)
     with PageProcess(home) as page:
         way_in = page.ready()

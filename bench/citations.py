@@ -28,7 +28,7 @@ from memoranda import Draft
 from memoranda.citations.check import CitationCheck, CitedNote
 from memoranda.citations.code import State
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 
 _SUFFIXES = (".py", ".go", ".rs", ".js", ".ts", ".c", ".h", ".rb", ".java", ".sh", ".md", ".rst")
 _LONGEST_SPAN = 20

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCES = Path(__file__).parents[1] / "src"
+DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 
 # Names that say nothing about the value they hold.
 VAGUE_NAMES = re.compile(
@@ -27,6 +28,25 @@ ODD_PHRASES = re.compile(
     r"|besides|as far as|is to be|are to be|but for|mend(?:s|ed)?|akin|no more|not any ?more"
     r"|of its own|by itself)\b"
 )
+# Ways to build a sentence that a reader has to take apart, and how many times docstrings may use
+# each. The numbers may only fall.
+FOREIGN_CONSTRUCTIONS: dict[str, tuple[re.Pattern[str], int]] = {
+    # "What is left" as the subject: name it, "The steps that are left".
+    "begins with What": (re.compile(r"\AWhat\b"), 0),
+    # "is no note": "is not a note".
+    "is no": (
+        re.compile(
+            r"(?<![Tt]here )\b(?:is|are|was|were) no (?!longer|more\b|matter|one\b|less)[a-z]+"
+        ),
+        0,
+    ),
+    # "Of a list the first": "the first of a list".
+    "fronted Of": (re.compile(r"(?:\A|[.:;] )[Oo]f (?:an?|the|what|these|very|many|such)\b"), 0),
+    # "those of the header": repeat the noun.
+    "that of, those of": (re.compile(r"\b(?:that of|those of)\b"), 0),
+    # "whoever comes next shall": "the next process must".
+    "shall, whoever": (re.compile(r"\b(?:shall(?! I)|whoever)\b", re.IGNORECASE), 0),
+}
 MOST_VAGUE_NAMES = 0.006
 MOST_TUPLE_ASSIGNMENTS = 0.0015
 MOST_ODD_PHRASES = 0.004
@@ -81,6 +101,17 @@ def prose() -> Iterator[tuple[str, str]]:
                 yield f"{source.path}:{number}", comment
 
 
+def docstrings() -> Iterator[tuple[str, str]]:
+    """(place, text in one line) of each docstring."""
+    for source in sources():
+        for node in source.nodes:
+            if isinstance(node, DOCUMENTED):
+                docstring = ast.get_docstring(node)
+                if docstring:
+                    line = node.body[0].lineno
+                    yield f"{source.path}:{line}", " ".join(docstring.split())
+
+
 def code_lines() -> int:
     """How many lines there are that are neither blank nor a comment."""
     count = 0
@@ -123,3 +154,14 @@ def test_prose_is_free_of_phrases_that_are_read_twice() -> None:
         lines += text.count("\n") + 1
         odd += [f"{place} {match[0]}" for match in ODD_PHRASES.finditer(text)]
     assert len(odd) <= MOST_ODD_PHRASES * lines, odd
+
+
+def test_docstrings_are_built_as_english_sentences() -> None:
+    """A broken assert means our own rule of style (CONTRIBUTING.md, "Rules")."""
+    for construction, (pattern, most) in FOREIGN_CONSTRUCTIONS.items():
+        places = [
+            f"{place} {match[0]}"
+            for place, docstring in docstrings()
+            for match in pattern.finditer(docstring)
+        ]
+        assert len(places) <= most, (construction, places)

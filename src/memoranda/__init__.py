@@ -24,7 +24,7 @@ _MODULES = {
         "Deleted",
         "Moved",
     ),
-    "memoranda.engine.projects": ("Project",),
+    "memoranda.engine.project_list": ("Project",),
     "memoranda.engine.reading": (
         "Directory",
         "DirectoryEntry",
@@ -85,6 +85,7 @@ _MODULES = {
         "Hit",
         "Hits",
         "NoteInfo",
+        "NotesListed",
         "Reached",
     ),
     "memoranda.ingest": ("Ingestion",),

@@ -8,7 +8,7 @@ from memoranda.engine.history import Revision as Revision
 from memoranda.engine.memory_links import NoteContext as NoteContext
 from memoranda.engine.places import Deleted as Deleted
 from memoranda.engine.places import Moved as Moved
-from memoranda.engine.projects import Project as Project
+from memoranda.engine.project_list import Project as Project
 from memoranda.engine.reading import Directory as Directory
 from memoranda.engine.reading import DirectoryEntry as DirectoryEntry
 from memoranda.engine.reading import Ref as Ref
@@ -64,6 +64,7 @@ from memoranda.index.rows import Edge as Edge
 from memoranda.index.rows import Hit as Hit
 from memoranda.index.rows import Hits as Hits
 from memoranda.index.rows import NoteInfo as NoteInfo
+from memoranda.index.rows import NotesListed as NotesListed
 from memoranda.index.rows import Reached as Reached
 from memoranda.ingest import Ingestion as Ingestion
 from memoranda.jobs.dream import Dream as Dream

@@ -22,7 +22,7 @@ from memoranda.clock import Clock
 from memoranda.engine import MemorySession, open_session
 from memoranda.engine.reading import Ref
 from memoranda.errors import InvalidInput
-from memoranda.index.rows import Hits, NoteInfo
+from memoranda.index.rows import Hits, NoteInfo, NotesListed
 from memoranda.note.model import ARCHIVED, GLOBAL, Draft, Note
 from memoranda.query import Query, check_memory
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memoranda.engine.history import Revision
     from memoranda.engine.memory_links import NoteContext
     from memoranda.engine.places import Deleted, Moved
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
     from memoranda.engine.reading import Directory
     from memoranda.engine.review import ReviewItem
     from memoranda.index.note_queries import HomeCounts
@@ -269,10 +269,10 @@ class Memory:
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
         """Take a note out of the archive and return it.
 
-        A memory goes to its category, a note of another project to where it was.
+        A memory goes to its category, a note of another project returns to its former place.
 
         ref: the note.
-        category: where a memory goes, in place of the category it has.
+        category: the category for a memory, in place of its own.
 
         Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
         for a note that is not archived.
@@ -313,8 +313,9 @@ class Memory:
         limit: int = 50,
         offset: int = 0,
         order: str | None = None,
-    ) -> tuple[builtins.list[NoteInfo], int]:
-        """List the notes that pass filters. Returns one page, and the number of all matching notes.
+    ) -> NotesListed:
+        """List the notes that pass filters. Returns one page, and how many there are in all:
+        `.notes` and `.total`, which unpack as a pair.
 
         query: filters, such as `"tag:ui project:notes"`, or a `Query`.
         limit: notes on the page; 0 is all of them.
@@ -359,7 +360,7 @@ class Memory:
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
         """List the notes changed lately, newest first. Returns a page, the number of all such
-        notes, and the moment `timeframe` stands for.
+        notes, and the moment at which `timeframe` begins.
 
         timeframe: such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
         projects: names of projects; None means all projects.

@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeVar
 
 from memoranda.errors import InvalidInput, TimeframeError
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import ValueObject
 
 T = TypeVar("T")
 Clock = Callable[[], datetime]
@@ -32,19 +34,19 @@ _UNITS: dict[str, int] = {}
 for _seconds, _names in _SPELLED.items():
     _UNITS |= dict.fromkeys(_names.split(), _seconds)
 # Words that only say that a frame is in the past: "in the last 3 days".
-_PHRASE = re.compile(
+_PHRASE = lazy_pattern(
     r"^(?:(?:in )?(?:the )?(?:last|past) (?=[0-9]|an? |one )|(?:the )?past (?=[a-z]))(.*)"
 )
 # A frame that means one of its unit: "an hour", "week".
-_ONE = re.compile(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
+_ONE = lazy_pattern(r"^(?:an?|one) |^(?=(?:hour|day|week|month|year)$)")
 # "an hour" is a frame; "hour" alone is too little to be one.
-_ARTICLE = re.compile(r"(?:an?|one) ")
+_ARTICLE = lazy_pattern(r"(?:an?|one) ")
 _CHINESE_NUMBERS = "〇一二三四五六七八九十两"
-# A longer text is no time.
+# A longer text is not a time.
 _LONGEST = 4000
 _TIME_OF_DAY = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
 # A date, or a date and a time of day, with or without an offset.
-_WRITTEN = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?").fullmatch
+_WRITTEN = lazy_pattern(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[t ]({_TIME_OF_DAY})(.*))?")
 
 
 def now() -> datetime:
@@ -55,6 +57,16 @@ def now() -> datetime:
 def stamp(moment: datetime) -> str:
     """`moment` as ISO 8601 UTC with `Z`; the fraction only when there is one."""
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def seconds(moment: datetime) -> str:
+    """`2026-05-07T10:00:00Z`, cut to the second."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def milliseconds(moment: datetime) -> str:
+    """`2026-05-07T10:00:00.000Z`, cut to the millisecond."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def microseconds(moment: datetime) -> int:
@@ -131,8 +143,8 @@ class _Waits(threading.local):
 _waits = _Waits()
 
 
-@dataclass(slots=True)
-class Waited:
+@dataclass(slots=True, eq=False, repr=False)
+class Waited(ValueObject):
     """How often, and for how many seconds together, threads of this process waited for a lock."""
 
     count: int = 0
@@ -309,7 +321,7 @@ def _without_opening(written: str) -> str:
 
 def _written_time(written: str) -> datetime | None:
     """A written date, with or without a time and an offset, or None."""
-    match = _WRITTEN(written)
+    match = _WRITTEN.fullmatch(written)
     if match is None:
         return None
     offset = (match[3] or "").replace(" ", "").upper()

@@ -21,6 +21,8 @@ from memoranda.errors import ConfigError, ConfigFileError, InvalidInput
 from memoranda.extras import MODEL_PACKAGES
 from memoranda.note.model import CATEGORIES
 from memoranda.note.project_access import ProjectAccess
+from memoranda.state_place import PRIVATE, keep_state
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.user_path import absolute_path, user_folder, user_path
 
 OWN_FOLDER = "projects"
@@ -217,7 +219,20 @@ def load(
         )
         if cache_folder:
             location = location._replace(folder=absolute(cache_folder))
+    keep_state(location.folder, _state(config_file, location))
     return config_file.settings(location.folder, environ, location.url, location.space)
+
+
+def _state(config_file: _File, location: _Location) -> Path | None:
+    """The folder outside the home that `storage.state` names; None for none. Raises ConfigError."""
+    name = "storage.state"
+    folder = config_file.text(name, config_file.section("storage").get("state"))
+    if not folder or location.url is not None:
+        return None
+    place = absolute(folder)
+    if not folder.startswith(("/", "~")) or location.folder in (place, *place.parents):
+        raise config_file.refuse(name, f'must be a folder outside the home, got "{folder}"')
+    return place
 
 
 class _Location(NamedTuple):
@@ -275,7 +290,7 @@ def _stored_location(
 
 def _check_readable(home: Path) -> None:
     """Raise ConfigError for a home this user may not read, as after `sudo memory write`."""
-    for place in (home, home / PRIVATE_FOLDER):
+    for place in (home, home / PRIVATE):
         try:
             status = place.stat()
         except OSError:
@@ -329,11 +344,10 @@ def file_stamp(file: Path) -> tuple[int, int] | None:
 
 
 # An address of a home in PostgreSQL.
-_DATABASE = re.compile(r"postgres(?:ql)?://")
+_DATABASE = lazy_pattern(r"postgres(?:ql)?://")
 # A space is part of table names and addresses, so its letters are few.
-_SPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,80}")
+_SPACE = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,80}")
 DEFAULT_SPACE = "main"
-PRIVATE_FOLDER = ".memoranda"
 
 
 def is_database(home: str) -> bool:

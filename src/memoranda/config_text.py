@@ -57,8 +57,8 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
 
     try:
         rows = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    # An impossible date is a ValueError
     except (yaml.YAMLError, ValueError) as error:
+        # YAML raises ValueError for an impossible date.
         why = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")
         raise ConfigFileError(path, why) from None
     if rows is not None and not isinstance(rows, dict):

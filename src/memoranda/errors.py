@@ -584,9 +584,22 @@ class LimitExceeded(MemorandaError):
 
 
 class CannotUndo(MemorandaError):
-    """A later change is in the way."""
+    """A change cannot be taken back.
+
+    reason: why not.
+    change: the change, as `#12` or `run #3`; empty where there is no change to name.
+    """
 
     code = "cannot_undo"
+
+    def __init__(self, reason: str, change: str = ""):
+        self.reason = reason
+        self.change = change
+        if change:
+            sentence = f"cannot undo {change}: {reason}"
+        else:
+            sentence = reason
+        super().__init__(sentence)
 
 
 class ConfigError(MemorandaError):

@@ -7,8 +7,6 @@ install records, databases and fenced memories in transcripts are understood; no
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,7 +32,7 @@ _CARRIED_OVER = (
     "sessions",
 )
 
-# What a person may have copied there by hand.
+# Files that a person may have copied there by hand.
 _FILES = (
     f"~/.config/systemd/user/{NAME}.service",
     f"~/Library/LaunchAgents/{NAME}.plist",
@@ -74,6 +72,10 @@ def adopt(root: Path, private: Path) -> None:
     former = root / PRIVATE
     if private.exists() or not former.is_dir():
         return
+    # 4 ms, for the first start of this version alone
+    import shutil
+    import tempfile
+
     with suppress(OSError):
         copy = Path(tempfile.mkdtemp(prefix=f".tmp-{os.getpid()}-", dir=root))
         try:
@@ -93,6 +95,8 @@ def _copy(source: Path, target: Path) -> None:
         for path in sorted(source.iterdir()):
             _copy(path, target / path.name)
     elif source.is_file():
+        import shutil
+
         shutil.copy2(source, target)
         with open(target, "rb") as file:
             os.fsync(file.fileno())
@@ -117,7 +121,7 @@ def left_behind(root: Path) -> list[tuple[str, str]]:
     return leftovers + [(path, _ADVICE[Path(path).suffix]) for path in files()]
 
 
-# What to do with a file under the former name, by its extension.
+# The advice for a file under the former name, by its extension.
 _ADVICE = {
     ".service": f"starts the daemon a second time: systemctl --user disable --now {NAME}, then delete it",
     ".plist": "starts the daemon a second time: launchctl unload it, then delete it",

@@ -1,5 +1,6 @@
-"""Optional help from an OpenAI-compatible endpoint (contract 003, 9). Whoever asks must do without,
-too.
+"""Optional help from an OpenAI-compatible endpoint (contract 003, 9).
+
+Its callers also work without it.
 """
 
 from __future__ import annotations

@@ -12,13 +12,15 @@ from typing import Any
 from memoranda import clock
 from memoranda.errors import InvalidInput, TimeframeError, choices
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, SCOPE, SCOPE_HINT
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import FrozenValueObject
 
 ORDERS = ("changed", "created", "path", "address")
 """How a list may be sorted: newest first by either time, or by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Query(FrozenValueObject):
     """Everything that a list or a search of notes can ask for. All filters must hold; an empty
     query matches every note.
 
@@ -107,7 +109,7 @@ class Query:
 _MANY = {"tag": "tags", "type": "types", "category": "any_category", "project": "projects"}
 _ONE = ("source", "scope", "status", "by", "client")
 # A phrase in quotes, or a filter such as `tag:work` or `project:"My notes"`.
-_FILTER = re.compile(
+_FILTER = lazy_pattern(
     r'(?P<phrase>"[^"]*")'
     r"|(?<!\S)(?P<name>tag|type|category|project|source|scope|status|by|client|before|after|as_of):"
     r'(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s"]+))(?!\S)',
@@ -121,9 +123,9 @@ def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None)
 
     Filters are taken out of the text; a value with blanks is in double quotes. If `tag:` or
     `category:` is given twice, both must hold; of several `type:` or `project:` filters, any may
-    hold. Of any other filter the last counts. Other `x:y`, filters inside quotes and unreadable
-    times stay text. `now` (default: the clock) and `zone` (default: local) are for `before:`,
-    `after:` and `as_of:`. Never raises.
+    hold. If any other filter is repeated, the last one counts. Other `x:y`, filters inside quotes
+    and unreadable times stay text. `now` (default: the clock) and `zone` (default: local) are for
+    `before:`, `after:` and `as_of:`. Never raises.
     """
     values: dict[str, Any] = {}
 
@@ -168,17 +170,20 @@ def narrowed(
         value = getattr(written, item.name)
         if item.name == "text" or value == item.default or value in ((), {}):
             continue
-        before = getattr(query, item.name)
-        if item.name in ("projects", "types") and before:
-            names = {name.casefold() for name in before}
-            changes[item.name] = tuple(name for name in value if name.casefold() in names)
-        elif isinstance(value, tuple):
-            changes[item.name] = (*(before or ()), *value)
-        else:
-            changes[item.name] = value
+        changes[item.name] = _joined(item.name, getattr(query, item.name), value)
     if not changes:
         return query, text
     return query.replace(**changes), written.text
+
+
+def _joined(filter_name: str, before: Any, value: Any) -> Any:
+    """The value of a filter that had one before and is named in a text."""
+    if not isinstance(value, tuple):
+        return value
+    if filter_name in ("projects", "types") and before:
+        names = {name.casefold() for name in before}
+        return tuple(name for name in value if name.casefold() in names)
+    return (*(before or ()), *value)
 
 
 def check_memory(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -18,6 +19,10 @@ from playwright.sync_api import expect  # noqa: E402
 
 expect.set_options(timeout=20_000)
 pytestmark = pytest.mark.slow
+
+
+MOST_S = 30
+"""How long anything is waited for, in seconds."""
 
 
 class Held:
@@ -37,7 +42,9 @@ class Held:
 
     def wait(self) -> None:
         """Until the request was made."""
+        end = time.monotonic() + MOST_S
         while not self._routes:
+            assert time.monotonic() < end, "the request was not made"
             self._page.wait_for_timeout(20)
 
     def let_go(self) -> None:
@@ -129,9 +136,12 @@ def test_a_live_update_waits_until_somebody_has_written(visit, memory):
             input.focus();
         }""")
         with page.expect_event("console", lambda said: said.text == "told"):
-            page.evaluate("""() => new EventSource("/page/live")
-                .addEventListener("change", () => setTimeout(() => console.log("told"), 600))""")
-            page.wait_for_timeout(700)
+            # Only an open stream tells of what comes from now on
+            page.evaluate("""() => new Promise((opened) => {
+                const events = new EventSource("/page/live");
+                events.addEventListener("open", () => opened());
+                events.addEventListener("change", () => setTimeout(() => console.log("told"), 600));
+            })""")
             memory.edit("Reading group", Append("Bring the book."))
         expect(page.locator("#days")).not_to_contain_text("Bring the book.")
         page.locator("h1").click()

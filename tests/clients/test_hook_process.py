@@ -193,21 +193,24 @@ def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, liste
         answering = threading.Thread(target=_answer_all, args=(server, replies[listener]))
         answering.start()
         done = hook(home, START)
-        server.shutdown(socket.SHUT_RDWR)
+        with socket.socket(socket.AF_UNIX) as last:
+            last.connect(str(home / "memory.sock"))
+            last.sendall(END)
         answering.join(60)
     assert "--no-thaw" in context(done)
 
 
+END = b"end"
+
+
 def _answer_all(server, reply):
-    """Give every connection the same reply, until the server is shut down."""
+    """Give every connection the same reply, until one says END."""
     while True:
-        try:
-            connection, _ = server.accept()
-        except OSError:
-            return
+        connection, _ = server.accept()
         with connection:
             connection.settimeout(60)
-            connection.recv(1 << 20)
+            if connection.recv(1 << 20) == END:
+                return
             if reply:
                 connection.sendall(reply)
 

@@ -1,4 +1,4 @@
-"""A change that writes much is looked at while others go on (`HomeSession.change`)."""
+"""A change that writes much is looked at while others go on (`WritingSession.change`)."""
 
 from __future__ import annotations
 

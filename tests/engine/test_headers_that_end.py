@@ -11,7 +11,6 @@ import pytest
 from memoranda import Query
 from memoranda.engine import open_session
 from memoranda.engine.memory import MemorySession
-from memoranda.engine.memory_links import chain
 from memoranda.engine.session_start import introduction
 from movable_clock import Clock
 
@@ -123,7 +122,7 @@ def test_the_history_of_a_fact_follows_names(shelf: Shelf) -> None:
     shelf.put("Two.md", "supersedes: One")
     shelf.put("Three.md", 'supersedes: "[[Two]]"')
     shelf.memory.sync()
-    versions = chain(shelf.memory, shelf.memory.find("vault/One"))
+    versions = shelf.memory.versions(shelf.memory.find("vault/One"))
     assert sorted(info.title for info in versions.values()) == ["One", "Three", "Two"]
 
 

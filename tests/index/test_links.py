@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -110,3 +111,59 @@ def test_of_a_hub_the_newest_links_are_told_and_the_rest_is_counted(
 def test_what_superseded_notes_is_not_looked_for_among_all_notes(desk: Desk) -> None:
     plan = [row[3] for row in desk.db.execute(f"explain query plan {superseding._LIMITED}")]
     assert not any(step in ("SCAN new", "SCAN old") for step in plan)
+
+
+def test_the_links_of_all_notes_are_those_of_each(desk: Desk) -> None:
+    desk.put("target.md", "---\naliases: [T]\n---\n[[target]]")
+    desk.put("old.md", "[[target]] [[T]] [[C# tips]]")
+    desk.put("C# tips.md", "[[old]]")
+    desk.put("far.md", "[[notes/target]] [[old#part]]", project="vault")
+    desk.put("sub/near.md", "[[../target]] [[./beside]] [[old]]")
+    desk.put("sub/beside.md", "- part_of [[near]]")
+    desk.put("sub/old.md", "[[nobody]]")
+    desk.put("mine.md", "---\nscope: agent:claude\n---\n[[target]]")
+    for viewer in (None, "claude", "cursor"):
+        rows = [desk.get(path).row for path in ("target.md", "old.md", "C# tips.md")]
+        rows += [desk.get(path).row for path in ("sub/near.md", "sub/beside.md", "sub/old.md")]
+        rows.append(desk.get("far.md", project="vault").row)
+        if viewer != "cursor":
+            rows.append(desk.get("mine.md").row)
+        of_each = desk.index.links.pairs(rows, viewer)
+        assert desk.index.links.pairs(None, viewer) == of_each
+        assert len(of_each) > 6
+        assert desk.index.links.pairs(None, viewer) == of_each
+    before = desk.index.links.pairs(None, None)
+    desk.put("nobody.md", "[[target]]")
+    after = desk.index.links.pairs(None, None)
+    nobody = desk.get("nobody.md").row
+    added = {(nobody, desk.get("target.md").row), (desk.get("sub/old.md").row, nobody)}
+    assert {pair[:2] for pair in after - before} == added
+
+
+def test_incoming_links_are_counted_as_they_are_listed(desk: Desk) -> None:
+    desk.put("target.md", "---\naliases: [T]\n---\n")
+    desk.put("other.md", "[[target]]")
+    for number in range(5):
+        desk.put(f"from {number}.md", "[[T]] [[other]] [[targets]]")
+    notes = [desk.get("target.md"), desk.get("other.md")]
+    for viewer in (None, "claude"):
+        counts = desk.index.links.count_incoming(notes, viewer, 100)
+        listed = {note.row: len(desk.index.links.incoming(note, viewer)) for note in notes}
+        assert counts == listed == {notes[0].row: 6, notes[1].row: 5}
+    assert desk.index.links.count_incoming(notes, None, 3) == {note.row: 3 for note in notes}
+
+
+def test_texts_with_a_pattern_twice_are_found_also_after_they_changed(desk: Desk) -> None:
+    pattern = re.compile(r"^- \w+:", re.M)
+
+    def found() -> set[int]:
+        return desk.index.notes.rows_repeating(pattern)
+
+    desk.put("one.md", "- a: 1\n")
+    desk.put("two.md", "- a: 1\n- b: 2\n")
+    assert desk.get("two.md").row in found()
+    assert desk.get("one.md").row not in found()
+    desk.put("one.md", "- a: 1\ntext\n- a: 2\n- a: 3\n")
+    desk.put("two.md", "- a: 1\n")
+    assert desk.get("one.md").row in found()
+    assert desk.get("two.md").row not in found()

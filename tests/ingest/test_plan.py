@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import ingest
 from memoranda.engine import open_session
-from memoranda.engine.overview import content_of
+from memoranda.engine.contents import content_of
 from memoranda.engine.upkeep import Ingested, Upkeep
 from memoranda.ingest.sources import SOURCES, Tree
 from memoranda.note import edit

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.homes import MOMENT, ONE, TWO, Home, further
 from memoranda.engine import open_session
-from memoranda.engine.overview import content_of
+from memoranda.engine.contents import content_of
 from memoranda.errors import NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import dream, lifecycle

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.homes import MOMENT, Home
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.jobs import reminders
 from memoranda.jobs.lifecycle import Round, next_due
 from memoranda.note.model import Draft

@@ -36,7 +36,7 @@ def put(notes: FolderSource, path: str, text: str) -> Step:
 
 def commit(ledger: Ledger, *steps: Step, verb: str = "write"):
     with ledger.lock:
-        return ledger.commit(verb, steps, about=("notes", steps[0].path))
+        return ledger.write(verb, lambda: steps, ("notes", steps[0].path))
 
 
 def files(notes: FolderSource) -> dict[str, str]:

@@ -60,7 +60,7 @@ class Notes:
             steps.append(Step("put", "notes", root, name, data=data, old=old))
             self.states[name].append(data)
         with self.ledger.lock:
-            self.ledger.commit("write", steps, about=("notes", steps[0].path))
+            self.ledger.write("write", lambda: steps, ("notes", steps[0].path))
 
     def sync(self) -> None:
         self.ledger.file_sync.sync()
@@ -127,10 +127,10 @@ def test_moves_and_folders_are_made_again(tmp_path: Path, monkeypatch: pytest.Mo
     root = notes.folder.root
     with notes.ledger.lock:
         put = Step("put", "notes", root, "a.md", data=b"text")
-        notes.ledger.commit("write", [put], about=("notes", "a.md"))
+        notes.ledger.write("write", lambda: [put], ("notes", "a.md"))
         notes.ledger.file_sync.sync()
         move = Step("move", "notes", root, "a.md", "x/b.md", old=notes.folder.read("a.md"))
-        notes.ledger.commit("move", [move], about=("notes", "x/b.md"))
+        notes.ledger.write("move", lambda: [move], ("notes", "x/b.md"))
     notes.place("x/b.md").rename(notes.place("a.md"))
     notes.place("x").rmdir()
     notes.states = {}

@@ -239,7 +239,7 @@ async def test_what_a_note_holds_acts_on_nobody(web, page):
         text = answer.text
         scripts = re.findall(r"<script[^>]*>", text)
         assert all(
-            re.fullmatch(r'<script src="/page/static/page.js" type="module">', script)
+            re.fullmatch(r'<script src="/page/static/[0-9a-f]{12}/page.js" type="module">', script)
             for script in scripts
         ), path
         # What the frame has of its own

@@ -60,4 +60,4 @@ def test_doctor_names_the_program_and_says_what_to_do(tmp_path: Path) -> None:
         found = [finding for finding in examine(memory) if finding.code == "synced_home"]
     assert len(found) == 1
     assert "Syncthing" in found[0].text
-    assert "memory move-home" in found[0].text
+    assert "memory config set storage.state" in found[0].text

@@ -1,8 +1,9 @@
 """The note tools in the manner of Basic Memory 0.24 (contract 000b, 10; amendment 8).
 
-Names, arguments, aliases, JSON keys, configuration and effects on files are those of that program.
-The sentences are ours, and so are the listed schemas; what the program accepts beyond them is in
-texts/arguments.json. A tool that is not served any more is answered with the one that does its work.
+Names, arguments, aliases, JSON keys, configuration and effects on files are the program's. The
+sentences are ours, and so are the listed schemas. Further arguments that the program accepts are in
+texts/arguments.json. A call of a tool that is no longer served is answered with the name of the
+tool that does its work.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
 Answer = Callable[[Vault, "MemorySession", Arguments], Reply]
-# What MCP clients are told of tools that only read.
+# Hints for MCP clients about tools that only read.
 _READS = {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False}
 
 
 @dataclass(frozen=True, slots=True)
 class TheirTool:
-    """What answers a tool in that program's manner. `has_project`: a call is about one project.
-    `is_verbatim`: the reply is the text of a note or a file.
+    """A tool of that program.
+
+    answer: answers a call in its manner.
+    has_project: whether a call is about one project.
+    is_verbatim: whether the reply is the text of a note or a file.
     """
 
     answer: Answer
@@ -42,7 +46,7 @@ class TheirTool:
 
     @property
     def name(self) -> str:
-        """The tool's name, which is that of its function."""
+        """The tool's name, which is the name of its function."""
         return self.answer.__name__
 
 
@@ -80,7 +84,7 @@ FORMER = {
 
 
 def in_manner(vault: Vault) -> Callable[[Toolset], Toolset]:
-    """What makes our note tools those of the program, over the projects of `vault`."""
+    """A function that turns our note tools into the program's, over the projects of `vault`."""
 
     def adapted(toolset: Toolset) -> Toolset:
         arguments = json.loads(text_file("arguments.json"))
@@ -130,7 +134,9 @@ def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vaul
 
 
 def _without_unset(args: Arguments) -> Arguments:
-    """The arguments without an `overwrite` that is null, which the program's schema allows."""
+    """Remove an `overwrite` that is null, which the program's schema allows, and return the
+    arguments.
+    """
     if args.get("overwrite", False) is None:
         del args["overwrite"]
     return args
@@ -149,7 +155,10 @@ def _further(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vaul
 
 
 def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Find the call's project, if it is about one, and answer it."""
+    """Find the project of a call, if it is about one, and answer it.
+
+    The project is put into `args`.
+    """
     try:
         if theirs.has_project:
             args["project"] = vault.detected(memory, args) or vault.named(memory, args)

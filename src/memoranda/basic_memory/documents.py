@@ -12,7 +12,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
 
 UNNAMED: dict[str, Any] = {"title": None, "permalink": None, "file_path": None}
-"""What a reply says of a note there is not."""
+"""The identity of a note that does not exist."""
 # Errors for which Basic Memory has a code; others are told in their own words.
 _CODES: dict[type[MemorandaError], str] = {
     OutsideError: "SECURITY_VALIDATION_ERROR",
@@ -37,7 +37,7 @@ def identity(note: Note | NoteInfo) -> dict[str, Any]:
 
 
 def error_fields(error: MemorandaError) -> dict[str, Any]:
-    """The keys that say why a call was refused: a code of the program, else our sentence."""
+    """The keys that tell why a call was refused: a code of the program, or our sentence."""
     if isinstance(error, Refused):
         return {"error": error.error, **error.fields}
     fields: dict[str, Any] = {"error": _CODES.get(type(error), str(error))}
@@ -63,7 +63,7 @@ def json_reply(data: Any, is_error: bool = False) -> Reply:
 
 
 def either(args: Arguments, data: Any, text: str, is_error: bool = False) -> Reply:
-    """`data` where the caller asked for JSON, else `text`."""
+    """A reply with `data` if the caller asked for JSON, otherwise with `text`."""
     if is_json(args):
         return json_reply(data, is_error)
     return text_reply(text, is_error)

@@ -1,4 +1,4 @@
-"""The tools that read and search, with Basic Memory's JSON. Their texts are those of our tools."""
+"""The tools that read and search, with Basic Memory's JSON. Their texts are the texts of our tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memoranda.faces.notes.replies import Page, body_of
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import Hit, Hits, NoteInfo
 from memoranda.note.links import slug
-from memoranda.note.model import Note, Observation
+from memoranda.note.model import Observation
 from memoranda.query import Query
 
 if TYPE_CHECKING:
@@ -50,14 +50,8 @@ _FORMER_TIMES = ("valid_at", "valid_overlaps", "time_kind")
 
 
 def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """A note, some of its lines, or what is known of it without its text."""
-    for name in ("page", "page_size", "start_line", "end_line"):
-        bounded(args, name, 1)
-    first = args.get("start_line")
-    last = args.get("end_line")
-    if last and last < (first or 1):
-        raise InvalidInput(f"end_line must be >= start_line, got {last}")
-    is_ranged = bool(first or last)
+    """Read a note, some of its lines, or the facts about it without its text."""
+    is_ranged = _is_ranged(args)
     has_content = args.get("include_content") is not False
     if is_ranged and not has_content:
         raise InvalidInput("include_content=False cannot be combined with start_line/end_line.")
@@ -80,6 +74,22 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         return either(args, data, "\n".join(f"{key}: {value}" for key, value in data.items()))
     if is_ranged:
         return _lines(memory, args, info)
+    return _whole(memory, args, info)
+
+
+def _is_ranged(args: Arguments) -> bool:
+    """Whether some lines of a note are asked for. Raises InvalidInput for bounds no text has."""
+    for name in ("page", "page_size", "start_line", "end_line"):
+        bounded(args, name, 1)
+    first = args.get("start_line")
+    last = args.get("end_line")
+    if last and last < (first or 1):
+        raise InvalidInput(f"end_line must be >= start_line, got {last}")
+    return bool(first or last)
+
+
+def _whole(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
+    """The whole note; as JSON without its frontmatter unless that is asked for."""
     note = memory.read(info)
     content = note.text
     if not args.get("include_frontmatter"):
@@ -104,37 +114,35 @@ def _outside(vault: Vault, args: Arguments, error: OutsideError) -> Reply:
 
 
 def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
-    """Some lines of a note."""
-    first = args.get("start_line") or 1
-    last = args.get("end_line") or -1
-    if not is_json(args):
-        arguments = {"identifier": (info.project, info.path), "start_line": first, "end_line": last}
-        return text_reply(read_tools.read_note(memory, {**arguments, "as_json": False}).text)
-    note: Note = memory.read(info)
-    rows = note.text.split("\n")
-    if rows[-1] == "":
-        rows = rows[:-1]
-    total = len(rows)
-    if last == -1:
-        last = total
-    else:
-        last = min(last, total)
-    has_more = last < total
-    data = identity(note) | {
-        "content": "\n".join(rows[first - 1 : last]),
-        "frontmatter": note.header,
+    """Some lines of a note, as many as a reply has room for."""
+    arguments = {
+        "identifier": (info.project, info.path),
+        "start_line": args.get("start_line") or 1,
+        "end_line": args.get("end_line") or -1,
+        "as_json": is_json(args),
+    }
+    reply = read_tools.read_note(memory, arguments)
+    ours = reply.data or {}
+    first = ours["start_line"]
+    last = ours["end_line"]
+    total = ours["total_lines"]
+    data = {key: ours[key] for key in UNNAMED} | {
+        "content": ours["content"].removesuffix("\n"),
+        "frontmatter": ours["frontmatter"],
         "start_line": first,
         "end_line": last,
         "total_lines": total,
-        "has_more": has_more,
-        "next_start_line": last + 1 if has_more else None,
-        "next_end_line": min(total, last + last - first + 1) if has_more else None,
+        "has_more": last < total,
+        "next_start_line": None,
+        "next_end_line": None,
     }
-    return json_reply(data)
+    if last < total:
+        data |= {"next_start_line": last + 1, "next_end_line": min(total, last + last - first + 1)}
+    return either(args, data, reply.text)
 
 
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
-    """What read_note says of a note there is not: the notes that come near."""
+    """Answer read_note for a missing note with the notes that come near."""
     name = args["identifier"]
     page, size = paged(args)
     words = name.removeprefix("memory://").replace("/", " ").strip()
@@ -237,17 +245,22 @@ def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> A
             f"{former[0]} is not used here: times in observations are text. Search for the words, "
             "or give as_of to search_notes for what held on a day."
         )
-    arguments_given = {key: value for key, value in args.items() if value is not None}
+    ours = {name: value for name, value in args.items() if value is not None}
     for name in ("tags", "note_types"):
-        texts = ",".join(arguments_given.get(name) or ())
-        arguments_given[name] = [part.strip() for part in texts.split(",") if part.strip()]
-    if arguments_given.get("search_type") not in ("title", "permalink"):
-        arguments_given["search_type"] = "text"
-    arguments_given["query"] = _with_single_tags(arguments_given.get("query") or "").strip()
-    if args.get("search_all_projects") or args.get("projects"):
-        arguments_given["projects"] = _searched_projects(vault, memory, args.get("projects") or [])
-        arguments_given.pop("project", None)
-    return arguments_given
+        ours[name] = _split_at_commas(ours.get(name, []))
+    if ours.get("search_type") not in ("title", "permalink"):
+        ours["search_type"] = "text"
+    ours["query"] = _with_single_tags(ours.get("query", "")).strip()
+    if ours.get("search_all_projects") or ours.get("projects"):
+        ours["projects"] = _searched_projects(vault, memory, ours.get("projects", []))
+        ours.pop("project", None)
+    return ours
+
+
+def _split_at_commas(texts: list[str]) -> list[str]:
+    """The parts of texts such as `a, b`, without blanks around them."""
+    parts = [part.strip() for part in ",".join(texts).split(",")]
+    return [part for part in parts if part]
 
 
 def _with_single_tags(words: str) -> str:
@@ -290,10 +303,10 @@ def _kinds(args: Arguments) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """A search whose results are rows: of notes, of their observations, of their relations.
+    """A search whose results are rows of notes, of their observations, or of their relations.
 
-    `categories`: only observations of these, folded; empty: of all. `prefixes`: what goes before a
-    path, by project, in compact rows.
+    categories: only observations of these categories, folded. Empty means all.
+    prefixes: the text before a path in compact rows, by project.
     """
 
     memory: MemorySession
@@ -467,7 +480,7 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
 
 
 def _check_url(url: str) -> None:
-    """Raise InvalidInput for what is no address there."""
+    """Raise InvalidInput for an invalid address."""
     if "://" in url and not url.startswith("memory://"):
         raise InvalidInput(f"An address begins with memory:// or with a name: {url}")
     bare = url.removeprefix("memory://")

@@ -21,7 +21,7 @@ from memoranda.note.names import named_one
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 _OPTIONS = (
     "kebab_filenames",
@@ -40,11 +40,15 @@ _NO_WORKSPACES = (
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """What a configuration says.
+    """The contents of a configuration of Basic Memory.
 
-    `names`: the program's project names and ours. `places`: our names and their folders. `only`:
-    the one project every call is about. `start`: our name of the default project. `cloud`: projects
-    that are not on this disk. The rest are options of the same names.
+    names: the program's project names, and ours.
+    places: our names, and their folders.
+    only: the one project that every call is about.
+    start: our name of the default project.
+    cloud: projects that are not on this disk.
+
+    The other fields are the options of the same names.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +72,7 @@ class Vault:
         return projects_by_name
 
     def known_name(self, memory: MemorySession, name: str) -> str | None:
-        """The project name that the program would take `name` for."""
+        """The project name that the program would take `name` for. None if it would take none."""
         projects = self.projects(memory)
         exact = named_one(name, projects)
         if exact is not None:
@@ -103,9 +107,11 @@ class Vault:
         raise InvalidInput(f"No project has the id {identity}. list_memory_projects shows them.")
 
     def detected(self, memory: MemorySession, args: Arguments) -> str | None:
-        """Our name of the project that an address begins with, where the call names none.
+        """Our name of the project that an address in `args` begins with. None if the call names a
+        project.
 
-        The address in `args` stays as it is: an address may begin with its project.
+        The project is removed from a `memory://` address. Any other address may begin with its
+        project and stays as it is.
         """
         if args.get("project") or args.get("project_id") or self.only:
             return None
@@ -129,7 +135,7 @@ class Vault:
         return None
 
     def in_their_names(self, text: str) -> str:
-        """`text` of ours with the program's names of the projects that have another one here."""
+        """A text of ours with the program's names of the projects, if they differ from ours."""
         for theirs, ours in self.names.items():
             if ours != theirs:
                 text = text.replace(ours, theirs)
@@ -191,7 +197,7 @@ def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _local_path(entry: Any) -> str | None:
-    """The folder of a project's entry; None if it is not on this disk, or nobody knows where.
+    """The folder of a project's entry. None if it is not on this disk, or unknown.
 
     An entry is a path, or since release 0.18 an object that has one.
     """
@@ -222,7 +228,10 @@ def _our_name(name: str, names: Any) -> str:
 
 
 def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
-    """Our name of the project a server begins in: the only one, the default or the first."""
+    """Our name of the project a server begins in: the only one, the default or the first.
+
+    None without any.
+    """
     for name in (only, default):
         if isinstance(name, str):
             start_name = named_one(name, names)
@@ -234,7 +243,7 @@ def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | No
 
 
 def _options(settings: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, bool]:
-    """The options of the file; those of the environment count instead."""
+    """The options of the file. Those of the environment override them."""
     options = {key: settings[key] for key in _OPTIONS if isinstance(settings.get(key), bool)}
     for key in _OPTIONS:
         text = environ.get(f"BASIC_MEMORY_{key.upper()}", "").lower()

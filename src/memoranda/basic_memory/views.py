@@ -1,6 +1,4 @@
-"""What Basic Memory shows of its notes beside its note tools: files, connectors, prompts, a
-project's numbers.
-"""
+"""The parts of Basic Memory beside its note tools: files, connectors, prompts, a project's numbers."""
 
 from __future__ import annotations
 

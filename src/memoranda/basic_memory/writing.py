@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
@@ -56,7 +56,7 @@ _OPERATIONS = (
 
 
 def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Create a note where the program would, or replace one with `overwrite`."""
+    """Create a note at the place the program would choose, or replace one with `overwrite`."""
     try:
         data = _written(vault, memory, args)
     except MemorandaError as error:
@@ -73,30 +73,57 @@ def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, 
         args["overwrite"] = vault.write_note_overwrite_default
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
+    file = _take_place(vault, memory, args)
+    own = own_permalink(args["content"].lstrip("\n"))
+    is_new = not _is_note(memory, project, file)
+    _take_permalink(vault, memory, args, file, own, is_new=is_new)
+    reply = write_tools.write_note(memory, args)
+    assert reply.data is not None
+    data = {**reply.data, "text": reply.text}
+    if own and not is_new:
+        changed = memory.edit((project, data["file_path"]), SetKeys({"permalink": own})).note
+        data |= {"permalink": changed.permalink, "checksum": changed.checksum}
+    return data
+
+
+def _take_place(vault: Vault, memory: MemorySession, args: Arguments) -> str:
+    """Give the arguments the file and the form that the program would. Returns the file's path."""
     args["note_type"] = _type_name(args.get("note_type") or "note")
     directory = (args.get("directory") or "").strip()
     if directory.endswith("/"):
         directory = directory.strip("/")
-    directory = in_existing_case(memory, project, directory)
-    args["directory"] = directory
+    args["directory"] = in_existing_case(memory, args["project"], directory)
     args["file_name"] = _file_stem(vault, args["title"])
     args["metadata"] = _without_own_arguments(args)
     if not args["content"].startswith(("---", "\n")):
         # The program leaves an empty line after the frontmatter
         args["content"] = f"\n{args['content']}"
+    return f"{args['directory']}/{args['file_name']}.md".lstrip("/")
 
-    file = f"{directory}/{args['file_name']}.md".lstrip("/")
-    own_permalink_given = own_permalink(args["content"].lstrip("\n"))
-    is_new = not _is_note(memory, project, file)
-    _give_permalink(vault, memory, args, file, own_permalink_given, is_new)
-    reply = write_tools.write_note(memory, args)
-    assert reply.data is not None
-    data = {**reply.data, "text": reply.text}
-    if own_permalink_given and not is_new:
-        edit = SetKeys({"permalink": own_permalink_given})
-        changed = memory.edit((project, data["file_path"]), edit).note
-        data |= {"permalink": changed.permalink, "checksum": changed.checksum}
-    return data
+
+def _take_permalink(
+    vault: Vault,
+    memory: MemorySession,
+    args: Arguments,
+    file: str,
+    own: str | None,
+    *,
+    is_new: bool,
+) -> None:
+    """Put the permalink that the program would give a new note into its metadata.
+
+    own: the permalink that the content gives itself.
+
+    Raises Refused if an overwrite means a note that is somewhere else by now.
+    """
+    project = args["project"]
+    permalink = own or _derived_permalink(vault, project, file)
+    if args["overwrite"] and (is_new or own):
+        _check_not_elsewhere(memory, project, permalink, file)
+    if is_new:
+        free = _free_permalink(memory, project, permalink)
+        if free != permalink or not vault.permalinks_include_project:
+            args["metadata"]["permalink"] = free
 
 
 def _type_name(kind: str) -> str:
@@ -127,45 +154,36 @@ def _is_note(memory: MemorySession, project: str, path: str) -> bool:
     return True
 
 
-def _give_permalink(
-    vault: Vault,
-    memory: MemorySession,
-    args: Arguments,
-    file: str,
-    permalink_given: str | None,
-    is_new: bool,
-) -> None:
-    """Put the permalink that the program would give a new note into its metadata.
-
-    Raises Refused if an overwrite means a note that is somewhere else by now.
-    """
-    project = args["project"]
-    derived = slug(file.removesuffix(".md"))
+def _derived_permalink(vault: Vault, project: str, file: str) -> str:
+    """The permalink that the program makes of a path."""
     if vault.permalinks_include_project:
-        derived = permalink_for(project, file)
-    permalink = permalink_given or derived
+        return permalink_for(project, file)
+    return slug(file.removesuffix(".md"))
+
+
+def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, file: str) -> None:
+    """Raise Refused if an overwrite means a note that is somewhere else by now."""
     holder = _holder(memory, project, permalink)
-    is_elsewhere = holder is not None and holder.path.lower() != file.lower()
-    if holder and is_elsewhere and args["overwrite"] and (is_new or permalink_given):
+    if holder is not None and holder.path.lower() != file.lower():
         raise Refused(
             "NOTE_PATH_CONFLICT",
             f"The note {holder.permalink} is at {holder.path} now, so nothing was written. "
             "Change it there with edit_note, or write with overwrite=False.",
             **identity(holder),
         )
-    if not is_new:
-        return
-    if holder:
-        numbered = (f"{permalink}-{number}" for number in count(1))
-        permalink = next(name for name in numbered if _holder(memory, project, name) is None)
-    if holder or not vault.permalinks_include_project:
-        args["metadata"]["permalink"] = permalink
+
+
+def _free_permalink(memory: MemorySession, project: str, permalink: str) -> str:
+    """`permalink`, with a number if another note has it."""
+    numbered = (f"{permalink}-{number}" for number in count(1))
+    names = chain([permalink], numbered)
+    return next(name for name in names if _holder(memory, project, name) is None)
 
 
 def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
-    """The note that has a permalink."""
+    """The note that has a permalink. None if none exists."""
     query = Query(projects=(project,), address=permalink, order="address")
-    return next(iter(memory.list(query, limit=1)[0]), None)
+    return next(iter(memory.list(query, limit=1).notes), None)
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
@@ -178,8 +196,8 @@ def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
     for number, name in enumerate(folders):
         try:
             entries = memory.directory(project, parent, limit=_FOLDERS).entries
-        # Nothing below exists; what is wrong with the path, the caller says
         except MemorandaError:
+            # Nothing below exists; the caller reports the problem with the path.
             break
         names = {entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"}
         if name not in names:
@@ -265,7 +283,7 @@ def _edited_metadata(args: Arguments) -> dict[str, Any]:
 
 
 def _check_is_there(memory: MemorySession, args: Arguments) -> None:
-    """Raise Refused for a checksum of a note that is not there: nothing has that revision."""
+    """Raise Refused if the note does not exist, since then it cannot have the given checksum."""
     name = args["identifier"]
     try:
         memory.find(name, args["project"], looseness=Looseness.CASE)
@@ -324,7 +342,10 @@ def _not_edited(
 
 
 def move_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
-    """Move a note or a folder; no other note is rewritten, as there."""
+    """Move a note or a folder. As in Basic Memory, no other note is rewritten.
+
+    The names of `args` are replaced by ours.
+    """
     name = args["identifier"]
     data = {"moved": False, **UNNAMED, "source": name}
     data["destination"] = args.get("destination_path") or args.get("destination_folder")
@@ -482,13 +503,14 @@ def create_memory_project(vault: Vault, memory: MemorySession, args: Arguments) 
         ours = reply.data["name"]
         row = _project_row(memory, ours, ours, reply.data["path"])
         row |= {"created": True, "already_exists": False}
-    total = memory.list(Query(projects=(vault.names.get(row["name"], row["name"]),)), limit=1)[1]
+    ours = vault.names.get(row["name"], row["name"])
+    total = memory.list(Query(projects=(ours,)), limit=1).total
     row["indexing"] = {"state": "completed", "total_files": total, "enqueued_files": total}
     return either(args, row, text)
 
 
 def _asked(reply: Reply) -> dict[str, Any]:
-    """The row of a folder that waits for the owner: nothing was added."""
+    """The reply about a folder that waits for the owner's consent. Nothing was added."""
     assert reply.data is not None
     return {
         "name": reply.data["name"],

@@ -153,7 +153,7 @@ class CitationCheck:
             # A home folder kept in git holds settings, not the code that notes cite.
             if result is not None and result.root == user_folder():
                 result = None
-            # Folders of one repository share what git said of it.
+            # All folders of a repository share git's answers.
             for repository in filter(None, self._repositories.values()):
                 if result is not None and repository.root == result.root:
                     result = repository

@@ -24,7 +24,7 @@ from memoranda.note.citations import Citation
 _SECONDS = 10.0
 # Bytes of a cited file; larger ones are not read.
 _LARGEST = 4 << 20
-# A file of which less than this part of the lines is left is another one.
+# A file with less than this share of its lines left counts as rewritten.
 _REWRITTEN = 0.5
 _DEFINED = (
     r"(?:def|class|function|func|fn|struct|enum|trait|interface|type|const|let|var|module|impl|sub"
@@ -125,7 +125,7 @@ class Repository:
     def name_now(self, commit: str, path: str) -> str:
         """The name that a file of a commit has today; "" for one that is gone."""
         if commit not in self._renames:
-            # One answer serves every file of that commit.
+            # One answer of git serves every file of that commit.
             reply = self._git(
                 "diff", "--name-status", "-M", "--diff-filter=R", "-z", commit, "HEAD"
             )

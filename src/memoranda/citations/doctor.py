@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from memoranda.citations.check import CitationCheck
 from memoranda.citations.code import State
+from memoranda.engine.contents import contents, home_path
 from memoranda.engine.doctor import Finding
-from memoranda.engine.overview import contents, home_path
 from memoranda.query import Query
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
 
-# A citation that still holds is no finding.
+# A citation that is still right is not a finding.
 _CODES = {
     State.CHANGED: "stale_citation",
     State.GONE: "gone_citation",

@@ -66,12 +66,13 @@ _REPORT_IT = "Please report this line with the command you ran and `memory --ver
 
 
 def run() -> NoReturn:
-    """The `memory` program: `main` almost without garbage collection, then exit at once.
+    """The `memory` program: `main` almost without garbage collection, followed by an immediate
+    exit.
 
     Collecting garbage and finalizing the interpreter take a fifth of a short command's time, and
     the system frees the memory anyway. A command that lasts makes enough objects to be collected.
-    Until the command itself runs, an interrupt ends the process at once: raised while a module is
-    imported, it may arrive as another error.
+    Until the command itself runs, an interrupt ends the process immediately. Raised during an
+    import, it could arrive as another error.
     """
     if "hook" in sys.argv[1:4]:
         # Clients wait for it, and most events need nothing but the daemon.
@@ -84,7 +85,7 @@ def run() -> NoReturn:
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
-    # Else a script has it ignored
+    # Otherwise a script ignores the signal on purpose.
     usual = _signal.getsignal(_signal.SIGINT)
     if usual is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
@@ -97,7 +98,7 @@ def run() -> NoReturn:
 
 
 def _end_with(text: str) -> NoReturn:
-    """Print a text, if it is any, and exit at once."""
+    """Print a text, unless it is empty, and exit immediately."""
     if text:
         from memoranda.cli import output
 
@@ -134,8 +135,11 @@ def _in_utf8(argument: str) -> bytes:
 def main(
     arguments: Sequence[str] | None = None, starting: Callable[[], object] = lambda: None
 ) -> int:
-    """Run the command with `arguments` (default: those of the process) and return its exit status.
-    `starting` is called when the command line is understood."""
+    """Run the command and return its exit status.
+
+    arguments: the command line; by default the arguments of the process.
+    starting: called when the command line is understood.
+    """
     from memoranda.cli import output
     from memoranda.cli.invocation import Invocation
 
@@ -159,8 +163,8 @@ def main(
         return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
-    # The outermost loop: reported, never swallowed
     except Exception as error:
+        # The outermost loop: errors are reported, never swallowed.
         # What an import made of one
         if isinstance(error.__cause__, KeyboardInterrupt):
             return _INTERRUPTED
@@ -189,7 +193,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
     except click.UsageError as error:
         from memoranda.cli.syntax import usage_words
 
-        # What stands behind `--` is text, also if it reads like an option.
+        # Words after `--` are text, even if they look like options.
         options = arguments[: arguments.index("--")] if "--" in arguments else arguments
         invocation.json = invocation.json or "--json" in options
         message, hint = usage_words(error)
@@ -261,7 +265,7 @@ def command_group() -> Group:
 
 
 def _today(invocation: Invocation) -> list[str]:
-    """What `memory` alone says, of a home with notes."""
+    """The lines that `memory` alone prints. Empty for a home without notes."""
     from memoranda.cli.today import has_notes, today_lines
 
     if has_notes(invocation):

@@ -241,7 +241,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     if running is not None:
         opening = show(running)
         if opening:
-            # This process ends at once, and its threads with it
+            # Threads end with this process, so wait for this one.
             opening.join(_OPENING)
         return None
     from memoranda.serve.http import Place, place_of
@@ -295,18 +295,18 @@ def _spelled(span: timedelta) -> str:
 
 @dataclass(frozen=True)
 class Service:
-    """What a process of `memory serve` or `memory page` does, and for how long.
+    """The work of a process of `memory serve` or `memory page`, and its duration.
 
     span: the time between two rounds of upkeep.
-    served: the tools of the socket, and of HTTP for who names none; None for upkeep alone.
-    place: where HTTP is served; None for nowhere.
+    served: the tools of the socket, and of HTTP for callers that name none. None for upkeep alone.
+    place: where HTTP is served. None means nowhere.
     offered: the toolsets that a caller over HTTP may choose from.
-    is_once: one round of upkeep, then the end.
-    has_socket: the tools are served on the home's socket.
-    ends_after: the end comes this long after the last client.
-    show: is told the address of HTTP once it answers. With it another process may already do the
-        upkeep of the home.
-    takes_any_port: HTTP is served on another port where that of `place` is taken.
+    is_once: run one round of upkeep and end.
+    has_socket: serve the tools on the home's socket.
+    ends_after: end this long after the last client.
+    show: called with the address of HTTP when it answers. With it, another process may already do
+        the upkeep of the home.
+    takes_any_port: serve HTTP on another port if the port of `place` is taken.
     """
 
     span: timedelta
@@ -391,8 +391,9 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
 
 
 def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
-    """Whether this process does the upkeep of the home until the stack is left. Raises Running if
-    another one does, unless a page is shown beside it.
+    """Make this process do the upkeep of the home until the stack is left. Returns whether it does.
+
+    Raises Running if another process does it, unless this one shows a page beside it.
     """
     from memoranda.serve.daemon import Running
     from memoranda.sources.files import make_private, storing
@@ -409,8 +410,9 @@ def _becomes_daemon(stack: ExitStack, layout: Layout, service: Service) -> bool:
 
 
 def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | None:
-    """The home's socket, open until the stack is left; None where the service has none, or none can
-    be.
+    """The home's socket, open until the stack is left.
+
+    None if the service has none, or it cannot be opened.
     """
     from memoranda.serve.socket import Listener
 
@@ -418,8 +420,8 @@ def _listener(stack: ExitStack, layout: Layout, service: Service) -> Listener | 
         return None
     try:
         return stack.enter_context(closing(Listener(layout.socket)))
-    # A home where no socket can be is served without
     except StorageError as error:
+        # Some homes cannot have a socket; they are served without one.
         output.failure(str(error))
     return None
 
@@ -472,7 +474,7 @@ def _web(
     port: socket,
     shows_page: bool = False,
 ) -> Web:
-    """What makes the server of HTTP, with OAuth when there is a public address."""
+    """The factory of the HTTP server, with OAuth if there is a public address."""
     from memoranda import __version__
     from memoranda.faces import registry
     from memoranda.serve.auth import Access
@@ -521,7 +523,7 @@ def _web(
 
 
 def _announce(text: str) -> None:
-    """Print a line for whoever started the daemon, who may be gone."""
+    """Print a line for the process that started the daemon, which may be gone."""
     with suppress(BrokenPipeError, Failure):
         output.text(text)
         output.write(flush=True)

@@ -86,7 +86,7 @@ def export(
     redact: bool,
     form: Text,
 ) -> None:
-    """Write all notes as JSON Lines: memories, oldest first, then those of other projects.
+    """Write all notes as JSON Lines: memories, oldest first, then notes of other projects.
 
     `memory import` reads them back. A note of another project than categories has its `project` and
     `path`. Traces are left out. With --json and no FILE the lines themselves are printed.
@@ -246,12 +246,12 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take notes in from FILE, with nothing lost. Doing it twice is doing it once.
+    """Take notes in from FILE, with nothing lost. Repeating it changes nothing.
 
     FILE holds the lines of `memory export`; without one they are read from stdin.
 
-    Everything is looked at before anything is written. Of a memory that is there already the newer
-    one stays; the other is in the history.
+    Everything is checked before anything is written. If a memory exists already, the newer text
+    stays and the other goes into the history.
     """
     if named is not None and file is not None:
         raise Usage("FILE and --input exclude each other")
@@ -314,7 +314,13 @@ def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally
 
 @contextmanager
 def _importing(count: Callable[[], int], noun: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far an import is; when it fails, say how many `count` says were done before."""
+    """Show the progress of an import. If it fails, print how many notes were imported before.
+
+    count: gives that number.
+    noun: the word for what is imported.
+
+    Yields the progress callback, or None without a terminal.
+    """
     try:
         with output.progress("importing") as progress:
             yield progress
@@ -389,7 +395,10 @@ def _move_in(
 def _plan(
     memory: MemorySession, kind: str, place: Path, project: str, *, skip_bad: bool
 ) -> MovePlan:
-    """What moving in the store at `place` does. Raises Failure when the memory itself is there."""
+    """The plan for moving in the store at `place`.
+
+    Raises Failure if it contains the memory itself.
+    """
     from memoranda.transfer import moving
 
     home = memory.home.resolve()
@@ -420,8 +429,12 @@ def _plan(
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """A plain folder of Markdown files, such as a repository's `memory-bank/`, is the bank of
-        its repository, else of a project of its name, as the tools would find it."""
+        """The kind and id of the bank that a plain folder of Markdown files becomes, as the tools
+        find it.
+
+        A folder such as a repository's `memory-bank/` is the bank of its repository. Without a
+        repository it is the bank of a project with its name.
+        """
         repository = find_repository(str(folder))
         if repository is not None:
             return "code", repository_id(repository.name)
@@ -451,7 +464,7 @@ graph = group(
     example="memory graph show Anna",
 )
 def graph_show(call: Invocation, *words: str) -> None:
-    """Show an entity: its type, what is said of it, and its relations, both ways.
+    """Show an entity: its type, its observations, and its relations, both ways.
 
     The words of NAME are joined by blanks.
     """
@@ -487,8 +500,7 @@ def graph_show(call: Invocation, *words: str) -> None:
 def graph_export(call: Invocation, file: str | None = None) -> None:
     """Write the graph to FILE, one entity or relation a line; without FILE, print it.
 
-    With --json and no FILE the lines are in the document. The graph is where the graph tools have
-    it.
+    With --json and no FILE the lines are in the document. It is the graph that the graph tools use.
     """
     with call.memory() as memory:
         from memoranda.engine.graph import graph_lines
@@ -516,8 +528,8 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
 def graph_import(call: Invocation, file: str) -> None:
     """Take in the entities and relations of FILE: JSON Lines, or one JSON value. `-` reads stdin.
 
-    Entities that exist get the observations they lack. Running it twice changes nothing. They go
-    where the graph tools have the graph; if that is FILE itself, into the notes.
+    Existing entities get the observations they lack. Running it twice changes nothing. They go into
+    the graph that the graph tools use or, if that is FILE itself, into the notes.
     """
     lines = _read_graph(file)
     with call.memory() as memory:
@@ -544,7 +556,7 @@ def _read_graph(file: str) -> GraphText:
 
 
 def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
-    """How many entities, relations and bad lines there are, in words and as keys of a document."""
+    """The number of entities, relations and bad lines, in words and as keys of a document."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
     counts = {"entities": len(entities), "relations": len(relations), "skipped": len(lines.bad)}
@@ -554,8 +566,9 @@ def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
 
 
 def _graph(memory: MemorySession, taken_in: str = "-") -> NoteGraph | FileGraph:
-    """The graph: that of the graph file in use (contract 002, 8), unless it is what is `taken_in`,
-    else the notes.
+    """The graph file in use (contract 002, 8).
+
+    Without one, or if it is itself `taken_in`, the notes.
     """
     from memoranda.engine.graphs import graph_in
 
@@ -592,8 +605,8 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
     """Store the notes of other programs as memories in the inbox; their files stay as they are.
 
-    A file is stored once; when its text changes, its memory follows. Take this for a program you
-    leave; a vault you go on using is added where it is: `memory project add`.
+    A file is stored once; when its text changes, its memory follows. Use this for a program you
+    leave. A vault you go on using is added in place: `memory project add`.
     """
     from memoranda import ingest
 
@@ -628,7 +641,9 @@ def _warn_of_ingestion(outcomes: Mapping[str, Ingestion]) -> None:
 
 
 def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
-    """What `ingest --dry-run` says: all that is new, then all that would follow its file."""
+    """The lines of `ingest --dry-run`: first new memories, then those that would follow their
+    files.
+    """
     lines = [f"would ingest {item.source_ref}" for plan in plans for item in plan.new]
     for plan in plans:
         lines += [f"would update {info.id[:8]} {item.source_ref}" for info, item in plan.changed]
@@ -636,7 +651,7 @@ def _planned_lines(plans: Sequence[IngestPlan]) -> list[str]:
 
 
 def _ingested_lines(outcomes: Mapping[str, Ingestion], total: int) -> list[str]:
-    """What `ingest` says of each source, and of all."""
+    """The lines of `ingest`: one or two per source, and the total."""
     lines = []
     for source, outcome in outcomes.items():
         lines.append(f"Ingested {outcome.ingested} memories from {source}")
@@ -712,9 +727,9 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
 
 
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
-    """Say what a run of `mirror` did.
+    """Print what a run of `mirror` did.
 
-    only_changes: nothing is said of a run that had nothing to do.
+    only_changes: print nothing if the run had nothing to do.
     """
     for place in outcome.left:
         output.notice(f"warning: {place} could not be read; its copy stays as it was")
@@ -745,8 +760,8 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
     FROM stays.
 
-    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold a move
-    from FROM that was cut off: it goes on.
+    Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an
+    interrupted move from FROM, which is resumed.
     """
     from memoranda.transfer.whole_home import move
 

@@ -81,10 +81,10 @@ def log(
     patch: bool,
     traces: bool,
 ) -> None:
-    """List changes, newest first; with REF (an id, or a path as shown here) those of one note.
+    """List changes, newest first; with REF (an id, or a path as shown here) only of one note.
 
-    What one run of a job did is one line; --run opens it. Traces of sessions are left out unless
-    asked for.
+    All changes of one run of a job are one line; --run opens it. Traces of sessions are left out
+    unless asked for.
     """
     with call.memory() as memory:
         start = None
@@ -151,7 +151,7 @@ def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: date
 
 
 def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> str:
-    """What these changes did to the texts, below their line."""
+    """The changes of the texts, as diffs to show below the line of the change."""
     texts = []
     for change in changes:
         for revision in memory.revisions(change.number, limit=_SHOWN):
@@ -202,8 +202,10 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
-    """A change of a note and what it did to its text: the latest, or that of this number. Raises
-    Failure, NotFound.
+    """A change of a note and its text before and after: the latest change, or that with this
+    number.
+
+    Raises Failure, NotFound.
     """
     for change in memory.log(_place_in_log(memory, ref), limit=0):
         if number is None or change.number == number:
@@ -213,8 +215,9 @@ def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Chan
 
 
 def _place_in_log(memory: MemorySession, ref: str) -> str:
-    """A reference as the log takes it: the path of the note it names, else as it is, of a note that
-    is gone.
+    """The path of the note that a reference names.
+
+    For a note that is gone, the reference itself.
     """
     with suppress(MemorandaError):
         return place(any_note(memory, ref))
@@ -222,8 +225,10 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
 
 
 def _titles(memory: MemorySession, changes: Sequence[Change]) -> dict[int, str]:
-    """By the number of a change, what its note is called now; of a note that is gone, what it was
-    called. Only where that is not its file name already."""
+    """The titles of notes, by the number of a change. A deleted note has the title it had last.
+
+    Only titles that differ from the name of the file are included.
+    """
     titles: dict[int, str] = {}
     removals: list[Change] = []
     for change in changes:
@@ -284,10 +289,10 @@ def undo(
     since: Text,
     project: Text,
 ) -> None:
-    """Take a change back: number N of `memory log`, else the latest. An undo is a change too.
+    """Take a change back: number N of `memory log`, or the latest. An undo is a change too.
 
-    A job leaves a memory alone whose change was taken back. What an agent did is looked at with
-    `memory log --agent NAME -p` and taken back with `memory undo --by NAME`, all or nothing.
+    A job leaves a memory alone if its change was taken back. To look at the changes of an agent,
+    use `memory log --agent NAME -p`. To take them back, all or none, use `memory undo --by NAME`.
     """
     if by is not None:
         if number is not None or run is not None:
@@ -415,11 +420,10 @@ def erase(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """Remove notes for good, with every older version and trace; there is no undo.
+    """Remove notes for good, with every older version and trace. It cannot be undone.
 
-    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY; a
-    name has to be the exact one. At
-    the end the home is searched for what was erased.
+    REF is an id, a path as `log` shows it, an address, or an entry FOLDER/NAMESPACE.json:KEY. A
+    name must match exactly. At the end the home is searched for remains.
     """
     if not (refs or agent or project or source):
         raise Usage("erase needs a REF, --agent, --project or --source")
@@ -445,7 +449,10 @@ def erase(
 
 
 def _confirm_erasure(notes: Sequence[str]) -> None:
-    """Ask whether notes go for good. Raises Failure for a no, and where nobody can be asked."""
+    """Ask whether to erase the notes for good.
+
+    Raises Failure for a no, and if nobody can be asked.
+    """
     if not sys.stdin.isatty():
         raise Failure("erase cannot be undone: give --yes, or run it on a terminal to be asked")
     lines = list(notes[:_SHOWN])
@@ -457,7 +464,7 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """What went, where it was looked for, and what is left."""
+    """The lines about an erasure: what was removed, where it was looked for, and what is left."""
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"

@@ -16,9 +16,8 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
     """Answer an event of CLIENT on stdin: memory for its context, notes of what was said.
 
     For the hooks of claude-code, codex, gemini-cli, cursor, copilot-cli and opencode. Always ends
-    with status 0, mostly within
-    0.8 seconds, and is silent on whatever it does not know. EVENT: its name, where the client does
-    not send it.
+    with status 0, mostly within 0.8 seconds, and is silent on events it does not know. EVENT: its
+    name, if the client does not send it.
     """
     limit = hooks.HookLimit()
     try:
@@ -29,8 +28,8 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
         if reply:
             output.text(reply)
             output.write(flush=True)
-    # The outermost loop of hooks: a client is never to fail because of them
     except Exception as error:
+        # The outermost loop of hooks: a client must never fail because of them.
         if os.environ.get("MEMORY_HOOK_DEBUG"):
             output.failure(f"{type(error).__name__}: {error}")
     finally:
@@ -41,7 +40,10 @@ def hook(call: Invocation, client: str, event: str = "") -> None:
 def _reply(
     call: Invocation, limit: hooks.HookLimit, client: str, data: bytes, name: str
 ) -> str | None:
-    """The answer to an event; what it asks to remember is put aside until it is stored."""
+    """The answer to an event. None if there is no answer.
+
+    A sentence that the event asks to remember is put aside until it is stored.
+    """
     from memoranda.clients.hook_events import event_of, may_ask_to_remember
 
     event = event_of(client, data, os.environ, name)

@@ -175,9 +175,10 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
 
 
 def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -> int:
-    """1 where a program could not be connected, or the server did not start; else 0.
+    """The exit status: 1 if a program could not be connected or the server did not start, otherwise
+    0.
 
-    started: what became of the server, if it was started.
+    started: the result of starting the server, if it was started.
     """
     if started is not None and started["error"] is not None:
         return 1
@@ -185,7 +186,7 @@ def _exit_code(rows: Sequence[dict[str, Any]], started: dict[str, Any] | None) -
 
 
 def _start_line(started: dict[str, Any]) -> str:
-    """What became of the server that was started once."""
+    """A line about the trial start of the server."""
     if started["error"]:
         return f"Started it: {started['error']}"
     return f"Started it: {started['tools']} tools, {started['seconds']} s."
@@ -193,13 +194,13 @@ def _start_line(started: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """What to do with every client, as the options of `install` say it.
+    """The options of `install` that apply to every client.
 
-    is_for_project: in the files of the project in the working folder.
-    has_hooks: with hooks; else ours are taken out.
+    is_for_project: write into the files of the project in the working folder.
+    has_hooks: install hooks; otherwise ours are removed.
     has_native_memory: the client keeps its own memories in a project of the home.
-    replaces_others: even where an entry of the name is not ours.
-    is_dry_run: changes are shown and not made.
+    replaces_others: replace an entry of our name even if it is not ours.
+    is_dry_run: show the changes without making them.
     """
 
     is_for_project: bool
@@ -315,8 +316,10 @@ class Connecting:
 
 
 def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
-    """Turn the reading of transcripts on or off: as the option says, else as a person at the
-    terminal answers; in a pipe nothing changes, and it is said how to.
+    """Turn the reading of transcripts on or off.
+
+    The option decides, or a person at the terminal. In a pipe nothing changes, and the lines say
+    how to turn it on.
     """
     from memoranda.transcripts.tier import found_on_this_machine
 
@@ -343,7 +346,7 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _what_is_recorded(call: Invocation) -> list[str]:
-    """What is kept from now on, where, how to turn each part off, and what runs."""
+    """Lines about what is recorded from now on, where, how to turn each part off, and what runs."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
@@ -467,8 +470,9 @@ def _targets(
     program: Sequence[str],
     more: Sequence[Edit] = (),
 ) -> list[Target]:
-    """The files of the client with what belongs in them, `more` in that of its hooks. Raises
-    Failure.
+    """The files of the client with their contents. `more` belongs in the file of its hooks.
+
+    Raises Failure.
     """
     file = client.place(os.environ, Path.cwd() if project else None)
     edits = [table.entry(client, server)]
@@ -492,7 +496,7 @@ def _own_file(client: Client, edits: Sequence[Edit]) -> list[Target]:
 
 
 def _former(client: Client) -> list[Target]:
-    """What an earlier checkout left of itself in files of the client, where it is still there."""
+    """The entries that an earlier checkout left in files of the client, if they still exist."""
     targets = [Target(client, *place) for place in table.former(client)]
     return [target for target in targets if _is_there(target)]
 
@@ -503,7 +507,10 @@ def _is_there(target: Target) -> bool:
 
 
 def _present(target: Target) -> list[Any]:
-    """As `present`; nothing for a file that nobody can read as what it should be."""
+    """The present values of a target's entries (see `present`).
+
+    Empty if the file cannot be read.
+    """
     try:
         return present(target)
     except Unsure:
@@ -511,8 +518,8 @@ def _present(target: Target) -> list[Any]:
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
-    """What makes the client keep its own memories in a project of the home, where it can be told
-    to.
+    """The edits that make the client keep its own memories in a project of the home, if it supports
+    that.
     """
     if "memories" not in client.hooks:
         return []
@@ -597,7 +604,7 @@ def _diff_of(file: str, change: FileChange) -> str:
 
 
 def _told(client: Client, row: dict[str, Any]) -> str:
-    """What became of a client, for a person."""
+    """The result for a client, for a person."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""
         return heading + row["snippet"].rstrip("\n")
@@ -619,7 +626,7 @@ def _told(client: Client, row: dict[str, Any]) -> str:
 
 
 def _notes_about(client: Client, files: str) -> list[str]:
-    """What a person must know of a client whose files were written, as our table says it."""
+    """Notes of our table for a person about a client whose files were written."""
     notes = [client.note]
     if str(client.hook_file(os.environ)) in files:
         notes.append(client.hooks.get("note", ""))
@@ -689,8 +696,11 @@ def _state_of(
 
 
 def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
-    """(what the entry of a client is, the version of the program it starts). Raises
-    MemorandaError."""
+    """(state of a client's entry, version of the program it starts). The version is None if
+    unknown.
+
+    Raises MemorandaError.
+    """
     (value,) = present(target)
     if value is None:
         return "none", None
@@ -708,8 +718,10 @@ def _entry_of(target: Target, installer: Installer) -> tuple[str, str | None]:
 
 
 def _has_hooks(client: Client) -> bool | None:
-    """Whether all our hooks are in a client's file; None for a client without hooks. Raises
-    MemorandaError."""
+    """Whether all our hooks are in a client's file. None if the client has no hooks.
+
+    Raises MemorandaError.
+    """
     hook_file = client.hook_file(os.environ)
     if hook_file is None:
         return None

@@ -18,11 +18,15 @@ from memoranda.text.user_path import absolute_path, user_path
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
+    from typing import TypeVar
 
     from memoranda.clock import Clock
     from memoranda.config import Settings
     from memoranda.documents.listed import Listed
     from memoranda.engine import MemorySession
+    from memoranda.engine.read_session import ReadSession
+
+    _Session = TypeVar("_Session", bound=ReadSession)
 
 COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
@@ -56,13 +60,11 @@ class Invocation:
 
     @property
     def caller(self) -> str | None:
-        """The acting agent: `--agent`, else MEMORY_AGENT, else None for the owner. Raises
-        InvalidInput.
-        """
+        """The acting agent: `--agent` or MEMORY_AGENT. None for the owner. Raises InvalidInput."""
         name = self.agent or os.environ.get("MEMORY_AGENT") or None
         if name is not None:
-            from memoranda.engine.writing import is_agent
             from memoranda.errors import InvalidInput
+            from memoranda.note.project_access import is_agent
 
             if not is_agent(name):
                 hint = "An agent's name is of a-z, 0-9, dots, dashes and underscores."
@@ -89,7 +91,7 @@ class Invocation:
 
         settings = load(self.home, self.config)
         if settings.url is not None:
-            from memoranda.engine.memory import load_settings
+            from memoranda.engine.read_session import load_settings
 
             settings = load_settings(self.home, self.config)
         if self.offset is None:
@@ -103,10 +105,37 @@ class Invocation:
         """Open the memory of the home for this command; at its end unreadable files are mentioned
         once. `projects`: additional ones for this command. `watch`: for commands of many calls, so
         that not every call looks at every file."""
-        from memoranda import clock
-        from memoranda.engine.memory import open_session
+        from memoranda.engine.memory import MemorySession
 
-        with open_session(
+        with self._opened(MemorySession, projects, watch=watch) as memory:
+            yield memory
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadSession]:
+        """Open the memory for a command that changes no note: it starts in half the time, because
+        it loads nothing of what writes.
+        """
+        from memoranda.engine.read_session import ReadSession
+
+        with self._opened(ReadSession) as memory:
+            if memory.has_left_work():
+                from memoranda.engine.memory import as_writer
+
+                as_writer(memory).finish_left_work()
+            yield memory
+
+    @contextmanager
+    def _opened(
+        self,
+        session_class: type[_Session],
+        projects: Mapping[str, os.PathLike[str]] | None = None,
+        *,
+        watch: bool = False,
+    ) -> Iterator[_Session]:
+        """Open a session, and say at its end what a person should know."""
+        from memoranda import clock
+
+        with session_class.open(
             agent=self.caller,
             projects=projects,
             config=self.settings,
@@ -123,21 +152,22 @@ class Invocation:
             if self.settings.url is not None:
                 output.warnings(memory.warnings)
             if memory.has_changed_memories or self.checks_overview:
-                from memoranda.engine.overview import Overview
-                from memoranda.errors import StorageError
-
-                try:
-                    if not Overview(memory).keep_up() and self.checks_overview:
-                        Overview(memory).refresh(create=False)
-                except StorageError as error:
-                    # The command itself succeeded
-                    output.notice(f"warning: {error}")
-            if self.command not in _REPORT_UNREADABLE and (count := len(memory.unreadable)):
-                if count == 1:
-                    files = "file"
-                else:
-                    files = "files"
+                self._keep_overview(memory)
+            count = len(memory.unreadable)
+            if count and self.command not in _REPORT_UNREADABLE:
+                files = "file" if count == 1 else "files"
                 output.notice(f"warning: {count} unreadable {files}, run memory doctor")
+
+    def _keep_overview(self, memory: ReadSession) -> None:
+        """Bring `memory.md` up to date; the command has succeeded, whether that does or not."""
+        from memoranda.engine.overview import Overview
+        from memoranda.errors import StorageError
+
+        try:
+            if not Overview(memory).keep_up() and self.checks_overview:
+                Overview(memory).refresh(create=False)
+        except StorageError as error:
+            output.notice(f"warning: {error}")
 
     def answer(self, text: str, /, **data: Any) -> None:
         """Print the result: `text`, or with `--json` the document of the keys `data`."""
@@ -203,7 +233,10 @@ def text_from(words: tuple[str, ...]) -> str:
 
 @contextmanager
 def input_of(file: str | None) -> Iterator[BinaryIO]:
-    """The bytes of a file; without one, or for `-`, those of stdin. Raises Failure naming the file."""
+    """The bytes of a file, or of stdin without a file or for `-`.
+
+    Raises Failure naming the file.
+    """
     if file is None or file == "-":
         if sys.stdin is None:
             raise Failure("cannot read the input: stdin is closed")

@@ -24,7 +24,7 @@ from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
 from memoranda.documents.wording import minute, preview, question_lines, subject_lines
-from memoranda.engine.overview import content_of
+from memoranda.engine.contents import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
 from memoranda.text.unicode import one_line
@@ -212,7 +212,7 @@ def _lessons(memory: MemorySession) -> int:
 
 # Counting questions takes time, so beyond this number "50+" is shown.
 _MOST_COUNTED = 50
-# What became of a memory, in one word.
+# The result for a memory, in one word.
 _DONE = {
     "expire": "archived",
     "decay": "archived",
@@ -225,7 +225,7 @@ _DONE = {
 
 
 def _done(action: Action) -> str:
-    """What was done, as one line."""
+    """A finished action, as one line."""
     return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
 
 
@@ -549,8 +549,8 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
                 memory.decide(item, key)
                 answered.append((at, memory.changed))
                 output.text(f"-> {dict(item.choices)[key]}")
-            # Changed meanwhile: the next question is as good
             except MemorandaError as error:
+                # The memory changed in between; go on with the next question.
                 output.failure(output.error_sentence(error))
             at += 1
         else:
@@ -560,15 +560,16 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
 
 
 def _question(item: ReviewItem, number: str) -> str:
-    """A question with what it is about and its keys; `number` says how many there are."""
+    """A question with its subject and its keys. `number` is its number and the total."""
     lines = [f"\n{number}  {item.text}", *subject_lines(item)]
     lines += [f"  {letter}  {label}" for letter, label in item.choices]
     return "\n".join([*lines, f"  ({_KEYS})"])
 
 
 def _take_back(memory: MemorySession, answered: list[tuple[int, int]], at: int) -> int:
-    """Take the last answer back. Returns the position of its question, or `at` where that is not
-    possible.
+    """Take the last answer back, and remove it from `answered`.
+
+    Returns the position of its question, or `at` if that is not possible.
     """
     if not answered:
         output.text("Nothing answered yet.")

@@ -7,7 +7,6 @@ Also how a memory is shown as text: block, row, preview.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -21,21 +20,32 @@ from memoranda.cli.output import Failure, error_sentence
 from memoranda.cli.syntax import Names, Text, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.documents.wording import day, place, whole_note
-from memoranda.engine.overview import home_path
+from memoranda.engine.contents import home_path
 from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
-from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, GLOBAL, INBOX, MEMORY_PROJECTS, Draft
+from memoranda.note.model import (
+    ARCHIVE_PROJECT,
+    CATEGORIES,
+    CATEGORY_PROJECT,
+    GLOBAL,
+    INBOX,
+    MEMORY_PROJECTS,
+    Draft,
+)
 from memoranda.note.names import Looseness
 from memoranda.query import check_memory, split_list
+from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.read_session import ReadSession
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.index.rows import NoteInfo
     from memoranda.note.model import Note
 
 # What can only be meant as the id or the address of a note, not as a text.
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"(?=.*[0-9/])(?:memory://\S+|[0-9a-fA-F][0-9a-fA-F-]{3,35}|[^\s:]+/[^\s:]+)"
-).fullmatch
+)
 _PLACE = ("id", "project", "path")
 _EDITORS = ("sensible-editor", "editor", "nano", "vi")
 _CATEGORIES = f"One of {', '.join(CATEGORIES)}."
@@ -150,7 +160,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     with call.memory() as memory:
         old = any_note(memory, ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
-        if len(words) == 1 and _REFERENCE(words[0]):
+        if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
             new = any_note(memory, words[0], looseness=Looseness.CASE)
         else:
             like_old: dict[str, Any] = {
@@ -158,7 +168,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
                 "folder": old.path.rpartition("/")[0],
                 "type": old.type,
             }
-            # What an archived memory said is so again, otherwise
+            # The text of an archived memory holds again, so the new one is not archived.
             if old.project in MEMORY_PROJECTS:
                 like_old = {"project": CATEGORY_PROJECT, "category": old.category}
             new = Draft(content_from(words), scope=old.scope, tags=old.tags, **like_old)
@@ -180,7 +190,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     """
     if at is not None:
         return _read_at(call, refs, at)
-    with call.memory() as memory:
+    with call.reading() as memory:
         infos = [any_note(memory, ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
@@ -190,7 +200,8 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         zone = memory.settings.zone
         for info in infos:
             is_memory = info.project in MEMORY_PROJECTS and not info.header.get("archived_from")
-            document = documents.read_note(memory, info, is_named=not is_memory)
+            reader = _reader_of(memory, info)
+            document = documents.read_note(reader, info, is_named=not is_memory)
             key = "memory" if is_memory else "note"
             rows.append({key: document, "provenance": info.provenance.row()})
             if not call.json:
@@ -198,11 +209,22 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         call.answer_each(texts, rows, "\n\n")
 
 
-def any_note(
-    memory: MemorySession, ref: str, *, looseness: Looseness = Looseness.SIGNS
-) -> NoteInfo:
-    """The note `ref` names: a memory by its id, else one of any project, by all that `log`,
-    `search` and tools print. Raises NotFound, Ambiguous."""
+def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
+    """The session that reads a note: reading an archived memory brings it back, which is a change."""
+    if info.project != ARCHIVE_PROJECT:
+        return memory
+    from memoranda.engine.memory import as_writer
+
+    return as_writer(memory)
+
+
+def any_note(memory: ReadVerbs, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
+    """The note that `ref` names: a memory by its id, or a note of any project.
+
+    ref: a name as `log`, `search` and tools print it.
+
+    Raises NotFound, Ambiguous.
+    """
     try:
         return memory.find_any(ref, looseness=looseness)
     except Ambiguous:
@@ -239,7 +261,7 @@ def _moment(memory: MemorySession, at: str) -> datetime:
         return moment_of(memory.as_of, at, "--at time", hint)
 
 
-def as_of_moment(memory: MemorySession, text: Text) -> datetime | None:
+def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
     """The time `--as-of` asks about, if it is given. Raises Failure."""
     hint = "Use e.g. 2025-03-01, 2025-03 or yesterday."
     if text is None:
@@ -378,9 +400,9 @@ def resolve_links(call: Invocation, *, dry_run: bool) -> None:
 def edit(call: Invocation, ref: str) -> None:
     """Edit a note of any project in your editor.
 
-    The editor is VISUAL, else EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
-    permalink or a title. A text you left as it was is not written. When another program changed the
-    note meanwhile, nothing is written and your text is kept in a file.
+    The editor is VISUAL or EDITOR, e.g. "code --wait". REF is an id, a path as `log` shows it, a
+    permalink or a title. An unchanged text is not written. If another program changed the note in
+    the meantime, nothing is written and your text is kept in a file.
     """
     import shutil
 
@@ -400,14 +422,14 @@ def edit(call: Invocation, ref: str) -> None:
             shutil.rmtree(file.parent, ignore_errors=True)
             return call.answer("Nothing changed.", id=note.id, path=place(note), changed=False)
         text = _text_of(after)
-        # They may have changed meanwhile
+        # The settings may have changed while the editor was open.
         del call.settings
         with call.memory() as memory:
             written = memory.edit(
                 (note.project, note.path), Rewrite(text), checksum=note.checksum
             ).note
     except MemorandaError as error:
-        # What the person wrote is kept; nothing else is
+        # The person's text is kept, but an unchanged draft is not.
         if not file.exists() or file.read_bytes() == before:
             shutil.rmtree(file.parent, ignore_errors=True)
             raise
@@ -421,7 +443,7 @@ def edit(call: Invocation, ref: str) -> None:
 
 
 def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> bytes:
-    """What the person's editor makes of a file. Raises Failure when it cannot be run, or fails."""
+    """Run the person's editor on a file, and return the new bytes. Raises Failure if it fails."""
     import subprocess
 
     try:
@@ -441,7 +463,7 @@ def _edited(command: list[str], file: Path, before: bytes, *, as_json: bool) -> 
 
 
 def _text_of(data: bytes) -> str:
-    """The text a person wrote. Raises Failure for what is no text, or an empty one."""
+    """Decode the text that a person wrote. Raises Failure if it is not text, or empty."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -29,7 +29,10 @@ def is_number(text: str) -> bool:
 
 
 def text_changed(memory: MemorySession, place: str, change: Change) -> Revision:
-    """Of the texts a change touched, that of the note at `place`, `project/path`."""
+    """The text of the note at `place` (`project/path`) before and after a change.
+
+    If the change touched no such note, its first text is returned. Raises Failure if it has none.
+    """
     revisions = memory.revisions(change.number)
     for revision in revisions:
         touched = revision.touched

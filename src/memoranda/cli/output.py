@@ -52,7 +52,7 @@ class Failure(MemorandaError):
 
 
 def error_sentence(error: MemorandaError) -> str:
-    """What the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
+    """The sentence that the command prints after `Error: ` (contract 001, sections 1, 3, 4, 16)."""
     if isinstance(error, NotInHistory):
         return f"no older text of {error.identifier} is kept"
     if isinstance(error, (NotFound, Ambiguous)):
@@ -77,10 +77,17 @@ def table_row(template: str, *cells: object) -> str:
 def text(
     content: str, *, as_json: bool = False, painted: bool = False, paged: bool = False
 ) -> None:
-    """Print `content` and a newline on stdout, on a terminal with `paged` page by page if it is
-    longer than that. On a terminal nothing in it acts: control characters, bidi marks and the like
-    are shown as escapes, those of JSON `as_json`; except in `painted`, whose cells are clean.
-    A pipe or file gets the text as it is. Raises Failure, BrokenPipeError."""
+    """Print `content` and a newline on stdout.
+
+    On a terminal nothing in it acts: control characters, bidi marks and the like are shown as
+    escapes. A pipe or file gets the text as it is.
+
+    as_json: show them as JSON escapes.
+    painted: leave them, since the cells are clean already.
+    paged: use a pager on a terminal if the text is longer than that.
+
+    Raises Failure, BrokenPipeError.
+    """
     if is_terminal():
         if not painted:
             content = visible(content, json_escape) if as_json else visible(content)
@@ -171,8 +178,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _page(content: str) -> bool:
-    """Show `content` in the pager: PAGER, else less. False if it fits on the screen, or there is no
-    pager.
+    """Show `content` in the pager: PAGER or less. Returns whether it was shown.
+
+    False if it fits on the screen, or if there is no pager.
     """
     import shlex
     import shutil
@@ -220,7 +228,7 @@ def notice(line: str) -> None:
 
 
 def warnings(texts: Sequence[str]) -> None:
-    """Print the first few warnings on stderr, each on its line, and how many more there are."""
+    """Print the first few warnings on stderr, each on its line, and the number of the others."""
     for warning in texts[:_WARNINGS]:
         notice(flat(f"warning: {warning}"))
     more = len(texts) - _WARNINGS
@@ -293,7 +301,10 @@ def confirmed(question: str) -> bool:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on stderr as a callback `(done, total)`; None when stderr is no terminal."""
+    """Show a progress bar on stderr.
+
+    Yields a callback `(done, total)`, or None without a terminal.
+    """
     if not sys.stderr.isatty():
         yield None
         return

@@ -41,9 +41,12 @@ class Preset:
 
 
 def preset(name: str, environ: Mapping[str, str] = os.environ) -> Preset:
-    """The preset of that name. Raises Failure naming the known ones, ConfigError for a bad file.
-    Banks are those of MEMORY_BANK_ROOT, entries the files of AGENT_MEMORY_PATH; else those of an
-    installed server of that name, used in place; else our own."""
+    """The preset with this name.
+
+    Banks are in MEMORY_BANK_ROOT, entries in the files of AGENT_MEMORY_PATH. Without these
+    variables the files of an installed server of that name are used in place, or else our own
+    notes. Raises Failure naming the known presets, ConfigError for a bad file.
+    """
     if name == "basic-memory":
         return _basic_memory(environ)
     if name == "memory-bank":
@@ -73,8 +76,9 @@ def _basic_memory(environ: Mapping[str, str]) -> Preset:
 
 
 def json_folder(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The folder of JSON files for key-value entries whatever tools are served (contract 004, 7);
-    None: notes.
+    """The folder of JSON files for key-value entries, for any served tools (contract 004, 7).
+
+    None if entries are notes.
     """
     return environ.get("AGENT_MEMORY_PATH") or None
 
@@ -98,9 +102,11 @@ _THOUGHTBOX_FILE = ".thoughtbox/memory.jsonl"
 def graph_file(
     configured: str | None, option: str | None = None, like: str | None = None
 ) -> Path | None:
-    """The graph file to serve (contract 002, 8); None: the notes of project `graph`. The first of
-    the option, the two variables, the configuration; then thoughtbox's file in the working folder,
-    which must exist unless that server is stood in for."""
+    """The graph file to serve (contract 002, 8). None means the notes of project `graph`.
+
+    It is the first of these: the option, the two variables, the configuration, thoughtbox's file in
+    the working folder. The last must exist, unless we stand in for that server.
+    """
     names = reversed(_GRAPH_VARIABLES) if like == "server-memory" else _GRAPH_VARIABLES
     for place in (option, *map(os.environ.get, names), configured):
         if place:

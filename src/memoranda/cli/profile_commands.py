@@ -8,7 +8,7 @@ from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import limit_option
 from memoranda.cli.syntax import command
 from memoranda.documents.wording import kind, origin
-from memoranda.engine.overview import home_path
+from memoranda.engine.contents import home_path
 from memoranda.engine.profile import PINNED, ProfileEntry
 from memoranda.engine.profile import profile as entries_about_person
 from memoranda.text.unicode import one_line

@@ -1,5 +1,6 @@
 """`project add | list | remove | default | access | check` (contract 001, 16; rules: contract 000b,
-1): folders of notes and graph files as projects, what agents may do in them, and what they hold."""
+1): folders of notes and graph files as projects, the rights of agents in them, and their contents.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from memoranda.text.user_path import absolute_path
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.attachments import Conventions, Inventory, LeftOut
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 _FOUND_KEYS = ("notes", "attachments", "left_out", "symlinks", "unreadable")
 _CONVENTION_KEYS = (
@@ -38,7 +39,7 @@ _CONVENTION_KEYS = (
     "warnings",
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
-# Names told of each kind of what is no note.
+# How many names to show of each kind of file that is not a note.
 _SHOWN = 8
 
 project = group(
@@ -80,12 +81,12 @@ def project_add(
 ) -> None:
     """Use the notes of a folder in place, or the entities of a graph file, as project NAME.
 
-    DIR is the folder or the JSON Lines file; without NAME its own name is taken: `memory project
-    add .` The files stay where they are and as they are, and the folder stays yours: take this for
-    a vault you go on using. `memory ingest` copies notes into the memory instead. What was found in
-    the folder of another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory) is told, and
-    its settings are followed. JSON then also has `access`, `found` and `conventions`; with --native
-    it has a list, `projects`.
+    DIR is the folder or the JSON Lines file; without NAME its own name is used: `memory project add
+    .` The files stay where they are and as they are, and the folder stays yours: use this for a
+    vault you go on using. `memory ingest` copies notes into the memory instead. If the folder
+    belongs to another program (Obsidian, Logseq, Foam, Dendron, zk, Basic Memory), its settings are
+    followed and the findings are shown. JSON then also has `access`, `found` and `conventions`;
+    with --native it has a list, `projects`.
     """
     if native:
         if any((words, as_default, is_read_only, agents, write_folder)):
@@ -149,7 +150,7 @@ def _named_folder(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
-    """What a folder holds, what its programs have set, and what agents may do, as JSON has it."""
+    """The contents of a folder, the settings of its programs, and the rights of agents, for JSON."""
     access = memory.access_to(project.name)
     facts: dict[str, Any] = {
         "access": {
@@ -175,7 +176,10 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
 
 
 def _found_lines(memory: MemorySession, project: Project) -> list[str]:
-    """What a folder holds in addition to notes, for a person; nothing for one that holds notes alone."""
+    """Lines for a person about the contents of a folder other than notes.
+
+    Empty if it has only notes.
+    """
     if memory.vault(project.name) is None:
         return []
     inventory = memory.inventory(project.name)
@@ -244,7 +248,7 @@ def _some(rows: Sequence[str]) -> str:
 
 
 def _access_lines(access: ProjectAccess) -> list[str]:
-    """What agents may do, for a person; nothing where they may do everything."""
+    """Lines for a person about the rights of agents. Empty if they may do everything."""
     lines = []
     if access.is_read_only:
         lines.append("It is read-only: no note of it is changed through memoranda.")

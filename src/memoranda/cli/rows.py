@@ -1,7 +1,7 @@
-"""How notes of any project are listed: which of them, their rows, and what was left out.
+"""Listing notes of any project: selecting them, their rows, and the line about those left out.
 
-A row has the note's id, its kind and its text. The kind of a memory is its category, that of any
-other note its project.
+A row has the note's id, its kind and its text. The kind of a memory is its category. The kind of
+any other note is its project.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Names, Number, flag, option
 from memoranda.documents.wording import kind, preview, row_text
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, TRACE_PROJECT
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.query import Query
 
 # Columns of a terminal that a category or project takes at most, so that the text has half of 80.
@@ -45,7 +45,7 @@ def limit_option(default: int) -> Callable[..., Any]:
 
 
 def within(
-    memory: MemorySession, query: Query, projects: Sequence[str] = (), *, traces: bool = False
+    memory: ReadVerbs, query: Query, projects: Sequence[str] = (), *, traces: bool = False
 ) -> Query:
     """`query` over these projects, by default over all; with `traces` over theirs too. Raises
     ProjectNotFound.
@@ -58,8 +58,8 @@ def within(
     return query.replace(projects=tuple(dict.fromkeys([*names, TRACE_PROJECT])))
 
 
-def left_out(memory: MemorySession, query: Query) -> list[str]:
-    """What `query` would list as well, were it asked for: `3 archived`, `12 traces`."""
+def left_out(memory: ReadVerbs, query: Query) -> list[str]:
+    """The notes that `query` would also list if asked, in words: `3 archived`, `12 traces`."""
     parts = []
     if not query.lists_archived and query.archived is not False:
         archived = memory.list(query.replace(archived=True), limit=1)[1]
@@ -71,7 +71,7 @@ def left_out(memory: MemorySession, query: Query) -> list[str]:
     return parts
 
 
-def mention_left_out(memory: MemorySession, query: Query) -> None:
+def mention_left_out(memory: ReadVerbs, query: Query) -> None:
     """Say on stderr, in one line, what a list does not show unless asked."""
     parts = left_out(memory, query)
     if parts:
@@ -79,14 +79,16 @@ def mention_left_out(memory: MemorySession, query: Query) -> None:
 
 
 def noun(infos: Sequence[NoteInfo]) -> str:
-    """What these are called: memories, or notes where one is of another project."""
+    """The word for these notes: memories, or notes if one is of another project."""
     if all(info.project in MEMORY_PROJECTS for info in infos):
         return "memories"
     return "notes"
 
 
-def noun_of(memory: MemorySession, query: Query, total: int) -> str:
-    """What the `total` notes are called that `query` lists: memories, where all of them are."""
+def noun_of(memory: ReadVerbs, query: Query, total: int) -> str:
+    """The word for the `total` notes that `query` lists: memories if all of them are, otherwise
+    notes.
+    """
     memories = query.replace(projects=(CATEGORY_PROJECT,))
     if query.projects is not None and CATEGORY_PROJECT not in query.projects:
         return "notes"
@@ -96,7 +98,7 @@ def noun_of(memory: MemorySession, query: Query, total: int) -> str:
 
 
 def cells(
-    call: Invocation, memory: MemorySession, infos: Sequence[NoteInfo], length: int
+    call: Invocation, memory: ReadVerbs, infos: Sequence[NoteInfo], length: int
 ) -> Iterator[tuple[str, str, str, str]]:
     """Id, phase or type, kind and text of each note, for a terminal, or with `length` characters of
     the text for a program. The text says when a note is not valid all the time.

@@ -39,7 +39,7 @@ from memoranda.query import Query, day, memory_query, narrowed
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.transcripts.search import TraceHit
 
 DEFAULT_TOKENS = 2_000
@@ -53,7 +53,7 @@ _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 _NEAREST = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
-# Fewer words than this are no question.
+# Fewer words than this are not a question.
 _QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
 _WIDE = 110
@@ -105,7 +105,7 @@ def list_(
     What is archived, and traces of sessions, are counted below the list and shown when asked for.
     """
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
-    with call.memory() as memory:
+    with call.reading() as memory:
         query = within(memory, query, projects, traces=traces)
         query = query.replace(as_of=as_of_moment(memory, as_of))
         infos, total = memory.list(query, limit=limit)
@@ -121,12 +121,15 @@ def list_(
 
 def _show_list(
     call: Invocation,
-    memory: MemorySession,
+    memory: ReadVerbs,
     infos: Sequence[NoteInfo],
     *last: str,
     changed: bool = False,
 ) -> None:
-    """The table of `list`; on a narrow terminal without what leaves no room for the text."""
+    """Print the table of `list`.
+
+    A narrow terminal gets fewer columns, so that the text has room.
+    """
     zone = memory.settings.zone
     if changed:
         word = "Changed"
@@ -162,7 +165,7 @@ def recent(
     limit: int,
 ) -> None:
     """List what was added or changed lately, by whomever, latest change first."""
-    with call.memory() as memory:
+    with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _FRAMES)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
         infos, total = memory.list(query, limit=limit)
@@ -238,7 +241,7 @@ def search(
             raise Usage("--explain needs --ranked")
     written = " ".join(words)
     query = memory_query(**filters, archived=archived or None).replace(by=by, client=client)
-    with call.memory() as memory:
+    with call.reading() as memory:
         zone = memory.settings.zone
         now = memory.clock()
         query = within(memory, query, projects, traces=traces).replace(
@@ -267,14 +270,14 @@ def _show_scores(call: Invocation, hits: Hits) -> None:
         call.answer("\n".join(["", *map(score_line, hits)]))
 
 
-def _in_transcripts(memory: MemorySession, text: str, limit: int) -> list[TraceHit]:
-    """What agents' transcripts say, where the owner lets them be read."""
+def _in_transcripts(memory: ReadVerbs, text: str, limit: int) -> list[TraceHit]:
+    """The hits in agents' transcripts, if the owner allows reading them."""
     from memoranda.transcripts.tier import find_traces
 
     return find_traces(memory, text, limit=limit or _PASSAGES)
 
 
-def _show_passages(call: Invocation, memory: MemorySession, passages: Sequence[TraceHit]) -> None:
+def _show_passages(call: Invocation, memory: ReadVerbs, passages: Sequence[TraceHit]) -> None:
     if passages:
         from memoranda.cli.transcript_commands import hit_lines
 
@@ -284,7 +287,7 @@ def _show_passages(call: Invocation, memory: MemorySession, passages: Sequence[T
 
 def _search_document(
     call: Invocation,
-    memory: MemorySession,
+    memory: ReadVerbs,
     text: str,
     infos: Sequence[NoteInfo],
     hits: Hits,
@@ -298,7 +301,7 @@ def _search_document(
     call.document(query=text, memories=listed.rows, total=listed.total, **hits.bound, **more)
 
 
-def _mention_traces(memory: MemorySession, query: Query) -> None:
+def _mention_traces(memory: ReadVerbs, query: Query) -> None:
     """Say how many traces a ranked search would find as well."""
     if any(project.name == TRACE_PROJECT for project in memory.projects):
         total = memory.search(query.replace(projects=(TRACE_PROJECT,)), limit=1).total
@@ -307,7 +310,7 @@ def _mention_traces(memory: MemorySession, query: Query) -> None:
 
 
 def _found(
-    memory: MemorySession,
+    memory: ReadVerbs,
     query: Query,
     text: str,
     limit: int,
@@ -316,7 +319,7 @@ def _found(
     ranked: bool,
     explain: bool,
 ) -> tuple[list[NoteInfo], Hits]:
-    """The notes found; with `ranked` as hits too, else how many there are alone."""
+    """The notes found, and the hits. Without `ranked`, the hits only have the total."""
     if ranked and text.strip():
         ranking = memory.search(
             query.replace(text=text),
@@ -335,13 +338,16 @@ def _counted(hits: Hits) -> str:
 
 def _show_found(
     call: Invocation,
-    memory: MemorySession,
+    memory: ReadVerbs,
     query: Query,
     text: str,
     infos: Sequence[NoteInfo],
     hits: Hits,
 ) -> None:
-    """What was found, for people and pipes; when nothing was, the nearest by words."""
+    """Print the notes found, for people and pipes.
+
+    If nothing was found, print the nearest by words.
+    """
     total = _counted(hits)
     # More words are rather a question, which is asked of any note that holds some
     if hits.relaxed and infos and len(text.split()) < _QUESTION:
@@ -362,8 +368,11 @@ def _show_found(
     call.answer("\n".join([*lines, "", foot]))
 
 
-def _nearest(memory: MemorySession, query: Query, text: str) -> list[NoteInfo]:
-    """The few notes with all words of `text`, else with any of them; archived ones when asked for."""
+def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
+    """The few notes with all words of `text`, or if none has all, with any of them.
+
+    Archived notes are included if asked for.
+    """
     from memoranda.text.tokens import pairs, words
 
     if query.archived is None and not query.lists_archived:
@@ -395,7 +404,7 @@ def context(
     call: Invocation, *words: str, max_tokens: int, projects: tuple[str, ...], as_of: Text
 ) -> None:
     """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
-    with call.memory() as memory:
+    with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
         most = max_tokens or DEFAULT_TOKENS

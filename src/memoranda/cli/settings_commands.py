@@ -91,7 +91,7 @@ def _shown(value: Any) -> str:
 
 @command("get", "KEY", keys=_KEYS, complete=_SETTINGS, example="memory config get daemon.interval")
 def config_get(call: Invocation, name: str) -> None:
-    """Print the value of a setting: what config.yaml says, else the default."""
+    """Print the value of a setting: from config.yaml, or the default."""
     key = _key(name)
     row = _row(config_text.read(_settings(call).file), key)
     call.answer(_shown(row["value"]), **row)
@@ -258,7 +258,7 @@ def token_add(
 ) -> None:
     """Make a token. Its secret is shown this once; only a hash of it is kept."""
     from memoranda.clock import duration
-    from memoranda.engine.writing import is_agent
+    from memoranda.note.project_access import is_agent
     from memoranda.serve.auth import check_name
 
     if as_agent is not None and not is_agent(as_agent):
@@ -332,7 +332,7 @@ def token_list(call: Invocation) -> None:
     "revoke", "NAME", now=True, keys={"token": _TOKEN_KEYS}, example="memory token revoke laptop"
 )
 def token_revoke(call: Invocation, name: str) -> None:
-    """Make a token, given by name or id, invalid at once, with all OAuth gave out for it."""
+    """Revoke a token, given by name or id, and all tokens that OAuth issued for it."""
     access = _access(call)
     was_revoked = access.revoke(name)
     call.answer(
@@ -397,8 +397,8 @@ def space_remove(call: Invocation, name: str) -> None:
 def space_member(call: Invocation, name: str, member: str, role: str) -> None:
     """Give NAME a role in a space: reader, member, owner, or none.
 
-    A reader reads, a member writes too, an owner may also change projects. Tokens of NAME work at
-    once: memory token add LAPTOP --member NAME.
+    A reader reads, a member writes too, an owner may also change projects. Tokens of NAME work
+    immediately: memory token add LAPTOP --member NAME.
     """
     access = _access(call)
     access.set_member(name, member, None if role == "none" else role)

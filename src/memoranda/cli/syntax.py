@@ -32,14 +32,14 @@ Text = str | None
 """The value of an option without a default."""
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _SHELLS = ("bash", "zsh", "fish")
-# Words of commands the contract gives one argument: where none is given, its words say so (contract
-# 001, 1).
+# Arguments of commands that take one in the contract: without it, the error is in the contract's
+# words (contract 001, 1).
 _TOOK_ONE = ("ID...", "REF...", "QUERY...", "QUESTION...", "B...")
-# What the shell is offered for a positional argument of this name.
+# The kind of completions for a positional argument of this name.
 _OFFERED = {"ID": "id", "A": "id", "B": "id", "REF": "id", "N": "change"}
 ALIASES = {"add": "write", "ls": "list", "show": "read", "rm": "delete remove del"}
 """Other names of commands: of the first of these the group has."""
-# What other programs call our commands: no names of ours, but what is guessed.
+# The names that other programs give our commands. They are not accepted, but guessed from.
 _MEANT = {
     "cat": "read",
     "create": "write",
@@ -91,7 +91,7 @@ class Number(click.ParamType):
 
 
 class Moment(click.ParamType):
-    """An ISO 8601 time; without an offset it is local and stays naive."""
+    """An ISO 8601 time. Without an offset it is local, and stays naive."""
 
     name = "iso"
 
@@ -141,8 +141,8 @@ def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
     invocation = ctx.find_object(Invocation) or Invocation()
     try:
         return offers(invocation.settings, kind, prefix, invocation.caller)
-    # The configuration cannot be read
     except MemorandaError:
+        # The configuration cannot be read.
         if kind == "project":
             return [*BUILT_IN_PROJECTS]
         return []
@@ -190,7 +190,7 @@ class PositionalWords(click.Argument):
         raise error
 
     def _wrong_count(self, count: int) -> str:
-        """What is wrong with so many words, as the contract says it."""
+        """The contract's sentence for a wrong number of words."""
         if self.most is None and self.names[-1] not in _TOOK_ONE:
             return f"requires at least {self.least} arg(s), only received {count}"
         if self.most is None or self.most == self.least:
@@ -234,8 +234,11 @@ def _global_options() -> dict[str, click.Option]:
 
 
 class _Documented(click.Command):
-    """What commands and groups share: errors know their command; global options go to the
-    invocation, wherever on the line they stood, and stand apart in the help."""
+    """The common base of commands and groups.
+
+    Errors know their command. Global options go to the invocation from any place on the line, and
+    have their own section in the help.
+    """
 
     globals: Sequence[click.Option] = ()
 
@@ -285,11 +288,15 @@ class _Documented(click.Command):
 
 
 class Command(_Documented):
-    """A command whose callback gets the invocation, then its positional arguments, then its
-    options. `keys` are those of its JSON document after `schema`, each with the keys of the objects
-    in it; empty when the command prints its output itself. `complete`: what the shell is offered
-    for the first argument. `now`: takes `--now`. `own_agent`: has its own option `--agent`.
-    `example`: a line of the shell, shown in the help."""
+    """A command. Its callback gets the invocation, then its positional arguments, then its options.
+
+    keys: the keys of its JSON document after `schema`, each with the keys of the objects in it.
+        Empty if the command prints its output itself.
+    complete: the completions of the shell for the first argument.
+    now: it takes `--now`.
+    own_agent: it has its own option `--agent`.
+    example: a line of the shell, shown in the help.
+    """
 
     def __init__(
         self,
@@ -322,8 +329,8 @@ class Command(_Documented):
         try:
             values = (*options["words"], *options.values(), *options.get("tags", ()))
             "".join([value for value in values if isinstance(value, str)]).encode()
-        # Bytes that are not UTF-8 arrive as lone surrogates
         except UnicodeEncodeError:
+            # Bytes that are not UTF-8 arrive as lone surrogates.
             raise Failure("an argument is not valid UTF-8 text") from None
         invocation.starting()
         return ctx.invoke(self.callback, invocation, *options.pop("words"), **options)
@@ -338,11 +345,15 @@ class Command(_Documented):
 
 
 class Group(_Documented, click.Group):
-    """Commands by name. `modules` has each one's module below memoranda.cli, imported when asked
-    for. A command `b-c` is `b_c` there or, where that name is taken in Python, `b_c_`; in a group
-    `a` it is `a_b_c`. `now`: takes `--now`, for those of its commands that do. `titles`: the
-    section of the help for each command. `alone`: the lines to print where no command is named; the
-    help where there are not any."""
+    """Commands by name.
+
+    modules: each command's module below memoranda.cli, imported when asked for. A command `b-c` is
+        the function `b_c` there, or `b_c_` if that name is taken in Python. In a group `a` it is
+        `a_b_c`.
+    now: it takes `--now`, for its commands that do.
+    titles: the section of the help for each command.
+    alone: gives the lines to print if no command is named. If it is missing, the help is printed.
+    """
 
     def __init__(
         self,
@@ -408,14 +419,14 @@ class Group(_Documented, click.Group):
         return error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The five commands to begin with stand before everything else."""
+        """Write the five commands to begin with before everything else."""
         if ctx.parent is None:
             formatter.write_paragraph()
             formatter.write(first_steps())
         super().format_options(ctx, formatter)
 
     def summary(self, ctx: click.Context, name: str) -> str:
-        """What a command does, in one line, as its module says it."""
+        """The summary of a command in one line, from its module."""
         command = self.get_command(ctx, name)
         return command.get_short_help_str(limit=200) if command is not None else ""
 
@@ -438,7 +449,10 @@ class Group(_Documented, click.Group):
 
 
 def _summaries() -> dict[str, str]:
-    """What each command does, in one line: to list them, no module of a command is loaded."""
+    """The summaries of all commands, one line each.
+
+    To list them, no module of a command is loaded.
+    """
     text = Path(__file__).with_name("summaries.txt").read_text("utf-8")
     rows = (line.partition(" ") for line in text.splitlines())
     return {name: summary.strip() for name, _, summary in rows}
@@ -489,12 +503,12 @@ def option(*names: str, **more: Any) -> Callable[..., Any]:
 
 
 def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
-    """An option without a value; `names`: its name as a parameter, if it is another one."""
+    """An option without a value. `names`: its name as a parameter, if that differs."""
     return click.option(name, *names, is_flag=True, help=help)
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """What is wrong, in the contract's words, and where to read on: the lines under the error."""
+    """The error in the contract's words, and the lines under it that say where to read on."""
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
     hint = f"Run '{command_path} --help' for usage."
@@ -526,7 +540,7 @@ def _spellings(command: click.Command) -> Iterator[str]:
 
 
 def _is_flag(spelling: str, command: click.Command) -> bool:
-    """Whether a spelling is that of an option without a value."""
+    """Whether a spelling belongs to an option without a value."""
     return any(option.is_flag for option in _options(command) if spelling in option.opts)
 
 

@@ -10,7 +10,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import left_out
 from memoranda.documents.wording import kind, preview, row_text
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.text.unicode import flat
@@ -39,7 +39,7 @@ def has_notes(call: Invocation) -> bool:
 
 
 def today_lines(call: Invocation) -> list[str]:
-    """What is new, changed and due, what waits for an answer, and where to go on."""
+    """Lines about new, changed and due notes, open questions, and what to do next."""
     with call.memory() as memory:
         zone = memory.settings.zone
         now = memory.clock().astimezone(zone)
@@ -79,7 +79,7 @@ def _rows(memory: MemorySession, infos: list[NoteInfo]) -> list[str]:
 
 
 def _due(memory: MemorySession, now: datetime) -> str:
-    """The next reminder of the coming day, and how many more there are."""
+    """The next reminder of the coming day, and the number of further ones."""
     from memoranda.jobs import reminders
 
     due = [

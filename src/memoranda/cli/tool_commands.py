@@ -97,7 +97,7 @@ def mcp(
     projects: dict[str, str | os.PathLike[str]] = {**chosen.projects}
     projects |= presets.graph_project(file, {**settings.projects, **chosen.projects})
     folder = chosen.json_folder or presets.json_folder()
-    # What a daemon does not know of: these are served here.
+    # A daemon does not know these settings, so this process serves them.
     is_special = any((projects, file, folder, chosen.manners, chosen.default_project))
     if not (is_special or settings.bank_debug or no_daemon):
         from memoranda.serve.pump import pass_on
@@ -146,9 +146,9 @@ def mcp(
 
 
 def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> presets.Preset:
-    """What is served: a preset with more toolsets, or toolsets alone.
+    """The tools to serve: a preset with more toolsets, or toolsets alone.
 
-    project: the only one that a preset's calls are about.
+    project: the only project that a preset's calls are about.
     """
     from memoranda.faces import DEFAULT_TOOLSETS
 
@@ -171,7 +171,7 @@ def _log_everything() -> None:
 
 
 def _graphs(file: Path | None) -> Callable[[MemorySession, str], Graph] | None:
-    """What opens graphs when that of project `graph` is a file."""
+    """The function that opens graphs if project `graph` is kept in a file. None without a file."""
     if file is None:
         return None
     from memoranda.engine.graphs import opener
@@ -232,7 +232,10 @@ def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
 
 
 def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
-    """The toolset that has a tool: of these, or of all. Raises Failure for none, or several."""
+    """The toolset that has a tool, of these or of all.
+
+    Raises Failure if none or several have it.
+    """
     from memoranda.faces import TOOLSETS, expand, having, tool_names
 
     names = expand(toolsets or TOOLSETS)
@@ -317,8 +320,13 @@ def agent(
 
 
 def _batch(prompt: str | None, file: str | None) -> Batch:
-    """The calls, of `file` or stdin, and the prompt; `-` is that on stdin: an object that has one,
-    else the text. Raises Failure and InvalidInput for input that cannot be read."""
+    """The calls and the prompt.
+
+    prompt: the prompt. `-` reads it from stdin: an object that contains one, or a plain text.
+    file: the file with the calls; by default stdin.
+
+    Raises Failure and InvalidInput for input that cannot be read.
+    """
     from memoranda.faces.agent.session import Batch, read_batch
 
     # Nothing when it is a terminal, where nobody knows that we wait
@@ -361,7 +369,7 @@ _namespace_option = option(
 
 @contextmanager
 def _entries(call: Invocation) -> Iterator[Entries]:
-    """The entries, where the kv tools have them."""
+    """The entries that the kv tools use."""
     from memoranda.engine.entries import NoteEntries
 
     with call.memory() as memory, presets.json_entries(presets.json_folder()) as in_files:
@@ -423,7 +431,7 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
 @command("del", "KEY...", keys=("namespace", "key"), example="memory kv del editor")
 @_namespace_option
 def kv_del(call: Invocation, *names: str, namespace: str) -> None:
-    """Delete KEY. Of several none is deleted when one is not there."""
+    """Delete KEY. If one of several does not exist, none is deleted."""
     with _entries(call) as entries:
         if len(names) > 1:
             for name in names:

@@ -16,7 +16,7 @@ from memoranda.query import day
 from memoranda.text.unicode import one_line, visible
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
     from memoranda.transcripts.search import TraceHit
     from memoranda.transcripts.sync import TranscriptSync
     from memoranda.transcripts.tier import Transcripts
@@ -221,7 +221,7 @@ def _moment(value: Any) -> datetime | None:
     return None
 
 
-def hit_lines(memory: MemorySession, hits: Sequence[TraceHit]) -> list[str]:
+def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
     """Hits for people: where, then the passage, and below it what answers it."""
     lines = []
     for hit in hits:

@@ -85,7 +85,7 @@ def status(call: Invocation) -> None:
 
 
 def _daemon(memory: MemorySession) -> dict[str, Any]:
-    """The daemon of the home (contract 001, 13), and what it says of itself where one runs."""
+    """The daemon of the home (contract 001, 13), with its own report if it is running."""
     from memoranda.engine import daemon_client
     from memoranda.sources.layout import Layout
 
@@ -217,7 +217,10 @@ def _counts_by_category(counts: Mapping[tuple[str, str], int]) -> dict[str, int]
 
 
 def _semantic(memory: MemorySession) -> dict[str, Any]:
-    """The embedding model and its progress; without a model all counts are 0 and `reason` says why."""
+    """The embedding model and its progress.
+
+    Without a model all counts are 0, and `reason` says why.
+    """
     from memoranda.engine.embedding import Embedding
 
     embedding = Embedding(memory)
@@ -297,8 +300,10 @@ def _finding_line(finding: Finding, *, is_dry_run: bool) -> str:
 
 
 def _broken_links(memory: MemorySession) -> list[Finding]:
-    """The links of each project that lead nowhere: their number and the first few. Those of
-    memories are findings by themselves, and a link to a note still to be written is no problem.
+    """The links of each project that lead nowhere: their number and the first few.
+
+    Links of memories are separate findings. A link to a note that is still to be written is not a
+    problem.
     """
     from memoranda.engine.doctor import Finding
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
@@ -324,7 +329,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
 
 
 def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
-    """What became of the code that notes cite."""
+    """The state of the code that notes cite."""
     from memoranda.citations.doctor import examine_citations
     from memoranda.text.user_path import absolute_path
 
@@ -335,9 +340,7 @@ def _citations(memory: MemorySession, folders: Sequence[str]) -> list[Finding]:
 
 
 def _elsewhere(memory: MemorySession) -> list[Finding]:
-    """What is wrong with the stores that only the environment or a preset points to: they are in no
-    configuration.
-    """
+    """Problems of the stores that no configuration names, only the environment or a preset."""
     from memoranda.cli import presets
     from memoranda.engine.doctor import Finding
     from memoranda.engine.json_entries import JsonEntryFolder

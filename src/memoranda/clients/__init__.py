@@ -1,3 +1,3 @@
-"""What connects other programs: the table of clients and the editors of their configuration files,
-their hooks, and adapters of frameworks.
+"""Connecting other programs: the table of clients, the editors of their configuration files, their
+hooks, and adapters of frameworks.
 """

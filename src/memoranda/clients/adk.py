@@ -1,8 +1,8 @@
 """A memory service of Google's Agent Development Kit over a memory (extra `memoranda[adk]`).
 
-What was said in sessions is in the traces, which default search leaves out; memories given as
-such are memories like any other, which every agent finds. A search of the service sees those of its
-application and user, no others.
+The words of sessions go into the traces, which default search leaves out. Memories added as such
+are normal memories, which every agent finds. A search of the service only sees the traces and
+memories of its application and user.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class MemorandaMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """What of this application and user matches, best first."""
+        """The notes of this application and user that match, best first."""
         if query.strip():
             notes = await asyncio.to_thread(self._search, app_name, user_id, query)
         else:

@@ -1,8 +1,8 @@
-"""What the editors of JSON, TOML, YAML and Markdown texts share, and those of Markdown and of JSON,
-with or without comments and trailing commas.
+"""The common base of the editors of JSON, TOML, YAML and Markdown texts; and the editors of
+Markdown and of JSON, with or without comments and trailing commas.
 
-In a list, the `name` of a member is a function that knows its item. All compare the parse tree of
-what they made with the old tree and the one member, and raise Unsure when it is another.
+In a list, the `name` of a member is a function that recognizes its item. Each editor compares the
+parse tree of its result with the old tree and the one member. It raises Unsure if they do not fit.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ class Unsure(MemorandaError):
 
 
 class Hint(NamedTuple):
-    """What `put` made in addition to the member: `made` containers around it, and what was where the
-    first one is now.
+    """The things that `put` made in addition to the member.
+
+    made: how many containers around it.
+    inner: the text that was where the first of them is now.
     """
 
     made: int = 0
@@ -61,14 +63,19 @@ class Editor(ABC):
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
-        """The text without the member, which is there; with the hint of `put`, without what that
-        made as well. Raises Unsure."""
+        """Remove the member, which must exist, and return the new text. Raises Unsure.
+
+        With the hint that `put` returned, the containers that `put` created are removed, too.
+        """
 
 
 @dataclass(slots=True)
 class Node:
-    """A value from `start` to `end`. `kind` is `{`, `[`, `null` where that is as good as nothing,
-    or "" for a scalar; `raw` is the parser's own."""
+    """A value from `start` to `end`.
+
+    kind: `{`, `[`, `null` if null counts as absent, or "" for a scalar.
+    raw: the parser's own node.
+    """
 
     start: int
     end: int
@@ -88,7 +95,12 @@ class Member:
 
 
 class Document(NamedTuple):
-    """A text that was read: `root` None for an empty one; `value` tells that of a node."""
+    """A parsed text.
+
+    root: None for an empty text.
+    tree: the text as plain values.
+    value: gives the Python value of a node.
+    """
 
     text: str
     root: Node | None
@@ -96,8 +108,9 @@ class Document(NamedTuple):
     value: Callable[[Node], Any]
 
     def container(self, path: Sequence[str]) -> tuple[Node | None, Sequence[str]]:
-        """The innermost container on the way to `path` that is there, and the names below it that
-        are missing.
+        """The innermost existing container on the way to `path`, and the missing names below it.
+
+        The container is None for an empty text.
         """
         node = self.root
         for depth, name in enumerate(path):
@@ -164,8 +177,11 @@ def newline(text: str) -> str:
 
 
 def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree | None) -> Tree:
-    """`tree` with a member of the container at `path` added (`position` None), replaced, or (None)
-    removed; that of an object is (key, tree)."""
+    """A copy of `tree` in which one member of the container at `path` is different.
+
+    position: the member to change. None adds a member.
+    member: the new member; for an object, (key, tree). None removes the member.
+    """
     items = list(tree)
     if path:
         at = next(index for index, (key, _) in enumerate(items) if key == path[0])
@@ -321,44 +337,50 @@ def _add(
 ) -> tuple[str, str | None]:
     """The text with one more member, and the blanks between the brackets if there was nothing else."""
     inner = text[node.start + 1 : node.end - 1]
-    if node.items:
-        last = node.items[-1]
-    else:
-        last = None
-    empty = not inner.strip(_SPACE)
-    is_root = not text[: node.start].strip(BOM + _SPACE)
-    inline = "\n" not in (text.strip(_SPACE) if empty else inner) and not (empty and is_root)
+    is_empty = not inner.strip(_SPACE)
+    is_inline = _is_inline(text, node, inner, is_empty)
     outer = _line_indent(text, node.start)
-    if last:
-        indent = text[text.rfind("\n", 0, last.start) + 1 : last.start]
-    else:
-        indent = outer + unit
-    # It does not begin its line
-    if indent.strip(" \t"):
-        indent = outer + unit
-    if key is None:
-        label = ""
-    else:
+    indent = _member_indent(text, node, outer + unit)
+    label = ""
+    if key is not None:
         label = json.dumps(key, ensure_ascii=False) + ": "
-    member = label + _dump(value, indent, unit, end, inline=inline)
-    if inline:
-        if empty:
-            gap = ""
-        else:
-            gap = " "
-    else:
+    member = label + _dump(value, indent, unit, end, inline=is_inline)
+    if is_empty:
+        if not is_inline:
+            member = f"{end}{indent}{member}{end}{outer}"
+        return text[: node.start + 1] + member + text[node.end - 1 :], inner
+    gap = " "
+    if not is_inline:
         gap = end + indent
-    if empty:
-        if inline:
-            closing = ""
-        else:
-            closing = end + outer
-        return text[: node.start + 1] + gap + member + closing + text[node.end - 1 :], inner
     point = len(text[: node.end - 1].rstrip(_SPACE))
-    if last is None or last.comma >= 0:
-        return text[:point] + gap + member + ("," if last else "") + text[point:], None
+    if not node.items:
+        return text[:point] + gap + member + text[point:], None
+    last = node.items[-1]
+    if last.comma >= 0:
+        return text[:point] + gap + member + "," + text[point:], None
     comma = last.node.end
     return text[:comma] + "," + text[comma:point] + gap + member + text[point:], None
+
+
+def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
+    """Whether a new member stands on the line of its container: as the others do, in a text of one
+    line, but not as the first member of all.
+    """
+    if not is_empty:
+        return "\n" not in inner
+    is_root = not text[: node.start].strip(BOM + _SPACE)
+    return "\n" not in text.strip(_SPACE) and not is_root
+
+
+def _member_indent(text: str, node: Node, usual: str) -> str:
+    """The blanks before a new member: those of the last one, where it begins its line."""
+    if not node.items:
+        return usual
+    start = node.items[-1].start
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    if before.strip(" \t"):
+        return usual
+    return before
 
 
 def _is_alone(text: str, node: Node) -> bool:

@@ -1,8 +1,7 @@
-"""`memory hook`: answers one event of a client, through the daemon if one runs, else with the home
-itself.
+"""`memory hook`: answers one event of a client, through the daemon if it runs, or with the home
+    itself.
 
-A client waits for its hooks, so whatever goes wrong, or takes too long, ends in silence: no text,
-status 0.
+A client waits for its hooks. Therefore any error or delay ends in silence: no text, status 0.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ METHOD = "hook"
 PAYLOAD_METHOD = "hook/payload"
 """The daemon's method that answers what a client sent, as it was sent."""
 NOTHING_TO_SAY = b'"reply":""'
-"""What the daemon's reply holds where a client is told nothing."""
+"""The end of a reply that tells a client nothing."""
 # Seconds after which a hook ends though it has not put aside what was asked.
 _GRACE = 5.0
 _ACTIONS = ("tool", "failed")
@@ -40,13 +39,14 @@ LIMIT = 4 << 20
 
 
 class HookLimit:
-    """Ends this process, well and silently, once the time is up since it began: also inside a
-    query, or while it waits for a lock. A change that is cut off is completed or taken back by the
-    next one.
+    """Ends this process silently, with status 0, when its time is up, even inside a query or a
+    wait.
 
-    What a person asks to remember is put aside before: where the machine is so busy that the time
-    is up before the event is read, the process ends as soon as that is done (`is_kept`). It does
-    not wait for a client that sends nothing. Cancel it when all is done.
+    A change that is cut off is completed or taken back by the next process.
+
+    Requests to remember are put aside before that. On a machine so busy that the time is up before
+    the event is read, the process ends as soon as they are safe (`is_kept`). It does not wait for a
+    client that sends nothing. Cancel it at the end.
     """
 
     def __init__(self) -> None:
@@ -82,8 +82,9 @@ def is_sent(seconds: float) -> bool:
 
 
 def _age() -> float:
-    """How long this process has run, of one that began for one event, as the system tells; else how
-    long it has computed.
+    """How long this process has run, in seconds, if it was started for one event.
+
+    If the system does not tell, the processor time it has used.
     """
     if METHOD not in sys.argv:
         return 0.0
@@ -107,7 +108,7 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """What the client sends, to its end; nothing when that is too much. Read once, and remembered.
+    """Read what the client sends, to its end; nothing when that is too much. Read once, and remembered.
     Raises TimeoutError where the client keeps it waiting until `end`, of the monotonic clock.
     """
     global _event
@@ -129,8 +130,9 @@ def _read(end: float | None) -> bytes:
 
 
 def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
-    """The answer to the client, or ""; None where the event could not be dealt with. `agent` is who
-    acts if the caller said so.
+    """The answer to the client, perhaps empty. None if the event could not be handled.
+
+    agent: who acts, if the caller said so.
     """
     from memoranda.engine.daemon_client import ask, start
 
@@ -139,14 +141,14 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
         return ""
     if agent is None:
         try:
-            # One that is starting answers the next event
+            # A daemon that is starting only answers the next event.
             if not is_action and not (settings.home / "memory.sock").exists():
                 start(settings)
             reply = ask(settings.home / "memory.sock", METHOD, event._asdict(), _limit())
             if reply:
                 return str(reply["reply"])
         except OSError:
-            # It is busy, and so would we be
+            # The daemon is busy, and so would this process be.
             return None
     from memoranda.engine import open_session
 
@@ -155,7 +157,10 @@ def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | N
 
 
 def _may_say_something(event: HookEvent, settings: Settings) -> bool:
-    """Whether memory is asked about a tool: it runs often, and a client waits each time."""
+    """Whether asking memory about this tool call could pay off.
+
+    This must be cheap: hooks run on every tool call, and the client waits.
+    """
     from memoranda.transcripts.recall import is_about_something
 
     if not settings.hook_tools:
@@ -185,7 +190,7 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
     """The daemon's answer to what a client sent to `hook_relay`. The reply is None where the hook
-    has to do it by itself. Raises TypeError, ValueError for what is no event's payload.
+    has to do it alone. Raises TypeError, ValueError for what is no event's payload.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 
@@ -195,7 +200,7 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
     event = event_in(client, params["payload"], {}, params["name"])
     if event is None:
         return {"reply": ""}
-    # That is put aside before anything may fail.
+    # A request to remember is put aside before anything may fail.
     if may_ask_to_remember(event):
         return {"reply": None}
     if event.kind in _ACTIONS and not _may_say_something(event, memory.settings):
@@ -205,58 +210,69 @@ def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, s
 
 def answer(memory: MemorySession, event: HookEvent) -> str:
     """Do what `event` asks for, and return what the client should be answered."""
-    from memoranda.clients.hook_context import at_start, for_prompt
-    from memoranda.clients.hook_events import CLIENTS, PROMPT, START, reply_of
+    from memoranda.clients.hook_events import CLIENTS, PROMPT, START
     from memoranda.engine.pausing import paused_agents
-    from memoranda.engine.served import log_of
 
     client = CLIENTS[event.client]
     session = memory.session_rows(event.client, event.session)
     by = {"client": event.client, "session": event.session}
-    owner = memory.as_caller(memory.agent, "hook", **by)
     agent = memory.agent
     if agent is None:
         agent = memory.settings.agents.get(client.handshake, client.agent)
-    caller = memory.as_caller(agent, "hook", **by)
     if agent in paused_agents(memory):
         return ""
-    if event.kind not in (START, PROMPT, *_ACTIONS):
-        from memoranda.clients.hook_capture import checkpoint
-
-        checkpoint(caller, event, session)
-        return ""
-    now = memory.clock()
+    owner = memory.as_caller(memory.agent, "hook", **by)
+    caller = memory.as_caller(agent, "hook", **by)
     if event.kind in _ACTIONS:
         return _on_action(caller, event, session)
     if event.kind == START:
-        context_text = caller.at_once(lambda: at_start(caller, event, session))
-        session.sweep(now)
-    else:
-        from memoranda.clients.hook_capture import remember
+        return _on_start(caller, event, session)
+    if event.kind == PROMPT:
+        return _on_prompt(owner, caller, event, session)
+    from memoranda.clients.hook_capture import checkpoint
 
-        remembered = remember(owner, event, session)
-        if PROMPT not in client.injects:
-            return ""
-        context_text = for_prompt(caller, event, session, remembered)
-    if agent is not None and context_text.notes:
-        if event.kind == START:
-            how = "session start"
-        else:
-            how = "prompt"
-        log_of(memory).add(
-            now, agent, how, event.prompt if event.kind == PROMPT else "", context_text.notes
-        )
-    if event.kind == START:
-        saw = now
-    else:
-        saw = None
-    if saw or context_text.text:
-        session.add(now, saw=saw, notes=context_text.notes, text=context_text.text)
-    return reply_of(event, context_text.text)
+    checkpoint(caller, event, session)
+    return ""
+
+
+def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> str:
+    """Answer the beginning of a session."""
+    from memoranda.clients.hook_context import at_start
+    from memoranda.clients.hook_events import reply_of
+    from memoranda.engine.served import log_of
+
+    now = caller.clock()
+    context = caller.at_once(lambda: at_start(caller, event, session))
+    session.sweep(now)
+    if caller.agent is not None and context.notes:
+        log_of(caller).add(now, caller.agent, "session start", "", context.notes)
+    session.add(now, saw=now, notes=context.notes, text=context.text)
+    return reply_of(event, context.text)
+
+
+def _on_prompt(
+    owner: MemorySession, caller: MemorySession, event: HookEvent, session: SessionRows
+) -> str:
+    """Answer a prompt with what memory has about it; what it asks to remember is stored as the owner's."""
+    from memoranda.clients.hook_capture import remember
+    from memoranda.clients.hook_context import for_prompt
+    from memoranda.clients.hook_events import CLIENTS, PROMPT, reply_of
+    from memoranda.engine.served import log_of
+
+    now = caller.clock()
+    remembered = remember(owner, event, session)
+    if PROMPT not in CLIENTS[event.client].injects:
+        return ""
+    context = for_prompt(caller, event, session, remembered)
+    if caller.agent is not None and context.notes:
+        log_of(caller).add(now, caller.agent, "prompt", event.prompt, context.notes)
+    if context.text:
+        session.add(now, saw=None, notes=context.notes, text=context.text)
+    return reply_of(event, context.text)
 
 
 def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """What the client is told of a tool that is about to run, or failed."""
+    """Answer a tool that is about to run, or failed."""
     from memoranda.clients.hook_action import HELD_BACK, for_action
     from memoranda.clients.hook_events import CLIENTS, TOOL, held_reply, reply_of
 
@@ -268,7 +284,7 @@ def _on_action(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     telling = for_action(memory, event, session)
     if not telling.text:
         return ""
-    # An agent that was told of this call knows what it does.
+    # An agent that was already told about this call knows what it does.
     is_held = may_hold and telling.is_first
     if not is_held and event.kind not in client.injects:
         return ""

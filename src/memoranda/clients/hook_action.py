@@ -1,4 +1,4 @@
-"""What a hook says before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
+"""The answer of a hook before a tool runs, and after one failed (docs/hooks.md): mostly nothing."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ HELD_BACK = (
     "Not run yet, as the memory of the user may speak against it. If it is right all the same, call"
     " it again: it will not be held back a second time."
 )
-"""What an agent is told of a call that is held back, in front of the facts."""
+"""The sentence that an agent is told in front of the facts when its call is held back."""
 # Facts told before one tool runs.
 _MOST_FACTS = 3
 
 
 class ActionTelling(NamedTuple):
-    """The text about an action, and the facts in it. `is_first`: nothing about this action was told
-    in the session before, so that the agent does not know yet.
+    """The text about an action.
+
+    facts: the facts in it.
+    is_first: whether nothing about this action was told in the session before, so that the agent
+        does not know it yet.
     """
 
     text: str
@@ -35,7 +38,7 @@ class ActionTelling(NamedTuple):
 
 
 def for_action(memory: MemorySession, event: HookEvent, session: SessionRows) -> ActionTelling:
-    """What is known of the action, each fact once in a session."""
+    """Tell what is known of the action, each fact once in a session."""
     room = ACTION_TOKENS - tokens_in(fenced("")) - tokens_in(HELD_BACK)
     lines: list[str] = []
     keys: list[str] = []

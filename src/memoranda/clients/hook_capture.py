@@ -1,8 +1,8 @@
-"""What a hook writes down: sentences a person asks to remember, and an extract of a session as a
+"""Writes down what a hook learns: sentences a person asks to remember, and an extract of a session as a
 trace.
 
-Traces are no memory: they are in a project of their own, which is searched only by its name.
-Nothing is interpreted, and nothing that came from memory goes back into it.
+Traces are not memories: they are in a separate project, which is searched only by its name. Nothing
+is interpreted, and nothing that came from memory goes back into it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 
 
 def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> str:
-    """Store what a person asked to remember as the owner's, in the category it belongs to. Returns
-    what the agent is to know of it.
+    """Store the sentences that a person asked to remember as the owner's, in the fitting category.
+
+    They are added to `session`. Returns lines that tell the agent about it.
     """
     lines = []
     for request in asked_in(event, session.texts, memory.clock()):
@@ -65,15 +66,16 @@ def remember(memory: MemorySession, event: HookEvent, session: SessionRows) -> s
 
 
 def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) -> None:
-    """Write an extract of the session so far over the last one: what was asked, files, commands,
-    the last answer. Nothing where the owner has turned traces off.
+    """Write an extract of the session so far, replacing the last one.
+
+    It has the requests, files, commands and the last answer. Nothing is written if traces are off.
     """
     if not memory.settings.traces:
         return
     extract = _extract(event, session)
     if not extract:
         return
-    # What a session says in passing is nobody's wish to keep.
+    # Secrets are always removed: nobody asked to keep this text.
     text = redact(extract, memory.gate_rules().find(extract, "secret"))
     names = project_names(event.cwd)
     where = ""
@@ -125,7 +127,7 @@ def _line(text: str, most: int) -> str:
 
 
 class _Seen(NamedTuple):
-    """What a transcript's beginning and end show, each in order."""
+    """The texts at a transcript's beginning and end, by kind, each in order."""
 
     prompts: list[str]
     answers: list[str]
@@ -134,7 +136,7 @@ class _Seen(NamedTuple):
 
 
 def _seen(transcript: str) -> _Seen:
-    """What the transcript's beginning and end show."""
+    """Read the beginning and the end of a transcript."""
     seen = _Seen([], [], [], [])
     for entry in _entries(transcript):
         # Claude Code calls it message, Codex payload.
@@ -185,7 +187,10 @@ def _add_call(seen: _Seen, part: dict[str, Any]) -> None:
 
 
 def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments of a tool call, a lone one as `input`; None for arguments that are cut."""
+    """The arguments of a tool call.
+
+    A single value becomes `input`. None if the arguments are cut.
+    """
     arguments = part.get("input", part.get("arguments"))
     if isinstance(arguments, str) and part.get("type") == "function_call":
         try:
@@ -198,9 +203,7 @@ def _arguments_of(part: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """The entries in the first and last lines of a transcript; none of what is no file of such
-    lines.
-    """
+    """The entries in the first and last lines of a transcript. Empty for any other file."""
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:

@@ -1,7 +1,8 @@
-"""What a session is told without having asked: at its start, and for a prompt (docs/hooks.md).
+"""Composes the contexts nobody asked for: at the start of a session, and for a prompt
+(docs/hooks.md).
 
-It stands between marks that say that it is data. Every line of a note is one line here, with its
-day and address. What a session was given already is known from a small separate file in the home.
+They are put between marks that declare them as data. Every line of a note is one line here, with
+its day and address. Facts that a session already has are known from the ledger.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from memoranda.clients.hook_conversation import conversation
 from memoranda.clients.hook_events import HookEvent, is_long_enough
 from memoranda.clients.hook_words import own_words
 from memoranda.engine import MemorySession
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.profile import PINNED, profile
 from memoranda.engine.session_start import due_reminders, owner_first, told_line
 from memoranda.engine.telling import Telling
@@ -69,49 +70,53 @@ class Told(NamedTuple):
 
 
 def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> Told:
-    """What a session is told as it begins; of a session that goes on only what is new since."""
+    """Compose the context at the start of a session; of one that goes on only what is new since."""
     now = memory.clock()
+    teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
     if session.is_known:
         since = session.saw
     else:
         since = session.last_seen()
-    teller = _Teller(memory, START_TOKENS, session.notes, event.cwd)
-    if not session.is_known:
-        teller.say(_HOW)
-        teller.section("Due", due_reminders(memory, now), 300)
-        entries = owner_first(memory, profile(memory))
-        teller.section(
-            "About the user",
-            [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries],
-            600,
-            texts={entry.info.row: entry.text for entry in entries},
-            longest=_PROFILE_LINE,
-        )
-        names = project_names(event.cwd)
-        teller.section(
-            f"About this project ({flat(names[0])})" if names else "",
-            _about_project(memory, event.cwd, names, now),
-            1_000,
-        )
+        _tell_new_session(teller, memory, event, now)
     if since is not None:
-        teller.section(
-            "Added by others since your last session", _added(memory, since, now), START_TOKENS
-        )
+        news = _added(memory, since, now)
+        teller.section("Added by others since your last session", news, START_TOKENS)
     elif not session.is_known:
-        added = _added(memory, now - _LATELY, now)
-        by_agents = [(info, by) for info, by in added if by]
+        by_agents = [(info, by) for info, by in _added(memory, now - _LATELY, now) if by]
         teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
     teller.end()
     is_empty = not teller.notes and session.is_known
-    return Told(
-        "" if is_empty or not teller.lines else fenced("\n".join(teller.lines)), teller.notes
-    )
+    if is_empty or not teller.lines:
+        return Told("", teller.notes)
+    return Told(fenced("\n".join(teller.lines)), teller.notes)
+
+
+def _tell_new_session(
+    teller: _Teller, memory: MemorySession, event: HookEvent, now: datetime
+) -> None:
+    """How to use the memory, what is due, the profile, and the project that is worked in."""
+    teller.say(_HOW)
+    teller.section("Due", due_reminders(memory, now), 300)
+    entries = owner_first(memory, profile(memory))
+    marked = []
+    for entry in entries:
+        mark = ""
+        if entry.why == PINNED:
+            mark = PINNED
+        marked.append((entry.info, mark))
+    texts = {entry.info.row: entry.text for entry in entries}
+    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE)
+    names = project_names(event.cwd)
+    title = ""
+    if names:
+        title = f"About this project ({flat(names[0])})"
+    teller.section(title, _about_project(memory, event.cwd, names, now), 1_000)
 
 
 def for_prompt(
     memory: MemorySession, event: HookEvent, session: SessionRows, opening: str = ""
 ) -> Told:
-    """What memory has about a prompt, and the sentence `opening` before it; empty when there is
+    """Compose what memory has about a prompt, and the sentence `opening` before it; empty when there is
     neither.
     """
     prompt = own_words(event.prompt)
@@ -155,7 +160,7 @@ def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages
 
 
 def project_names(cwd: str) -> list[str]:
-    """What the project in which `cwd` is may be called: its repository's folder and name; []
+    """The names of the project in which `cwd` is: its repository's folder and name; []
     outside of one.
     """
     root = _repository(cwd)
@@ -177,7 +182,7 @@ def _repository(cwd: str) -> Path | None:
     home = user_folder()
     for candidate in (folder, *folder.parents)[:40]:
         if candidate == home:
-            # A home folder under version control is no project
+            # A home folder under version control is not a project.
             return None
         if (candidate / ".git").exists():
             return candidate
@@ -221,9 +226,13 @@ class _Teller:
         texts: Mapping[int, str] = {},
         longest: int = _LINE,
     ) -> None:
-        """Add the notes under a title, in at most this many tokens; each with what is said of it
-        in addition to its text. `texts`: by row, what is told in place of the whole note; of each at most
-        `longest` characters.
+        """Add notes under a title.
+
+        title: the title.
+        infos: the notes, each with a remark.
+        most: how many tokens to use at most.
+        texts: by row, the text to tell in place of the whole note.
+        longest: how many characters of each note to tell at most.
         """
         unused = max(0, self._room - most)
         if title and f"{title}:" not in self.lines:
@@ -241,7 +250,7 @@ class _Teller:
             (info, self._with_stale(mark, info, body), telling, body)
             for (info, mark, telling), body in zip(chosen, bodies, strict=True)
         ]
-        # What cites code that is another by now comes last
+        # Notes that cite changed code come last.
         rows.sort(key=lambda row: _STALE in row[1])
         for info, mark, telling, body in rows:
             text = texts.get(info.row, body)
@@ -254,7 +263,7 @@ class _Teller:
             heads = []
 
     def _with_stale(self, mark: str, info: NoteInfo, body: str) -> str:
-        """What is said of a note, and that the code it cites changed or went."""
+        """The mark of a note, and that the code it cites changed or went."""
         if "`" not in body and CITES not in info.header:
             return mark
         stale = self._citations.stale(info, body)

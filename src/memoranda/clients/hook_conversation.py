@@ -25,8 +25,9 @@ _NOT_SAID = ("<", "Caveat:", "# AGENTS.md")
 
 
 def conversation(prompt: str, transcript: str) -> str:
-    """The prompt as the newest turn of the session whose transcript is at this path; the prompt
-    alone where it is not one.
+    """The prompt as the newest turn of the session whose transcript is at this path.
+
+    The prompt alone if the transcript has no earlier turns.
     """
     prompt_text = prompt[:_CHARACTERS]
     earlier = _last_turns(transcript, prompt)
@@ -45,7 +46,7 @@ def _last_turns(transcript: str, prompt: str) -> list[Turn]:
 
 
 def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
-    """What a person or the model says in an entry of Claude Code's or Codex's transcript."""
+    """The words of a person or the model in an entry of Claude Code's or Codex's transcript."""
     message = entry.get("message", entry.get("payload"))
     if not isinstance(message, dict) or message.get("role") not in _SPEAKERS:
         return
@@ -71,7 +72,10 @@ def _turns_of(entry: Mapping[str, Any]) -> Iterator[Turn]:
 
 
 def _entries(path: str) -> Iterator[dict[str, Any]]:
-    """The entries at the end of a transcript; none of what is no file of lines of JSON."""
+    """The entries at the end of a transcript.
+
+    Empty for a file that does not consist of lines of JSON.
+    """
     opener = lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
     try:
         with open(path, "rb", 0, opener=opener) as file:
@@ -84,8 +88,8 @@ def _entries(path: str) -> Iterator[dict[str, Any]]:
     for line in data.split(b"\n"):
         try:
             entry = json.loads(line)
-        # A line that was cut, or is no JSON
         except (ValueError, RecursionError):
+            # The line was cut, or is not JSON.
             continue
         if isinstance(entry, dict) and not entry.get("isMeta") and not entry.get("isSidechain"):
             yield entry

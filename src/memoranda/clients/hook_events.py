@@ -1,7 +1,8 @@
-"""What clients tell a hook on its standard input, and how each wants its answer (docs/hooks.md).
+"""Reads what clients tell a hook on its standard input, and says how each wants its answer
+(docs/hooks.md).
 
-A payload of a client that is not one of these, or looks like another one's, is no event: several
-programs run the hooks of Claude Code's settings.
+The payload of an unknown client, or one that looks like another client's, does not count as an
+event, since several programs run the hooks of Claude Code's settings.
 """
 
 from __future__ import annotations
@@ -32,12 +33,21 @@ _FOREIGN_VARIABLES = ("GROK_", "DEVIN_")
 
 
 class HookEvent(NamedTuple):
-    """One event of one client: `kind` is START, PROMPT, CHECKPOINT, END, TOOL (one is about to run)
-    or FAILED (a tool did), `name` the client's own name for it.
-    `source`: what began a session, or whose prompt it is. `transcript`: the file with the session
-    so far, or "".
-    `answer`: the last answer, where the client tells it. `tool`, `given`, `output`: the tool, its
-    arguments as JSON, and of one that failed what came out."""
+    """One event of one client.
+
+    client: the client.
+    kind: START, PROMPT, CHECKPOINT, END, TOOL (a tool is about to run) or FAILED (a tool failed).
+    name: the client's own name for it.
+    session: the session.
+    cwd: the working folder.
+    prompt: the prompt.
+    source: what began a session, or whose prompt it is.
+    transcript: the file with the session so far, or empty.
+    answer: the last answer, if the client sends it.
+    tool: the tool.
+    given: its arguments as JSON.
+    output: the output of a tool that failed.
+    """
 
     client: str
     kind: str
@@ -54,11 +64,18 @@ class HookEvent(NamedTuple):
 
 
 class HookDialect(NamedTuple):
-    """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it
-    means; `events` are its names for the kinds of events, `keys` of its payload's values;
-    `injects`: the kinds at which it takes text in; `reply` makes its answer of an event's name and
-    a text, and `hold` the answer that keeps a tool from running and tells the model why: None where
-    it has no such answer."""
+    """The way a client speaks.
+
+    handshake: the name it gives itself over MCP.
+    agent: the agent it means.
+    events: its names of events, mapped to kinds.
+    reply: makes its answer of an event's name and a text.
+    keys: the names of the values in its payload.
+    injects: the kinds of events at which it accepts text.
+    foreign: keys that show that a payload comes from another client.
+    hold: makes the answer that keeps a tool from running and tells the model why. None if the
+        client has no such answer.
+    """
 
     handshake: str
     agent: str
@@ -80,7 +97,7 @@ _CLAUDE_HOLD = lambda name, text: {
         "permissionDecisionReason": text,
     }
 }
-# Each client's name of an event, and what it means here.
+# Each client's name of an event, mapped to our kind.
 _CLAUDE = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
@@ -108,7 +125,7 @@ CLIENTS = {
             "BeforeAgent": PROMPT,
             "PreCompress": CHECKPOINT,
             "SessionEnd": END,
-            # It takes text before a tool runs only together with a refusal.
+            # This client takes text before a tool runs only together with a refusal.
             "BeforeTool": TOOL,
             "AfterTool": FAILED,
         },
@@ -124,7 +141,7 @@ CLIENTS = {
             "beforeSubmitPrompt": PROMPT,
             "preCompact": CHECKPOINT,
             "sessionEnd": END,
-            # It takes text only once a tool has run: the next call is told
+            # This client takes text only after a tool has run, so the next call is told.
             "postToolUse": TOOL,
             "postToolUseFailure": FAILED,
         },
@@ -169,11 +186,11 @@ CLIENTS = {
 def event_of(
     client: str, data: bytes, environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """The event that the hook of a client was given. None for data that is no event, for the event
-    of another program, and for one about which there is nothing to do.
+    """The event that a client sent to its hook. None for invalid data, for the event of another
+    program, and for an event that needs no action.
 
     client: the client whose hook this is.
-    name: the event, of a client that does not say it in its payload.
+    name: the event, for a client whose payload does not name it.
     """
     try:
         payload = json.loads(data)
@@ -187,7 +204,7 @@ def event_of(
 def event_in(
     client: str, payload: Mapping[str, Any], environ: Mapping[str, str], name: str = ""
 ) -> HookEvent | None:
-    """As `event_of`, for a payload that was parsed."""
+    """The event in a parsed payload (see `event_of`). None if it is not an event to act on."""
     client = _sender(client, payload, environ)
     if not client:
         return None
@@ -204,7 +221,7 @@ def event_in(
     if kind in (TOOL, FAILED):
         return _tool_event(dialect, payload, HookEvent(client, kind, name, session, cwd))
     if payload.get("agent_id"):
-        # A subagent's prompts are no person's.
+        # A subagent's prompts are not written by a person.
         return None
     event = HookEvent(
         client,
@@ -223,7 +240,7 @@ def event_in(
 
 
 def _sender(client: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The client that sent a payload to the hook of `client`; "" for a program that is no known client."""
+    """The client that sent a payload to the hook of `client`. Empty if it is not a known client."""
     dialect = CLIENTS.get(client)
     if dialect is None or any(key in payload for key in dialect.foreign):
         return ""
@@ -246,7 +263,7 @@ def _working_folder(dialect: HookDialect, payload: Mapping[str, Any]) -> str:
 
 
 def _is_of_person(event: HookEvent) -> bool:
-    """Whether a prompt is a sentence of a person: no command of the client's, and long enough."""
+    """Whether a prompt is a sentence of a person: long enough, and not a command of the client."""
     text = event.prompt.strip()
     is_sentence = is_long_enough(text) or may_ask_to_remember(event)
     return event.source in ("", "user") and is_sentence and text[0] not in "/!"
@@ -255,7 +272,7 @@ def _is_of_person(event: HookEvent) -> bool:
 def _tool_event(
     dialect: HookDialect, payload: Mapping[str, Any], event: HookEvent
 ) -> HookEvent | None:
-    """The event of a tool; None for one that did not fail where only failures count."""
+    """Add the tool's fields to an event. None if only failures count and the tool did not fail."""
     tool_input = payload.get(dialect.keys.get("given", "tool_input"), "")
     if not isinstance(tool_input, str):
         tool_input = json.dumps(tool_input, ensure_ascii=False)
@@ -293,7 +310,7 @@ def _failure(payload: Mapping[str, Any]) -> str:
 
 
 def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
-    """The output of a tool, and how it ended; None where nothing says how."""
+    """The output of a tool, and how it ended. The latter is None if unknown."""
     from memoranda.transcripts.blocks import text_of
 
     result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
@@ -305,7 +322,7 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _reads_as_failure(text: str) -> bool:
-    """Whether the words of an output say that something failed. Codex gives its hooks no more."""
+    """Whether the words of an output say that something failed. Codex tells its hooks nothing else."""
     from memoranda.transcripts.lessons import is_broken
     from memoranda.transcripts.terms import error_line, is_error
 
@@ -313,7 +330,7 @@ def _reads_as_failure(text: str) -> bool:
 
 
 def _state_of(result: Mapping[str, Any]) -> Any:
-    """How a tool ended, as its result says; None where it does not say it."""
+    """The outcome of a tool, from its result. None if the result does not say."""
     error = result.get("error")
     if isinstance(error, dict | str) and error:
         return "error"
@@ -344,8 +361,9 @@ def _text(payload: Mapping[str, Any], key: str, most: int) -> str:
 
 
 def reply_of(event: HookEvent, text: str) -> str:
-    """The answer to `event` that puts `text` into the client's context; nothing where there is
-    nothing to say.
+    """The answer to `event` that puts `text` into the client's context.
+
+    Empty if there is nothing to say.
     """
     client_events = CLIENTS[event.client]
     if text and event.kind in client_events.injects:

@@ -1,4 +1,4 @@
-"""Whether a hook of a tool has anything to say at all: it is called often, so this imports little."""
+"""Checking whether a tool's hook has anything to say. It runs often, so this imports little."""
 
 from __future__ import annotations
 

@@ -21,10 +21,11 @@ _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-
 
 
 def relayed(arguments: list[str]) -> str | None:
-    """The daemon's answer to the event on stdin, "" where the client gets nothing. None where the
-    daemon does not answer: `hook.read_event` still has the event.
+    """The daemon's answer to the event on stdin. Empty if the client gets nothing.
 
-    arguments: those of the command, such as `--home /home/ann/notes hook claude-code`.
+    None if the daemon does not answer; `hook.read_event` still has the event then.
+
+    arguments: the arguments of the command, such as `--home /home/ann/notes hook claude-code`.
     """
     home = None
     if arguments[0] == "--home" and len(arguments) > 2:
@@ -100,7 +101,7 @@ def _request(names: list[str], payload: bytes) -> bytes:
 
 
 def _asked(path: str, request: bytes, end: float) -> bytes:
-    """What the daemon says to a request; b"" where nothing answers. Raises OSError, and
+    """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
     TimeoutError where the time is up at `end`, of the monotonic clock.
     """
     # `socket` takes four times as long to import.
@@ -128,7 +129,7 @@ def _asked(path: str, request: bytes, end: float) -> bytes:
 
 
 def _answer_in(reply: bytes) -> str | None:
-    """The answer in the daemon's reply; None where it gave none."""
+    """The answer in the daemon's reply. None if it gave none."""
     if hook.NOTHING_TO_SAY in reply:
         return ""
     # Most answers are empty and need no parser.

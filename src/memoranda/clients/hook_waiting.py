@@ -1,7 +1,7 @@
-"""What a prompt asks to remember, put aside before anything else is done with it.
+"""Puts aside what a prompt asks to remember, before anything else is done with it.
 
-Opening the memory may take longer than a hook has. Once the file is there nothing is lost, however
-the hook ends (engine/asked.py).
+Opening the memory may take longer than a hook has. As soon as the file is written, nothing can be
+lost, even if the hook is killed (engine/asked.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memoranda.engine.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, hashes_given: set[str], now: datetime) -> Iterator[Asked]:
-    """What the prompt of an event asks to remember, without the lines that came from memory, whose
+    """The words that the prompt of an event asks to remember, without the lines that came from memory, whose
     hashes are `hashes_given`.
     """
     texts = asked_to_remember(event.prompt)

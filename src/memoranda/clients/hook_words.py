@@ -1,6 +1,6 @@
-"""What of a prompt is a person's own, and what they ask in it to remember.
+"""Tells which words of a prompt are a person's own, and what they ask in it to remember.
 
-A hook looks here before anything else, so this module imports little.
+A hook uses this before anything else, so this module imports little.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from memoranda import former_name
 from memoranda.text.fence import TAG
 
 FENCED = re.compile(rf"<(?P<mark>{TAG}|{former_name.TAG})\b.*?(?:</(?P=mark)>|\Z)", re.I | re.S)
-"""What stands between our marks, those of earlier checkouts included."""
+"""Matches a text between our marks, those of earlier checkouts included."""
 # Text that a person pastes rather than says: fenced blocks, quoted lines, tags.
 _PASTED = re.compile(
     r"^(?P<fence>`{3,}|~{3,}).*?(?:^(?P=fence)|\Z)|^[ \t]*>[^\n]*$|<(?P<tag>[\w-]+)>", re.M | re.S
@@ -27,7 +27,7 @@ _REMEMBER = re.compile(
 )
 # Characters of a request; the rest is cut.
 _LONGEST = 1_000
-# Fewer characters are no request: "remember: x".
+# Fewer characters are not a request: "remember: x".
 _LEAST = 4
 # Requests of one prompt.
 _MOST = 5
@@ -56,7 +56,7 @@ def own_words(prompt: str) -> str:
 
 
 def asked_to_remember(prompt: str) -> list[str]:
-    """What the prompt says to remember, word for word, without the words that say so; questions are
+    """The words that a prompt says to remember, word for word, without the words that say so; questions are
     none.
     """
     requests = []

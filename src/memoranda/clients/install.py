@@ -1,9 +1,9 @@
-"""Writes our entries into the files of clients and takes them out again: the rest of each file
-stays as it is.
+"""Writes our entries into the files of clients, and removes them. The rest of each file stays as it
+is.
 
-A file is read, changed as text, written beside itself, compared with what was read, and renamed
-over; a program that changed it meanwhile makes us begin again. What it was goes to
-`.memoranda/install/` of the home first.
+A file is read, changed as text, written beside itself, compared with the original, and renamed over
+it. If a program changed it in between, we begin again. The original is first copied to
+`.memoranda/install/` of the home.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EDITORS: dict[str, Editor] = {
     "yaml-list": YamlEditor(),
     "markdown": MarkdownEditor(),
 }
-# How often a file is read again that another program changes meanwhile.
+# How often a file is read again if another program keeps changing it.
 _ATTEMPTS = 5
 # Copies kept of each client's files.
 _BACKUPS = 5
@@ -60,9 +60,15 @@ class Target(NamedTuple):
     edits: Sequence[Edit]
 
 
+# Makes the new text of a file from the old one, and changes what was noted of it; None for no file.
+_Change = Callable[[str | None, dict[str, Any]], str | None]
+
+
 class FileChange(NamedTuple):
-    """What became of a file: its text before and after (None: no file), and the copy of what it
-    was.
+    """The change of a file.
+
+    old, new: its text before and after. None if the file did not exist.
+    backup: the copy of the original.
     """
 
     old: str | None
@@ -71,7 +77,7 @@ class FileChange(NamedTuple):
 
 
 def snippet(format: str, edits: Sequence[Edit]) -> str:
-    """What to paste into a file that is not changed by us."""
+    """The text to paste into a file that we do not change."""
     text = ""
     for edit in edits:
         text, _ = EDITORS[format].put(text, edit.path, edit.name, edit.value)
@@ -79,9 +85,7 @@ def snippet(format: str, edits: Sequence[Edit]) -> str:
 
 
 def present(target: Target) -> list[Any]:
-    """What stands now where each edit would put its value, None for nothing. Raises Unsure,
-    StorageError.
-    """
+    """The present value for each edit. None if none exists. Raises Unsure, StorageError."""
     text = _text(_read(target.file))
     return [
         None if text is None else EDITORS[target.format].find(text, edit.path, edit.name)
@@ -106,41 +110,56 @@ class Installer:
             text = old or ""
             for edit in target.edits:
                 there_present = editor.find(text, edit.path, edit.name)
-                value = edit.value
-                marks = {}
+                value = self._new_value(target, edit, there_present, notes, replace)
+                if value is None:
+                    continue
+                # What was noted of an entry that was there before still holds.
+                earlier = {}
                 if there_present is not None:
-                    if edit.kept or there_present == value:
-                        continue
-                    is_ours = _is_ours(edit, there_present, notes)
-                    if not replace and not is_ours:
-                        problem = f'it has an entry "{_name(edit)}" already that is not ours'
-                        raise Unsure(f"{problem} (--replace takes its place)")
-                    if table.shares_hooks(there_present, target.client.id):
-                        continue
-                    same_kind = bool(table.command_of(there_present)) == bool(
-                        table.command_of(value)
-                    )
-                    if is_ours and isinstance(there_present, dict) and same_kind:
-                        value = {**there_present, **value}
-                    if value == there_present:
-                        continue
-                    marks = notes.get(edit.label, {})
+                    earlier = notes.get(edit.label, {})
                 text, hint = editor.put(text, edit.path, edit.name, value)
+                if there_present is not None:
+                    hint = Hint()
                 notes[edit.label] = {
-                    "hint": marks.get("hint", [*(hint if there_present is None else Hint())]),
+                    "hint": earlier.get("hint", [*hint]),
                     "value": value,
-                    "created": marks.get("created", old is None),
-                    "folders": marks.get("folders", _made_folders(target.file, self._load())),
+                    "created": earlier.get("created", old is None),
+                    "folders": earlier.get("folders", _made_folders(target.file, self._load())),
                 }
                 if edit.kept:
-                    notes[edit.label]["beside"] = (
-                        None if old is None else editor.find(old, (), "hooks")
-                    )
+                    notes[edit.label]["beside"] = None
+                    if old is not None:
+                        notes[edit.label]["beside"] = editor.find(old, (), "hooks")
             if text or old is not None:
                 return text
             return None
 
         return self._change(target, added, dry_run)
+
+    def _new_value(
+        self, target: Target, edit: Edit, old: Any, notes: dict[str, Any], replace: bool
+    ) -> Any:
+        """The value that an edit puts in the place of `old` (None: nothing is there); None where it
+        changes nothing. Raises Unsure as `add`.
+        """
+        if old is None:
+            return edit.value
+        if edit.kept or old == edit.value:
+            return None
+        is_ours = _is_ours(edit, old, notes)
+        if not replace and not is_ours:
+            problem = f'it has an entry "{_name(edit)}" already that is not ours'
+            raise Unsure(f"{problem} (--replace takes its place)")
+        if table.shares_hooks(old, target.client.id):
+            return None
+        value = edit.value
+        same_kind = bool(table.command_of(old)) == bool(table.command_of(value))
+        if is_ours and isinstance(old, dict) and same_kind:
+            # Members that somebody added stay.
+            value = {**old, **value}
+        if value == old:
+            return None
+        return value
 
     def remove(self, target: Target, *, replace: bool = False, dry_run: bool = False) -> FileChange:
         """Take the edits out. Raises Unsure when the entry is somebody else's, unless `replace`."""
@@ -157,18 +176,15 @@ class Installer:
                 there_present = editor.find(text, edit.path, edit.name)
                 if there_present is None:
                     continue
-                if edit.kept and (not note or editor.find(text, (), "hooks") != note.get("beside")):
-                    # Hooks that came since may need it
+                # Hooks that came since may need what we added for ours.
+                is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
+                if edit.kept and is_needed:
                     continue
-                if not replace and not _is_ours(edit, there_present, {edit.label: note}):
-                    raise Unsure(
-                        f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)'
-                    )
-                if table.shares_hooks(there_present, target.client.id):
-                    raise Unsure(f"our hook for {edit.label} stands in one group with another")
-                text = editor.drop(
-                    text, edit.path, edit.name, Hint(*note["hint"]) if note else None
-                )
+                _check_removable(target, edit, there_present, note, replace)
+                hint = None
+                if note:
+                    hint = Hint(*note["hint"])
+                text = editor.drop(text, edit.path, edit.name, hint)
             if created and not text.strip("\ufeff \t\r\n"):
                 return None
             return text
@@ -187,48 +203,58 @@ class Installer:
     def _change(
         self,
         target: Target,
-        change: Callable[[str | None, dict[str, Any]], str | None],
+        change: _Change,
         dry_run: bool,
     ) -> FileChange:
         """Carry `change` out. Raises Unsure, StorageError."""
         if dry_run:
-            old = _text(_read(target.file))
-            new = change(old, self._load().get(str(target.file), {}))
-            folder = next(parent for parent in _parents(target.file) if parent.exists())
-            # Nothing may be made or replaced there
-            if new != old and not os.access(folder, os.W_OK | os.X_OK):
-                raise StorageError(
-                    str(target.file),
-                    reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES))),
-                )
-            return FileChange(old, new)
+            return self._would_change(target, change)
         with self._locked():
             for _ in range(_ATTEMPTS):
                 records = self._load()
-                file = _read(target.file)
                 notes = records.setdefault(str(target.file), {})
-                old = _text(file)
-                created = _made(target.file, notes)
-                new = change(old, notes)
-                backup = None
-                if new != old:
-                    backup = self._back_up(target.client.id, file)
-                    if not _swap(target.file, file, new):
-                        if backup is not None:
-                            backup.unlink()
-                        continue
-                    # There is something else in it
-                    with suppress(OSError):
-                        for folder in created if new is None else ():
-                            folder.rmdir()
-                put_derived(
-                    self._records,
-                    json.dumps({k: v for k, v in records.items() if v}, indent=1).encode(),
-                )
-                return FileChange(old, new, backup)
+                file_change = self._changed(target, change, notes)
+                if file_change is None:
+                    continue
+                used = {file: notes for file, notes in records.items() if notes}
+                put_derived(self._records, json.dumps(used, indent=1).encode())
+                return file_change
         raise StorageError(
             str(target.file), "another program keeps changing it; close it and try again"
         )
+
+    def _would_change(self, target: Target, change: _Change) -> FileChange:
+        """What `change` would do. Raises Unsure, StorageError where nothing may be written."""
+        old = _text(_read(target.file))
+        new = change(old, self._load().get(str(target.file), {}))
+        folder = next(parent for parent in _parents(target.file) if parent.exists())
+        # Nothing may be made or replaced there.
+        if new != old and not os.access(folder, os.W_OK | os.X_OK):
+            denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            raise StorageError(str(target.file), reason(denied))
+        return FileChange(old, new)
+
+    def _changed(self, target: Target, change: _Change, notes: dict[str, Any]) -> FileChange | None:
+        """Change the file once; None where another program changed it meanwhile. Raises Unsure,
+        StorageError.
+        """
+        file = _read(target.file)
+        old = _text(file)
+        created = _made(target.file, notes)
+        new = change(old, notes)
+        if new == old:
+            return FileChange(old, new)
+        backup = self._back_up(target.client.id, file)
+        if not _swap(target.file, file, new):
+            if backup is not None:
+                backup.unlink()
+            return None
+        if new is None:
+            # Folders that something else is in stay.
+            with suppress(OSError):
+                for folder in created:
+                    folder.rmdir()
+        return FileChange(old, new, backup)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -255,7 +281,10 @@ class Installer:
         return {}
 
     def _back_up(self, client: str, file: File | None) -> Path | None:
-        """A copy of the file as it is, beside at most some older ones of the client."""
+        """Copy the file. Only a few older copies of the client are kept. None if there is no file.
+
+        Raises StorageError.
+        """
         if file is None:
             return None
         stamp = re.sub(r"[^0-9TZ]", "", clock.stamp(clock.now()))
@@ -298,10 +327,20 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
 
 
 def _name(edit: Edit) -> str:
-    """What the member is called; an item of a list says so itself."""
+    """The name of the member. An item of a list has it in its value."""
     if isinstance(edit.name, str):
         return edit.name
     return str(edit.value["name"])
+
+
+def _check_removable(
+    target: Target, edit: Edit, value: Any, note: dict[str, Any], replace: bool
+) -> None:
+    """Raise Unsure for an entry that is not ours, or that holds more than ours."""
+    if not replace and not _is_ours(edit, value, {edit.label: note}):
+        raise Unsure(f'its entry "{_name(edit)}" is not ours (--replace takes it out nevertheless)')
+    if table.shares_hooks(value, target.client.id):
+        raise Unsure(f"our hook for {edit.label} stands in one group with another")
 
 
 def _is_ours(edit: Edit, value: Any, notes: dict[str, Any]) -> bool:
@@ -327,8 +366,9 @@ def _text(file: File | None) -> str | None:
 
 
 def _swap(file: Path, old: File | None, new: str | None) -> bool:
-    """Make `new` (None: nothing) stand at `file`, through a symlink; False when it is no longer
-    `old`.
+    """Replace the file `old` by `new`, through a symlink. None means no file.
+
+    Returns False if the file is no longer `old`.
     """
     real = Path(os.path.realpath(file))
     temp = real.with_name(f".{real.name}-{os.getpid()}-{os.urandom(4).hex()}")
@@ -353,7 +393,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     except OSError as error:
         raise StorageError(str(file), reason(error)) from None
     finally:
-        # It is in its place, or never was
+        # The temporary file was renamed, or never written.
         with suppress(OSError):
             temp.unlink()
     return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -55,10 +55,10 @@ class MemorandaStore(BaseStore):
     """A `BaseStore` over an open memory, which the caller closes. Safe for several threads.
 
     A batch reads first, then writes its puts as one change. `search` with a query ranks by words
-    (and by meaning where the home has embeddings) and finds only what matches; without one it
-    lists, newest first. Items past their time are never shown. `index` of `put` has no effect:
+    (and by meaning if the home has embeddings) and returns only matches. Without a query it lists
+    items, newest first. Items past their time are never shown. `index` of `put` has no effect:
     every value is searchable. `created_at` and `updated_at` are when the item was put, to the
-    second. Raises InvalidInput for a value that is no JSON, and as `Memory.write`.
+    second. Raises InvalidInput for a value that is not JSON, and the errors of `Memory.write`.
     """
 
     supports_ttl = True
@@ -111,26 +111,10 @@ class MemorandaStore(BaseStore):
         return entry and entry[0]
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        matches = list[tuple[Entry, float | None]]()
-        depth = len(op.namespace_prefix)
         if op.query and op.query.strip():
-            hits = self._memory.search(Query(op.query, projects=(KV_PROJECT,)), limit=1000).hits
-            by_words = [
-                (_split(str(hit.note.header.get("namespace") or "default")), hit) for hit in hits
-            ]
-            matches = [
-                (entry, hit.score)
-                for space, hit in by_words
-                if space[:depth] == op.namespace_prefix
-                and (entry := self._peek(space, hit.note.title))
-            ]
+            matches = self._by_words(op.query, op.namespace_prefix)
         else:
-            all_entries = self._entries.search("", None, 1_000_000, 0)[0]
-            matches = [
-                (match, None)
-                for match in all_entries
-                if _split(match.namespace)[:depth] == op.namespace_prefix
-            ]
+            matches = self._all_below(op.namespace_prefix)
         if op.filter:
             matches = [match for match in matches if _passes(_value(match[0].value), op.filter)]
         page = matches[op.offset : op.offset + op.limit]
@@ -150,26 +134,35 @@ class MemorandaStore(BaseStore):
             for match, score in page
         ]
 
+    def _by_words(self, query: str, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
+        """The items below a namespace that fit a query, each with how well."""
+        hits = self._memory.search(Query(query, projects=(KV_PROJECT,)), limit=1000).hits
+        matches: list[tuple[Entry, float | None]] = []
+        for hit in hits:
+            space = _split(str(hit.note.header.get("namespace") or "default"))
+            if space[: len(prefix)] != prefix:
+                continue
+            entry = self._peek(space, hit.note.title)
+            if entry:
+                matches.append((entry, hit.score))
+        return matches
+
+    def _all_below(self, prefix: tuple[str, ...]) -> list[tuple[Entry, float | None]]:
+        """The items below a namespace."""
+        entries = self._entries.search("", None, 1_000_000, 0)[0]
+        return [
+            (entry, None) for entry in entries if _split(entry.namespace)[: len(prefix)] == prefix
+        ]
+
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         spaces = [
             _split(namespace.namespace)
             for namespace in self._entries.namespaces()
             if namespace.active
         ]
-        for match_condition in op.match_conditions or ():
-            path = match_condition.path
-            is_prefix = match_condition.match_type == "prefix"
-            # The end of no length is nothing, not everything.
-            part_meant = (
-                slice(None, len(path)) if is_prefix or not path else slice(-len(path), None)
-            )
-            parts = (space[part_meant] for space in spaces)
-            spaces = [
-                space
-                for space, part in zip(spaces, parts, strict=True)
-                if len(part) == len(path)
-                and all(label in ("*", segment) for label, segment in zip(path, part, strict=True))
-            ]
+        for condition in op.match_conditions or ():
+            is_prefix = condition.match_type == "prefix"
+            spaces = [space for space in spaces if _fits(space, condition.path, is_prefix)]
         return sorted({space[: op.max_depth] for space in spaces})[op.offset : op.offset + op.limit]
 
     def _put(self, puts: dict[tuple[tuple[str, ...], str], PutOp]) -> None:
@@ -211,7 +204,10 @@ class MemorandaStore(BaseStore):
 
 
 def _end(now: datetime, minutes: float | None) -> datetime | None:
-    """When this many minutes are over; None for never, as for an end that no calendar has."""
+    """The moment this many minutes from now.
+
+    None for never, and for a time that no calendar has.
+    """
     try:
         if minutes is None:
             return None
@@ -231,30 +227,40 @@ def _value(text: str) -> dict[str, Any]:
     return {"value": text}
 
 
+def _fits(space: tuple[str, ...], path: Sequence[str], is_prefix: bool) -> bool:
+    """Whether a namespace begins, or ends, with `path`, in which `*` means any label."""
+    if is_prefix or not path:
+        part = space[: len(path)]
+    else:
+        part = space[-len(path) :]
+    if len(part) != len(path):
+        return False
+    return all(label in ("*", segment) for label, segment in zip(path, part, strict=True))
+
+
 def _passes(value: Any, condition: Any) -> bool:
     """Whether a value is as a filter says: operators (`$gt`), nested objects, lists, or the same
     value.
     """
     if isinstance(condition, dict):
-        if not any(key.startswith("$") for key in condition):
-            return isinstance(value, dict) and all(
-                _passes(value.get(key), operand) for key, operand in condition.items()
-            )
-        for sign, operand in condition.items():
-            if sign in ("$eq", "$ne"):
-                is_so = bool(value == operand) == (sign == "$eq")
-            elif sign in _ORDER:
-                is_so = value is not None and bool(_ORDER[sign](float(value), float(operand)))
-            else:
-                operators = "$eq, $ne, $gt, $gte, $lt and $lte are known"
-                raise InvalidInput(f'unknown operator "{sign}" in a filter: {operators}')
-            if not is_so:
-                return False
-        return True
-    if isinstance(condition, list | tuple):
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(condition)
-            and all(map(_passes, value, condition))
+        if any(key.startswith("$") for key in condition):
+            return all(_passes_operator(value, *pair) for pair in condition.items())
+        return isinstance(value, dict) and all(
+            _passes(value.get(key), operand) for key, operand in condition.items()
         )
+    if isinstance(condition, list | tuple):
+        is_as_long = isinstance(value, list | tuple) and len(value) == len(condition)
+        return is_as_long and all(map(_passes, value, condition))
     return bool(value == condition)
+
+
+def _passes_operator(value: Any, sign: str, operand: Any) -> bool:
+    """Whether a value is as an operator says. Raises InvalidInput for one that is not known."""
+    if sign == "$eq":
+        return bool(value == operand)
+    if sign == "$ne":
+        return bool(value != operand)
+    if sign not in _ORDER:
+        operators = "$eq, $ne, $gt, $gte, $lt and $lte are known"
+        raise InvalidInput(f'unknown operator "{sign}" in a filter: {operators}')
+    return value is not None and bool(_ORDER[sign](float(value), float(operand)))

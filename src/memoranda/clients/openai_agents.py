@@ -1,8 +1,8 @@
 """A session of the OpenAI Agents SDK whose transcript is in the traces of a memory (extra
 `memoranda[openai-agents]`).
 
-Traces are no memory: default search leaves them out. What the agent is to remember it stores with
-the memory tools.
+Traces are not memories: default search leaves them out. The agent stores what it should remember
+with the memory tools.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class MemorandaSession(SessionABC):
             try:
                 self._memory.write(self._draft(f"{number:08}", items))
                 return
-            # Another program added at the same time
             except Exists:
+                # Another program added one at the same time.
                 continue
         raise InvalidInput(
             f"session {self.session_id} is written by too many programs at once; add the items again"

@@ -1,4 +1,7 @@
-"""What a client would be told: for a prompt, and at the start of a session; nothing is noted."""
+"""Previewing the texts a client would be told, for a prompt and at the start of a session.
+
+Nothing is recorded.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _SESSION = "preview"
 
 
 class Preview(NamedTuple):
-    """The texts a client would put into an agent's context; empty where there is nothing to tell."""
+    """The texts a client would put into an agent's context. Empty if there is nothing to tell."""
 
     at_start: str
     for_prompt: str
@@ -30,7 +33,7 @@ class InstalledProgram(NamedTuple):
 
 
 def preview(memory: MemorySession, agent: str, prompt: str) -> Preview:
-    """What `agent` would be told if a session began now, and for `prompt`."""
+    """The texts that `agent` would be told if a session began now, and for `prompt`."""
     caller = memory.as_caller(agent, "preview")
     caller.only_reads = True
     session = caller.session_rows(_CLIENT, _SESSION)

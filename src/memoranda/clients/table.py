@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -22,7 +22,7 @@ from memoranda.errors import InvalidInput, MemorandaError
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
-    from memoranda.engine.projects import Project
+    from memoranda.engine.project_list import Project
 
 # A variable of the environment with its default, as a shell writes it.
 _VARIABLE = re.compile(r"\$\{(\w+):-([^${}]*)\}")
@@ -36,7 +36,7 @@ _PLACES = (
 )
 # The longest name of an entry that all clients take.
 _NAME = 64
-# What the command and the module that clients start are called, or were.
+# Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
 
@@ -83,7 +83,7 @@ class Client:
         )
 
     def hook_file(self, environ: Mapping[str, str]) -> Path | None:
-        """The file with the client's hooks; None for a client without."""
+        """The file with the client's hooks. None if the client has no hooks."""
         if self.hooks:
             return expand(self.hooks["file"], environ)
         return None
@@ -102,8 +102,11 @@ class Edit(NamedTuple):
 
 
 class Server(NamedTuple):
-    """What a client shall connect to: the command line `argv`, or else `url` with a token from the
-    variable `token`.
+    """The server that a client should connect to.
+
+    argv: its command line.
+    url: otherwise its address.
+    token: the variable with the token for the address.
     """
 
     name: str
@@ -124,8 +127,9 @@ def clients() -> dict[str, Client]:
 
 
 def agents_md(folder: Path) -> Client:
-    """What every agent reads in `folder`, as if it were a client: a paragraph about the memory is
-    its entry.
+    """The AGENTS.md in `folder`, which every agent reads, as if it were a client.
+
+    Its entry is a paragraph about the memory.
     """
     text = Path(__file__).with_name("AGENTS.md").read_text("utf-8").strip()
     file = str(folder / "AGENTS.md")
@@ -200,7 +204,7 @@ def entry(client: Client, server: Server) -> Edit:
 
 
 def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
-    """What makes the client call `memory hook`; nothing for one without hooks."""
+    """The edits that make the client call `memory hook`. Empty for a client without hooks."""
     if not client.hooks:
         return []
     command = shlex.join([*program, "hook", client.id])
@@ -218,15 +222,20 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
-    """The shape of a hook: one for tools is called for some tools alone, where a client can say so."""
+    """The shape of a hook.
+
+    A hook for tools is called only for some tools, if the client supports that.
+    """
     if kind in (TOOL, FAILED):
         return client.hooks.get("tool_entry", client.hooks["entry"])
     return client.hooks["entry"]
 
 
 def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
-    """What an earlier checkout, or its plugin, put where no entry of ours replaces it: files, their
-    formats and what should be taken out."""
+    """The entries of an earlier checkout, or of its plugin, that no entry of ours replaces.
+
+    Returns files, their formats, and what should be removed from each.
+    """
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
@@ -259,7 +268,7 @@ def is_our_server(value: Any) -> bool:
 
 
 def command_of(value: Any) -> list[str]:
-    """The command line of an entry of any client's shape; empty for an address."""
+    """The command line of an entry in any client's shape. Empty for an address."""
     if not isinstance(value, dict):
         return []
     command = value.get("command", value.get("cmd", []))
@@ -326,38 +335,45 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
         )
     added: list[Project] = []
     refused: list[tuple[Path, str]] = []
-    roots = {os.path.realpath(this_project.root) for this_project in memory.projects}
-    names = {this_project.name.lower() for this_project in memory.projects}
+    roots = {os.path.realpath(project.root) for project in memory.projects}
+    names = {project.name.lower() for project in memory.projects}
+    for client, root, folder in _native_folders():
+        if os.path.realpath(folder) in roots:
+            continue
+        name = _free_name(_native_name(client, folder.relative_to(root)), names)
+        try:
+            project, _ = memory.add_project(name, str(folder), make=False, hidden=True)
+        except MemorandaError as error:
+            refused.append((folder, str(error)))
+            continue
+        names.add(name.lower())
+        added.append(project)
+    return added, refused
+
+
+def _native_folders() -> Iterator[tuple[str, Path, Path]]:
+    """Each folder in which a client keeps its memories, with the client's name and the folder
+    of all of them.
+    """
     for client, variable, usual, below in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or usual))
         for folder in sorted(root.glob(below)):
-            if (
-                not folder.is_dir()
-                or not any(folder.rglob("*.md"))
-                or os.path.realpath(folder) in roots
-            ):
-                continue
-            # Its name: the end of the path of the project they are about, which is written with `-`
-            # for `/`.
-            name_part = "-".join(folder.relative_to(root).parts[1:-1])
-            name_part = re.sub(
-                r"[^\w .\-]+",
-                "-",
-                name_part.removeprefix(re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))),
-            )
-            name_part = name_part.strip(" .-")[-(_NAME - len(client) - 4) :].strip(" .-")
-            name = f"{client} {name_part}".strip()
-            numbered = (f"{name} {number}" for number in range(2, 100))
-            free = next(
-                this_project
-                for this_project in (name, *numbered)
-                if this_project.lower() not in names
-            )
-            try:
-                project, _ = memory.add_project(free, str(folder), make=False, hidden=True)
-            except MemorandaError as error:
-                refused.append((folder, str(error)))
-                continue
-            names.add(free.lower())
-            added.append(project)
-    return added, refused
+            if folder.is_dir() and any(folder.rglob("*.md")):
+                yield client, root, folder
+
+
+def _native_name(client: str, place: Path) -> str:
+    """The name of a project of memories: the end of the path of what they are about, in which the
+    client writes `-` for `/`.
+    """
+    user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
+    path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
+    path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
+    longest = _NAME - len(client) - 4
+    return f"{client} {path[-longest:].strip(' .-')}".strip()
+
+
+def _free_name(name: str, names: Collection[str]) -> str:
+    """`name`, or with the first number that makes it another one than `names`, in small letters."""
+    numbered = (f"{name} {number}" for number in range(2, 100))
+    return next(free for free in (name, *numbered) if free.lower() not in names)

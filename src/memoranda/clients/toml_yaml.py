@@ -39,8 +39,11 @@ class _TomlStatement(NamedTuple):
 
 
 class TomlEditor(Editor):
-    """See Editor. A new table goes to the end; of one that is there, only pairs that differ change.
-    Tables below go with it."""
+    """An Editor for TOML. A new table goes to the end. In an existing table, only different pairs
+    change.
+
+    Tables below are removed with it.
+    """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         table: Any = _load(text)
@@ -213,7 +216,7 @@ def _without_comment(raw: str) -> str:
 
 
 def _keys(raw: str) -> tuple[str, ...] | None:
-    """The path of a header, or the first key of a pair; None for what is not TOML."""
+    """The path of a header, or the first key of a pair. None for invalid TOML."""
     # 5 ms, which the help of all commands need not take
     import tomllib
 
@@ -259,7 +262,7 @@ def _inline(value: Any) -> str:
 
 
 def _check_toml(text: str, expected: dict[str, Any]) -> None:
-    """As `check`, also when a number is NaN."""
+    """Check a result (see `check`), also if it contains a NaN."""
     check(*(json.dumps(tree, sort_keys=True, default=repr) for tree in (_load(text), expected)))
 
 
@@ -306,12 +309,8 @@ class YamlEditor(Editor):
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
         (key,) = path
-        if text.startswith(BOM):
-            start = BOM
-        else:
-            start = ""
         body = text.removeprefix(BOM)
-        end = newline(text)
+        mark = text.removesuffix(body)
         read = _yaml(body)
         place = read.place(path, name)
         if place is None or read.root is None:
@@ -322,16 +321,30 @@ class YamlEditor(Editor):
         if len(node.items) == 1 and not node.raw.flow_style:
             # The key that held the last member is left without a value, or goes if `put` made it.
             at = next(number for number, item in enumerate(read.root.items) if item.key == key)
-            expected = changed(read.tree, (), at, (key, ("tag:yaml.org,2002:null", "")))
             head = read.root.items[at].start
-            if (hint is None or hint.made) and _is_bare_key(body, head, first, key):
+            rest: tuple[str, tuple[str, str]] | None = (key, ("tag:yaml.org,2002:null", ""))
+            if _was_made(hint) and _is_bare_key(body, head, first, key):
                 first = head
-                expected = changed(read.tree, (), at, None)
-        if last == len(body) and not body.endswith("\n") and body[:first].endswith(end):
-            first -= len(end)
-        new = body[:first] + body[last:]
+                rest = None
+            expected = changed(read.tree, (), at, rest)
+        new = _without(body, first, last, newline(text))
         check(_yaml(new).tree or (), expected)
-        return start + new
+        return mark + new
+
+
+def _without(text: str, first: int, last: int, end: str) -> str:
+    """`text` without the lines from `first` to `last`. Where the last line has no `end`, the one
+    before it has none either then.
+    """
+    is_last = last == len(text) and not text.endswith("\n")
+    if is_last:
+        return text[:first].removesuffix(end)
+    return text[:first] + text[last:]
+
+
+def _was_made(hint: Hint | None) -> bool:
+    """Whether `put` made the key that holds a member; nobody knows without a hint."""
+    return hint is None or bool(hint.made)
 
 
 class _NewMember:
@@ -395,8 +408,8 @@ class _NewMember:
 
 
 def _span(body: str, node: Node, index: int) -> tuple[int, int]:
-    """From where to where a member is taken out: a line of a block, or a part between brackets with
-    its comma.
+    """The span to remove for a member: a line of a block, or a part between brackets with its
+    comma.
     """
     if not node.raw.flow_style:
         return _lines(body, node.items[index])

@@ -13,12 +13,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memoranda.clock import parse_stamp, stamp
+from memoranda.clock import milliseconds, parse_stamp, seconds, stamp
 from memoranda.documents.listed import Document, Listed
-from memoranda.engine.overview import contents, home_path
+from memoranda.engine.contents import contents, home_path
 from memoranda.errors import NotFound
 from memoranda.index.rows import Edge, Hit, Hits, NoteInfo
-from memoranda.note.entry import milliseconds, seconds
 from memoranda.note.model import (
     BAD_HEADER,
     FURTHER,
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
     from memoranda.engine import MemorySession
     from memoranda.engine.attachments import Attachment
     from memoranda.engine.entries import Entry
-    from memoranda.engine.projects import Project
+    from memoranda.engine.history import Revision
+    from memoranda.engine.project_list import Project
     from memoranda.engine.reading import DirectoryEntry, ReadVerbs
     from memoranda.engine.review import ReviewItem
     from memoranda.ledger.change import Change
@@ -121,7 +121,7 @@ def note(memory: ReadVerbs, note_shown: Note | NoteInfo, content: str) -> Docume
 
 
 def names(note_shown: Note | NoteInfo) -> Document:
-    """The names of a note that is no memory."""
+    """The names of a note that is not a memory."""
     return {key: getattr(note_shown, key) for key in NAMES}
 
 
@@ -158,9 +158,9 @@ def _header_value(key: str, value: Any) -> Any:
 
 
 def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None) -> Listed:
-    """Several whole notes as the index has them, with what should be said of their validity.
+    """Several whole notes from the index, with remarks about their validity.
 
-    total: how many there are, where these are the first of them.
+    total: the number of all notes, if these are only the first.
     """
     note_list = list(infos)
     marks = memory.validity_marks(note_list)
@@ -171,9 +171,9 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
-    """A whole note as it is on disk now, counted as read, with what should be said of its validity.
+    """A whole note as it is on disk, counted as read, with a remark about its validity.
 
-    is_named: whether it has its names and its checksum, as a note that is no memory.
+    is_named: add its names and its checksum, as for a note that is not a memory.
     """
     note_read = memory.read(info)
     document = note(memory, note_read, note_read.content)
@@ -199,7 +199,7 @@ def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Doc
 
 
 def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
-    """The ids of `links` without those of memories the caller may not see."""
+    """The ids of `links`, without memories that the caller may not see."""
     if memory.agent is None:
         return list(links)
     links_shown = []
@@ -230,23 +230,21 @@ def hit(hit_found: Hit) -> Document:
 
 
 def references(memory: ReadVerbs, infos: Sequence[NoteInfo], total: int, offset: int) -> Listed:
-    """The references of notes that follow `offset` others, with what should be said of their
-    validity.
-    """
+    """The references of notes that follow `offset` others, with remarks about their validity."""
     marks = memory.validity_marks(infos)
     rows = [reference(info) | validity(marks, info) for info in infos]
     return Listed.part(rows, total, offset)
 
 
 def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
-    """What `marks` say of the validity of a note."""
+    """The remark of `marks` about the validity of a note."""
     if info.row in marks:
         return {"validity": marks[info.row]}
     return {}
 
 
 def hits(hits_found: Hits, offset: int = 0) -> Listed:
-    """What a search found, each hit with the reference of its note.
+    """The results of a search, each hit with the reference of its note.
 
     offset: how many hits come before these.
     """
@@ -255,12 +253,26 @@ def hits(hits_found: Hits, offset: int = 0) -> Listed:
     return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
 
 
-def found_notes(memory: ReadVerbs, infos: Sequence[NoteInfo], hits_found: Hits) -> Listed:
-    """The whole notes a search found, with the hit of each where it was a ranked one."""
+def found_notes(
+    memory: ReadVerbs,
+    infos: Sequence[NoteInfo],
+    hits_found: Hits,
+    offset: int = 0,
+    *,
+    is_named: bool = False,
+) -> Listed:
+    """The whole notes a search found, with the hit of each where it was a ranked one.
+
+    offset: how many notes come before these.
+    is_named: whether memories have the keys of their reference, as other notes do.
+    """
     rows = notes(memory, infos).rows
+    if is_named:
+        rows = [row | reference(info) for row, info in zip(rows, infos, strict=True)]
     for row, hit_found in zip(rows, hits_found, strict=False):
         row |= hit(hit_found) | {"provenance": hit_found.note.provenance.row()}
-    return Listed.part(rows, hits_found.total, is_lower_bound=hits_found.is_lower_bound)
+    is_lower_bound = hits_found.is_lower_bound
+    return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
 
 
 def observation(observed: Observation) -> Document:
@@ -291,7 +303,7 @@ def relation(edge: Edge) -> Document:
 
 
 def change(change_made: Change) -> Document:
-    """A change of the history. The hashes are those of the file it is about."""
+    """A change of the history. Its hashes belong to the file that it is about."""
     place = change_made.project, change_made.path
     texts = sorted(change_made.texts(), key=lambda text: (text.project, text.path) != place)
     if texts:
@@ -311,6 +323,31 @@ def change(change_made: Change) -> Document:
     }
     further = {key: getattr(change_made, key) for key in _OF_SOME_CHANGES}
     return document | {key: value for key, value in further.items() if value}
+
+
+def revision(file_changed: Revision) -> Document:
+    """A file of a change, with the text it replaced and the one it made."""
+    touched = file_changed.touched
+    return {
+        "do": touched.do,
+        "project": touched.project,
+        "path": touched.path,
+        "to": touched.to,
+        "before": file_changed.before,
+        "after": file_changed.after,
+    }
+
+
+def bank(identity: str, last_used: str | None, description: str) -> Document:
+    """A memory bank in a list (contract 003)."""
+    return {"id": identity, "last_used": last_used, "description": description}
+
+
+def opened_bank(
+    kind: str, identity: str, files: Iterable[str], last_updated: str | None
+) -> Document:
+    """A memory bank with the names of its files."""
+    return {"type": kind, "id": identity, "files": list(files), "last_updated": last_updated}
 
 
 def entity(name: str, kind: str, observations: Sequence[str]) -> Document:

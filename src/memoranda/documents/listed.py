@@ -1,4 +1,4 @@
-"""The one form of every list: a part of its rows, how many there are, and where to go on."""
+"""The one form of every list: a part of its rows, the number of all rows, and where to go on."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from memoranda.documents.cutting import fitting
+from memoranda.value_object import FrozenValueObject
 
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Listed(FrozenValueObject):
     """A part of a list.
 
-    rows: the documents of this part.
+    rows: the documents of this part; on the page, what it shows of each.
     total: how many rows the whole list has.
-    next: how many rows come before the first one after this part; None at the end of the list.
-    is_lower_bound: whether there are at least `total` rows, and nobody counted further.
+    next: the offset of the next part. None at the end of the list.
+    is_lower_bound: whether `total` is only a lower bound.
 
     Each face writes it under the keys of its contract.
     """
 
-    rows: list[Document]
+    rows: list[Any]
     total: int
     next: int | None = None
     is_lower_bound: bool = False
@@ -31,13 +32,13 @@ class Listed:
     @classmethod
     def part(
         cls,
-        rows: Sequence[Document],
+        rows: Sequence[Any],
         total: int | None = None,
         offset: int = 0,
         *,
         is_lower_bound: bool = False,
     ) -> Listed:
-        """The part that begins after `offset` rows; `total` None: there are no others."""
+        """The part that begins after `offset` rows. Without `total`, it ends the list."""
         end = offset + len(rows)
         if total is None:
             total = end
@@ -57,7 +58,7 @@ class Listed:
         """
         return self.first(max(fitting(lengths, room), 1), offset)
 
-    def __iter__(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """The one place that words each kind of thing for people and models: a note, a hit, a change …
 
-A line of a reply is one line whatever a note holds: `short` and `flat` see to that. Times are those
-of the reader's zone; None is the system's.
+A line of a reply stays one line for any contents of a note: `short` and `flat` ensure that. Times
+are in the reader's zone; None means the system's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STATES = {
     "ambiguous": " (ambiguous)",
     "attachment": " (an attachment)",
 }
-# Of a memory (contract 001, 3)
+# The text of a memory (contract 001, 3).
 _MEMORY = """\
 ID:     {id}
 Phase:   {phase}
@@ -121,7 +121,7 @@ def named(note: Note | NoteInfo) -> str:
 
 
 def mark(note: Note | NoteInfo) -> str:
-    """What follows the head of a note whose text seems to hold injected instructions."""
+    """The remark after the head of a note whose text seems to hold injected instructions."""
     if note.suspicious:
         return f", suspicious: {', '.join(note.suspicious)}"
     return ""
@@ -135,14 +135,14 @@ def kind(info: NoteInfo) -> str:
 
 
 def origin(info: NoteInfo) -> str:
-    """The source a note names, else who wrote it."""
+    """The source that a note names, or else its writer."""
     if info.source or info.project in MEMORY_PROJECTS:
         return info.source or ""
     return info.provenance.who.removeprefix("agent:")
 
 
 def row_text(info: NoteInfo, content: str) -> str:
-    """The text of a note for a row: with its title in front where that does not begin it."""
+    """The text of a note for a row. The title is put in front unless the text begins with it."""
     if info.project in MEMORY_PROJECTS:
         if info.is_broken:
             return f"[header not read] {content}"
@@ -173,7 +173,7 @@ def whole_note(document: dict[str, Any], zone: tzinfo | None) -> str:
 
 
 def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
-    """What some memories have, each in a line below the others."""
+    """Lines that only some memories have, to be put below the others."""
     rows = []
     if document.get("suspicious"):
         rows.append(f"Suspicious: {' '.join(document['suspicious'])}")
@@ -183,7 +183,7 @@ def _remarks(document: dict[str, Any], zone: tzinfo | None) -> list[str]:
         rows.append(f"Expires: {local(document['expires_at'], zone)}")
     due = document.get("due_at")
     if due:
-        # Else it is shown as the note has it
+        # An unreadable time is shown as the note has it.
         with suppress(ValueError, OverflowError):
             due = minute(due, zone)
         repeat = f" repeat {document['repeat']}" if document.get("repeat") else ""
@@ -219,14 +219,14 @@ def hit_head(number: int, hit: Hit, zone: tzinfo | None) -> str:
 
 
 def score_line(hit: Hit) -> str:
-    """What each feature added to the score of a hit, the largest first."""
+    """The part that each feature added to the score of a hit, the largest first."""
     shares = sorted(hit.shares.items(), key=lambda share: -abs(share[1]))
     added = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in shares)
     return f"{hit.note.id[:8]} {hit.score:.3f} = {added}"
 
 
 def note_section(hit: Hit, observations: Sequence[Observation], zone: tzinfo | None) -> str:
-    """A hit as a section of a prompt: what its note observes, else its passage."""
+    """A hit as a section of a prompt: the observations of its note or, without any, its passage."""
     note = hit.note
     head = f"## {short(note.title)}\n{day_of(note, zone)}, {short(address(note), 300)}"
     facts = [f"- {short(fact_text(observation), 200)}" for observation in observations]
@@ -271,7 +271,7 @@ def related_line(step: Reached, passage: str) -> str:
 def change_line(changes: Sequence[Change], zone: tzinfo | None, title: str = "") -> str:
     """The line of a change, or of the changes of one run of a job, newest first.
 
-    title: what its note is called, where the path does not say that.
+    title: the title of its note, if the path does not show it.
     """
     last = changes[0]
     if len(changes) > 1:
@@ -332,7 +332,7 @@ def question_lines(item: ReviewItem) -> list[str]:
 
 
 def subject_lines(item: ReviewItem) -> list[str]:
-    """What a question about several is about, each in a line."""
+    """The subjects of a question about several, one per line."""
     if len(item.lines) <= 1:
         return []
     return [f"  {ref[:8]} {line}" for ref, line in zip(item.refs, item.lines, strict=True)]

@@ -31,11 +31,12 @@ from memoranda.sources.inventory import (
     inventory_of,
     symlink_at,
 )
+from memoranda.text.pattern import lazy_pattern
 
 ATTACHMENT = "attachment"
 """The state of a link that leads to a file which is no note."""
 # A variable of a template (Templater, Obsidian, shell), which names no file.
-_PLACEHOLDER = re.compile(r"\{\{|<%|\$\{")
+_PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # Notes named that link to an attachment.
 _MOST_LINKING = 20
 # Bytes of a canvas whose texts are listed.

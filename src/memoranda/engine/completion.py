@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.errors import StorageError
 from memoranda.index.rows import indexed
 from memoranda.ledger.copying import latest_changes

@@ -90,7 +90,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
     latest: list[Statement] = []
     for statement in statements:
-        # Of what says the same the latest counts.
+        # Of equal statements, the latest counts.
         latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
         latest.append(statement)
     if len(latest) > _MOST_VALUES:
@@ -147,7 +147,7 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
             continue
         old = Statement(holding[first.note], first.claim)
         new = Statement(holding[second.note], second.claim)
-        # Each pair comes in both orders. What may be planted contradicts nothing.
+        # Each pair comes in both orders. A note that may be planted contradicts nothing.
         if old.moment > new.moment or memory.is_held_back(new.info):
             continue
         pair = Contradiction(old, new)

@@ -15,7 +15,7 @@ _CREDENTIALS = 12
 
 
 def peer_of(daemon: socket) -> int | None:
-    """The process at the other end of a connection; None where the system does not tell."""
+    """The process id at the other end of a connection. None if the system does not tell."""
     import _socket
 
     if not hasattr(_socket, "SO_PEERCRED"):
@@ -25,8 +25,9 @@ def peer_of(daemon: socket) -> int | None:
 
 
 def is_stopped(process: int | None) -> bool:
-    """Whether a process was stopped by a signal, so that it answers nobody; False where the system
-    does not tell.
+    """Whether a process was stopped by a signal, so that it answers nobody.
+
+    False if the system does not tell.
     """
     try:
         with open(f"/proc/{process}/stat", "rb") as file:

@@ -15,12 +15,13 @@ from uuid import uuid4
 from memoranda import former_name
 from memoranda.config import absolute, owner_of
 from memoranda.engine.access_table import AccessRefused, AccessTable
+from memoranda.engine.contents import home_path
 from memoranda.engine.embedding import Embedding
 from memoranda.engine.engine import Engine
 from memoranda.engine.erase import finish
 from memoranda.engine.freshness import NOT_UTF8
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.overview import home_path
+from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.writing import links_without, set_keys
 from memoranda.errors import MemorandaError, StorageError
@@ -31,12 +32,14 @@ from memoranda.ledger.ledger import HOME_TEMP
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     BAD_HEADER,
+    CATEGORY_DIFFERS,
     CATEGORY_PROJECT,
     MEMORY_PROJECTS,
     NOT_UTF8_CODE,
     PARTLY_READ,
     REMINDERS,
     UTF16_CODE,
+    warning_parts,
 )
 from memoranda.note.reminder import Reminder
 from memoranda.query import Query
@@ -54,7 +57,7 @@ _SEPARATE = "remove it where it says the same, else give it an id of its own"
 # How serious a warning of a note is.
 _WARNING_LEVELS = {
     BAD_HEADER: "warning",
-    "category_differs": "info",
+    CATEGORY_DIFFERS: "info",
     NOT_UTF8_CODE: "warning",
     UTF16_CODE: "warning",
     PARTLY_READ: "info",
@@ -62,7 +65,7 @@ _WARNING_LEVELS = {
 
 
 _LEDGER = "ledger.db"
-# What `memory doctor --fix` does for each damage of the ledger.
+# The fix for each kind of damage to the ledger.
 _LEDGER_FIXES = {
     DamageKind.PAGES: "set it aside and begin the history again",
     DamageKind.TEXT: "forget it",
@@ -91,7 +94,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
     """Everything worth knowing, errors first. Changes nothing but the index."""
     engine = memory.engine
     with engine.guard:
-        # An index behind the disk is no finding: every call catches up on its own.
+        # An index behind the disk is not a finding: every call catches up.
         findings = [*_history(memory), *_unfinished(engine), *_index_and_notes(memory)]
         name = engine.settings.file.name
         warnings = engine.settings.warnings
@@ -101,6 +104,7 @@ def examine(memory: ReadVerbs) -> list[Finding]:
             findings.append(_home_trouble(engine, trouble))
         findings += _not_taken_over(engine)
         findings += _synced(engine)
+        findings += _left_state(engine)
         findings += _leftovers(engine)
         findings += [
             Finding("info", "former_name", path, text)
@@ -164,10 +168,23 @@ def _synced(engine: Engine) -> list[Finding]:
     if not program:
         return []
     text = (
-        f"{program} holds it: two machines that use it would damage the history; keep the home on "
-        "this machine (memory move-home) and the notes there as projects (memory project add)"
+        f"{program} holds it: two machines that use it would damage the history; keep it in a folder "
+        "of this machine (memory config set storage.state ~/.local/state/memoranda)"
     )
     return [Finding("warning", "synced_home", PRIVATE, text)]
+
+
+def _left_state(engine: Engine) -> list[Finding]:
+    """The private folder that the home had before `storage.state` named another one."""
+    layout = engine.layout
+    former = layout.root / PRIVATE
+    if not layout.is_apart or not former.is_dir():
+        return []
+    text = (
+        f"it is not used any more, as storage.state names {layout.private}; remove it once no other "
+        "machine uses it"
+    )
+    return [Finding("info", "left_state", PRIVATE, text)]
 
 
 def _not_taken_over(engine: Engine) -> list[Finding]:
@@ -308,8 +325,8 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
     """The finding for one warning of a note, with its code or without (`model.coded`)."""
     place = f"{project}/{path}"
-    code, _, text = warning.partition(": ")
-    if code not in _WARNING_LEVELS:
+    code, text = warning_parts(warning)
+    if not code:
         return Finding(_WARNING_LEVELS[BAD_HEADER], BAD_HEADER, place, warning)
     if code == BAD_HEADER and project in MEMORY_PROJECTS:
         text += "; upkeep leaves it alone until that is corrected"
@@ -462,7 +479,7 @@ def _may_hold_notes(folder: str) -> bool:
     return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 
-def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
+def repair(memory: PlaceVerbs, findings: list[Finding]) -> None:
     """Carry out the safe repairs of these findings and mark them `fixed`. Raises StorageError."""
     with memory.engine.writing():
         for finding in findings:
@@ -471,7 +488,7 @@ def repair(memory: ReadVerbs, findings: list[Finding]) -> None:
                 finding.fixed = True
 
 
-def _separate(memory: ReadVerbs, project: str, path: str) -> None:
+def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
     """Remove a copy of a memory with the same bytes, or give it another id."""
     info = memory.index.notes.get(project, path)
     if info is None:
@@ -488,7 +505,7 @@ def _separate(memory: ReadVerbs, project: str, path: str) -> None:
         set_keys(memory, change, info, {"id": str(uuid4())})
 
 
-def _repair(memory: ReadVerbs, finding: Finding) -> None:
+def _repair(memory: PlaceVerbs, finding: Finding) -> None:
     engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:
@@ -517,7 +534,7 @@ def _repair(memory: ReadVerbs, finding: Finding) -> None:
             raise AssertionError(f"nothing repairs {code}")
 
 
-def _remove_link(memory: ReadVerbs, finding: Finding) -> None:
+def _remove_link(memory: PlaceVerbs, finding: Finding) -> None:
     """Remove from a memory the link to one that is gone, if it is there still."""
     folder, _, path = finding.path.partition("/")
     project = CATEGORY_PROJECT if folder == CATEGORY_PROJECT else ARCHIVE_PROJECT

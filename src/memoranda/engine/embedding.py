@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.engine.engine import verb
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.errors import StorageError
 from memoranda.index.vectors import ModelSettings, identify
 from memoranda.index.vectors import NoModel as NoModel

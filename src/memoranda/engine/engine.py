@@ -1,10 +1,5 @@
-"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
-of the projects.
-
-One thread at a time works under the guard; writers also take the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is kept. A large change is
-planned under the guard, checked outside it (`apart`), and made under it if its sources are
-unchanged.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the
+sources of the projects. Who may be inside, and who waits for whom: `guard.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +12,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from memoranda import config
@@ -184,42 +180,40 @@ class Engine:
             raise StorageError("the memory", "it was closed")
 
     def _open_sources(self) -> None:
-        """Open the built-in projects' sources, those of the configuration and `extra`; known ones
-        are kept.
+        """Open the sources of the built-in projects, of the configured projects and of `extra`.
+
+        Sources that are open already are kept.
         """
         sources: dict[str, Source] = {}
         for name, root in self.layout.built_in.items():
             is_text = name == "memories"
-            if name in self.extra:
-                place = absolute(self.extra[name])
-            else:
-                place = root
+            place = absolute(self.extra[name]) if name in self.extra else root
             sources[name] = FolderSource(
                 name, place, every_text=is_text, links=is_text, optional=True
             )
-        for name, given_place in {**self.settings.projects, **self.extra}.items():
-            if name in sources:
-                continue
-            before = self.sources.get(name)
-            place = absolute(given_place)
-            if self.settings.url is not None:
-                sources[name] = FolderSource(name, place, optional=True)
-            elif before is not None and before.holds_entities and before.root == str(place):
-                sources[name] = before
-            elif place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
-                from memoranda.sources.graph_file import GraphFileSource
-
-                sources[name] = GraphFileSource(name, place, optional=name in self.extra)
-            else:
-                ignored = self.access_to(name).ignore
-                sources[name] = FolderSource(name, place, ignored=ignored)
+        for name, folder in {**self.settings.projects, **self.extra}.items():
+            if name not in sources:
+                sources[name] = self._opened_source(name, absolute(folder))
         self.index.projects = frozenset(sources)
         if self.only:
             sources = {
                 name: source for name, source in sources.items() if name.lower() in self.only
             }
-        # At once: threads without the guard may look a project up meanwhile
+        # Assigned at once, since threads without the guard may look up a project at any time.
         self.sources = sources
+
+    def _opened_source(self, name: str, place: Path) -> Source:
+        """The source of a project that is not built in; a graph file that is open stays open."""
+        if self.settings.url is not None:
+            return FolderSource(name, place, optional=True)
+        before = self.sources.get(name)
+        if before is not None and before.holds_entities and before.root == str(place):
+            return before
+        if place.is_file() or (place.suffix == GRAPH_FILE_SUFFIX and not place.is_dir()):
+            from memoranda.sources.graph_file import GraphFileSource
+
+            return GraphFileSource(name, place, optional=name in self.extra)
+        return FolderSource(name, place, ignored=self.access_to(name).ignore)
 
     def reload_config(self) -> None:
         """Apply changes that any program made to the configuration.
@@ -257,9 +251,12 @@ class Engine:
         return {name: access[name].scope for name in access if access[name].agents}
 
     def source(self, project: str) -> Source:
-        """The source of a project: of this name, else of the one that differs in case only, else of
-        the one that differs in signs and blanks too (`example-project` is Example Project). Raises
-        ProjectNotFound, also where several differ so."""
+        """The source of a project. Raises ProjectNotFound.
+
+        The exact name is tried first, then the name in another case, then without signs and blanks
+        (`example-project` is Example Project). A name that fits several projects this way is not
+        found.
+        """
         name = self.project_name(project)
         if name is None:
             # Another process may have added it since the last look
@@ -306,35 +303,10 @@ class Engine:
         result = Result()
         if self.freshness.is_current and not (whole and self.freshness.late):
             return result
-        # Else others wrote until the lock was held
-        is_kept = not self.is_writing or bool(self.ledger.queue.changes)
-        if (
-            is_kept
-            and not whole
-            and self.settings.url is None
-            and self.freshness.has_seen(self.guard.asked)
-        ):
+        if self._has_seen_all() and not whole:
             self.freshness.retire_expired()
         else:
-            try:
-                with nullcontext() if self.is_writing else waits_at_most(_READ_WAITS):
-                    result = self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
-            except (StorageError, OSError, sqlite3.OperationalError) as error:
-                if self.is_writing or (
-                    isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
-                ):
-                    raise
-                if self.index.copy_to_memory():
-                    result = self.freshness.update(progress)
-                else:
-                    if isinstance(error, sqlite3.Error):
-                        why = self.index.explain(error)
-                    else:
-                        why = str(error)
-                    self.freshness.behind = (
-                        "The last changes on disk may be missing here: "
-                        f"the index could not follow ({why})."
-                    )
+            result = self._caught_up(progress, whole=whole)
             if self.ledger.erased():
                 self.freshness.drop_derived()
         if self._depth:
@@ -347,6 +319,32 @@ class Engine:
             )
             self._behind.start()
         return result
+
+    def _has_seen_all(self) -> bool:
+        """Whether the index was seen to be in step since this verb was asked for."""
+        if self.is_writing and not self.ledger.queue.changes:
+            # Others wrote until the lock was held
+            return False
+        return self.settings.url is None and self.freshness.has_seen(self.guard.asked)
+
+    def _caught_up(self, progress: Progress | None, *, whole: bool) -> Result:
+        """Follow the disk, in a copy of the index if it cannot be written."""
+        from memoranda.index.sync import Result
+
+        try:
+            with nullcontext() if self.is_writing else waits_at_most(_READ_WAITS):
+                return self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
+        except (StorageError, OSError, sqlite3.OperationalError) as error:
+            is_corrupt = isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
+            if self.is_writing or is_corrupt:
+                raise
+            if self.index.copy_to_memory():
+                return self.freshness.update(progress)
+            why = self.index.explain(error) if isinstance(error, sqlite3.Error) else str(error)
+            self.freshness.behind = (
+                f"The last changes on disk may be missing here: the index could not follow ({why})."
+            )
+            return Result()
 
     def _work_behind(self) -> None:
         """Compare the projects that are late with the disk, in pieces between the calls."""
@@ -502,18 +500,7 @@ class Engine:
                 self._check_open()
                 with self.ledger.writing():
                     if not self.ledger.queue.changes:
-                        inside = (
-                            # Other homes may use the folders outside it too
-                            f"{self.layout.root}/"
-                        )
-                        sources = [
-                            source for source in self.sources.values() if not source.holds_entities
-                        ]
-                        outside = [
-                            source.root for source in sources if not source.root.startswith(inside)
-                        ]
-                        if outside:
-                            self._folders.enter_context(lock_folders(outside))
+                        self._lock_outside()
                         # It could not be written while others had the lock
                         if self.index.close_stand_in():
                             self.freshness.is_current = False
@@ -532,8 +519,16 @@ class Engine:
                 raise
             raise StorageError("the index", self.index.explain(error)) from None
 
+    def _lock_outside(self) -> None:
+        """Lock the folders outside the home: other homes may use them too."""
+        inside = f"{self.layout.root}/"
+        roots = [source.root for source in self.sources.values() if not source.holds_entities]
+        outside = [root for root in roots if not root.startswith(inside)]
+        if outside:
+            self._folders.enter_context(lock_folders(outside))
+
     def make(self, planned: PlannedChange) -> None:
-        """Make a change and show it in the index. The lock is held. Raises as `Ledger.commit`."""
+        """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""
         self.ledger.make([planned])
         if planned.error is not None:
             raise planned.error
@@ -568,9 +563,8 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let other calls in until a waiting change is made.
-
-        Raises the errors of `Ledger.commit`, and Again if the change was refused because of others.
+        """Let others in until a change that waits is made. Raises as `Ledger.write`, and Again where
+        it was refused because of the others.
         """
         depth = self._depth
         self._depth = 0
@@ -661,7 +655,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
             engine._check_open()
             is_outermost = not engine._depth
             commits = engine.commits
-            # What changed elsewhere, in a database and the configuration
+            # First take up changes from elsewhere: in a database, and in the configuration.
             if is_outermost and not engine.is_writing:
                 engine.freshness.elsewhere = engine.ledger.follow()
                 engine.reload_config()
@@ -676,7 +670,7 @@ def verb(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, 
                 if not engine.index.is_corrupt(error):
                     raise StorageError("the index", engine.index.explain(error)) from None
                 engine.rebuild_index()
-                # It is written; repeated, it would be written twice
+                # The change is written. Repeating it would write it twice.
                 if engine.commits != commits:
                     raise MemorandaError(
                         "The change is made, but the index was damaged; it is made anew."

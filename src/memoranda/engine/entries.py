@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from memoranda.clock import EPOCH, parse_stamp
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import Exists, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.note_queries import Expired, Kept
@@ -137,7 +137,7 @@ class Entries(Protocol):
         """The entry, not counted. Raises NoEntry; EntryExpired once, which removes it; Unreadable."""
         entry = self._find(namespace, key)
         if self._is_over(entry):
-            # It is over whether or not the disk lets go of it
+            # The entry has expired even if the disk refuses to remove it.
             with suppress(StorageError, Unreadable):
                 self._expire(entry)
             raise EntryExpired(key)
@@ -216,7 +216,7 @@ class NoteEntries(Entries):
     also knows entries that were moved.
     """
 
-    def __init__(self, session: HomeSession):
+    def __init__(self, session: WritingSession):
         self._session = session
         self.engine = session.engine
 
@@ -247,8 +247,8 @@ class NoteEntries(Entries):
             raise Locked(f"{PROJECT}/{old.path}")
         if old is not None:
             path = old.path
-        # Another entry whose name comes to the same path keeps it
         else:
+            # If another entry has the same path, that entry keeps it.
             self._check(entry.namespace)
             paths = list(notes.places(entry.namespace, entry.key))
             source = self.engine.source(PROJECT)
@@ -513,7 +513,7 @@ class NoteEntries(Entries):
                 change.remove(PROJECT, entry_file.path, entry_file.file, scope=entry_file.scope)
                 folder, _, name = entry_file.path.rpartition("/")
                 names.setdefault(folder, set()).add(name)
-            # What waits may come into one of these folders
+            # Waiting changes may create files in one of these folders.
             self.engine.make_waiting()
             for folder, removed_names in names.items():
                 if folder and removed_names.issuperset(

@@ -19,6 +19,7 @@ from typing import cast
 from memoranda.clock import stamp
 from memoranda.config import absolute
 from memoranda.engine import review
+from memoranda.engine.authorship import made_by
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.overview import Overview, Pending
@@ -31,7 +32,6 @@ from memoranda.engine.trail import (
     Trail,
     folders_above,
     search,
-    written_by,
 )
 from memoranda.engine.transaction import Location, Transaction, own_root, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
@@ -54,7 +54,7 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What an erasure removed, and what is left.
+    """The result of an erasure.
 
     notes: what was erased, as `project/path`.
     changes, texts: the number of changes of the journal and of kept texts that were removed.
@@ -133,7 +133,7 @@ class Erasure:
         observation: str | None,
         dry_run: bool,
     ) -> Erased:
-        """See `Memory.erase`."""
+        """Remove notes for good (see `Memory.erase`)."""
         if observation is not None and (len(refs) != 1 or agent or project or source):
             raise InvalidInput("An observation is erased from one note: give one reference.")
         with self.engine.writing():
@@ -212,12 +212,12 @@ class Erasure:
             proof = search(self.engine, needles, folders, in_use)
         ledger = self.engine.layout.ledger.name
         if any(remain.endswith(ledger) for remain in proof.remains):
-            # What a disk or another process refuses is named with what is left
+            # If the disk or another process refuses, the result names what is left.
             with suppress(StorageError):
                 self.engine.ledger.database.rewrite()
             proof = search(self.engine, needles, folders, in_use)
         for item in [*proof.remains]:
-            copy = self.engine.layout.root / item
+            copy = self.engine.layout.place(item)
             # Of another program's file
             if copy.parent == self.engine.layout.install and copy.suffix != ".json":
                 copy.unlink(missing_ok=True)
@@ -365,7 +365,7 @@ class Erasure:
         if agent is not None:
             plan.asked = review.asked_by(self.memory, agent)
             selected += self.memory.list(Query(scope=f"agent:{agent}"), limit=0)[0]
-            for place in written_by(self.engine, agent):
+            for place in made_by(self.engine, agent):
                 if not place[2]:
                     info = self.engine.index.notes.get(place[0], place[1])
                 else:
@@ -480,7 +480,7 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
             _remove_from_file(memory, plan, change, place)
         _remove_folders(memory, change)
         rows = engine.ledger.review_rows
-        # What the owner was asked, and answered, about the notes
+        # Questions to the owner about the notes, and the answers.
         answers = rows.paths_naming([*plan.ids, *plan.names])
         change.steps += [rows.step_at(path, None, kept=False) for path in answers]
     if plan.observation is None:
@@ -580,7 +580,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
         data = report.read_bytes()
     else:
         data = b""
-    # It quotes what it was about; when it was counts on
+    # The row quotes its subject. Its time still counts.
     if any(note_id.encode() in data for note_id in plan.ids):
         row = json.loads(data)
         put_derived(report, json.dumps({"last_dream": row.get("last_dream")}).encode())

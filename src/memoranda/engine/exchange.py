@@ -16,13 +16,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import TypeVar
 
 from memoranda import config, config_text
 from memoranda.clock import microseconds, stamp, wait_for
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.transaction import WritingSession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import scope_of
 from memoranda.errors import (
@@ -49,7 +50,7 @@ from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-# What the journal calls a change made here
+# The journal's name for a change made here.
 VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""
@@ -117,7 +118,7 @@ class Exchange:
         are there too, or two memories would have one id."""
         self.engine.fresh()
         infos = self._index.notes.with_ids(ids, MEMORY_PROJECTS)
-        # Of two with one id the last one counts
+        # If two memories have one id, the last one counts.
         infos.sort(key=lambda info: self.memory.sees(info.scope))
         return {info.id: (info, content) for info, content in self._with_contents(infos)}
 
@@ -179,7 +180,10 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Set the time of a file to that of its note. A note without a header has no other date."""
+        """Set the time of a file to the time of its note.
+
+        A note without a header has no other date.
+        """
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
@@ -242,7 +246,7 @@ class Exchange:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
-def keep_lost(session: HomeSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
+def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
     """Record texts that lost a conflict in the history, as one change.
 
     They are recorded as if each had been there just before the winning text (`Touched.new`), so
@@ -287,7 +291,7 @@ class Contents:
     notes are among them.
     """
 
-    def __init__(self, session: HomeSession):
+    def __init__(self, session: WritingSession):
         if session.agent is not None:
             raise InvalidInput(
                 "A copy of the whole memory is the owner's: run this without an agent's name."
@@ -448,10 +452,7 @@ class Contents:
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header counts yet, by id.
-
-        With notes in a database, those of all machines.
-        """
+        """The reads that no header counts yet, by id. With notes in a database, on all machines."""
         return self.engine.reads.whole()
 
 
@@ -479,7 +480,7 @@ class IntoDatabase:
     what a database does not take, `outside` projects whose notes are not in the home.
     """
 
-    session: HomeSession
+    session: WritingSession
     address: str
     digests: dict[str, str] = field(default_factory=dict)
     size: int = 0
@@ -512,7 +513,7 @@ class IntoDatabase:
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                # What the server makes of its bytes must be what was read here.
+                # The server must return exactly the bytes that were read here.
                 stored = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
                 read = {
@@ -540,7 +541,7 @@ class IntoDatabase:
         """Map (project, path) of every file, folder and link to its name in a copy and its place on
         disk.
 
-        Sets `left` and `outside` anew: what is left out, and the projects outside the home.
+        Also sets `left` and `outside`: the files left out, and the projects outside the home.
         """
         engine = self.session.engine
         contents = Contents(self.session)
@@ -683,11 +684,7 @@ class IntoDatabase:
             f"projects.{name}": None if name in self.outside else f"{OWN}/{name}"
             for name in settings.projects
         }
-        changes |= (
-            {"storage.root": None}
-            if config_text.stored(config_text.read(layout.config), "storage.root")
-            else {}
-        )
+        changes |= _stored_keys(layout.config, "storage.root", "storage.state")
         shared_files = {}
         if layout.config.exists():
             shared_files[layout.config.name] = config_text.change(layout.config, changes).encode()
@@ -697,3 +694,14 @@ class IntoDatabase:
         if layout.dream_report.exists():
             shared_files[layout.dream_report.name] = layout.dream_report.read_bytes()
         return shared_files
+
+
+def without_state(config: Path) -> str:
+    """The text of a configuration that does not say where the state of the memory is."""
+    return config_text.change(config, _stored_keys(config, "storage.state"))
+
+
+def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
+    """Those of the keys that a configuration has, each to be removed."""
+    rows = config_text.read(config)
+    return {key: None for key in keys if config_text.stored(rows, key)}

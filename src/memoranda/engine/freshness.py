@@ -196,7 +196,7 @@ class Freshness:
             self._pending = set(self.sources)
             raise
         if self._index.openings != openings:
-            # It may have taken long to catch up
+            # Catching up may have taken long.
             self._index.try_later()
         self._looked = begun
         self.behind = ""
@@ -206,7 +206,7 @@ class Freshness:
         self, result: Result, progress: Progress | None, patience: float, whole: bool
     ) -> None:
         sources = self.sources
-        # One verb sees one index, even if another process rebuilds it meanwhile.
+        # A verb sees a single index, even if another process rebuilds it.
         self._index.pin()
         if self._index.openings != self._openings:
             self._begin_with_this_index()
@@ -228,7 +228,7 @@ class Freshness:
         for project in sorted(sweeps - covered):
             self._sweep(sources[project], result, progress)
         if troubled - self._troubles.keys():
-            # What can be read again now was not watched.
+            # Folders that can be read again were not watched in between.
             self.close()
         if self._pending:
             self._pending -= sweeps
@@ -346,7 +346,7 @@ class Freshness:
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
-            # It is busy
+            # The daemon is busy.
             return set()
         if not answer or answer["index"] != list(self._index.identity[:2]) or self._index.is_copy:
             return set()
@@ -463,7 +463,7 @@ class Freshness:
             try:
                 watch.add(name, source.root, folder)
             except OSError:
-                # There are too many folders: every call has to look at all files.
+                # There are too many folders to watch, so every call has to look at all files.
                 self.close()
                 self._wants_watch = False
                 return

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.in_place import Blocked, InPlaceChange
-from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
 from memoranda.ledger.change import Change, Touched
@@ -69,11 +69,11 @@ class Graph(Protocol):
     others. Names compare by code point. Reading sees what any program wrote before. Raises from
     errors.py."""
 
-    session: ReadVerbs
+    session: PlaceVerbs
     engine: Engine
     _index: Index
 
-    def __init__(self, session: ReadVerbs):
+    def __init__(self, session: PlaceVerbs):
         self.session = session
         self.engine = session.engine
         self._index = session.engine.index
@@ -169,7 +169,7 @@ class Graph(Protocol):
             missing = [name for name, _ in additions if name not in edits.known]
             if missing:
                 raise NoEntity(missing[0])
-            # Each note is read and written once, though several additions may be to it.
+            # Each note is read and written once, even with several additions.
             new_by_name: dict[str, list[str]] = {name: [] for name, _ in additions}
             present = {name: set(edits.observations(name)) for name in new_by_name}
             results: list[tuple[str, list[str]]] = []
@@ -260,7 +260,7 @@ def graph_lines(graph: Graph) -> list[str]:
 class FileGraph(Graph):
     """The graph in a file. The caller is only recorded in the history: graph files have no scopes."""
 
-    def __init__(self, session: ReadVerbs, source: GraphFileSource):
+    def __init__(self, session: PlaceVerbs, source: GraphFileSource):
         super().__init__(session)
         self.source = source
         self._is_current = False
@@ -310,8 +310,8 @@ class FileGraph(Graph):
                 for this_entity_line in entities
                 if this_entity_line is not None
             }
-        # No project of this process: nothing of the file is in the index
         else:
+            # The file is not a project of this process, so the index has nothing of it.
             holding.sort(
                 key=lambda this_entity_line: (-weight(this_entity_line), this_entity_line.number)
             )
@@ -398,8 +398,8 @@ class FileGraph(Graph):
                 )
             return edit
 
-        with change.recording():
-            self.source.change(admitted, change.announce)
+        with change.writing():
+            self.source.change(admitted, change.write)
         return change.made
 
     def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
@@ -417,7 +417,7 @@ class FileGraph(Graph):
         return self.change(plan, undoes=change.number)
 
 
-def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
+def graph_of(session: PlaceVerbs, touched: Touched) -> FileGraph:
     """The graph whose file a change of lines was about."""
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
@@ -426,7 +426,7 @@ def graph_of(session: ReadVerbs, touched: Touched) -> FileGraph:
     return FileGraph(session, source)
 
 
-def source_of(session: ReadVerbs, file: str) -> GraphFileSource | None:
+def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
     """The project that is the graph file at this absolute path, None when none is."""
     sources = session.engine.sources.values()
     return next(

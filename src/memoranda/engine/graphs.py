@@ -27,7 +27,7 @@ from memoranda.engine.graph import (
     T,
     source_of,
 )
-from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.places import PlaceVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.engine.writing import editable, read_unlocked
 from memoranda.errors import InvalidInput, MemorandaError
@@ -104,7 +104,7 @@ class NoteGraph(Graph):
 
     @verb
     def further(self, keys: Sequence[EntityKey]) -> list[dict[str, Any]]:
-        # Those below `fields` by their own names; numbers are numbers.
+        # Keys below `fields` get their own names; numbers stay numbers.
         infos = self._index.notes.infos([key.handle for key in keys])
         all_fields = list[dict[str, Any]]()
         for key in keys:
@@ -390,7 +390,7 @@ class ProjectGraph(NoteGraph):
 
     makes_sources = False
 
-    def __init__(self, session: ReadVerbs, project: str):
+    def __init__(self, session: PlaceVerbs, project: str):
         super().__init__(session)
         self.project = project
 
@@ -496,7 +496,7 @@ class ProjectGraph(NoteGraph):
 class EveryGraph(Graph):
     """All projects the caller may see; each entity tells its project. Read-only."""
 
-    def __init__(self, session: ReadVerbs, graphs: dict[str, Graph]):
+    def __init__(self, session: PlaceVerbs, graphs: dict[str, Graph]):
         super().__init__(session)
         self._graphs = graphs
 
@@ -555,7 +555,7 @@ def _of(project: str, key: EntityKey) -> EntityKey:
     return key._replace(project=project, order=(*key.order, project))
 
 
-def open_graph(session: ReadVerbs, project: str) -> Graph:
+def open_graph(session: PlaceVerbs, project: str) -> Graph:
     """The graph of `project`: its own of project `graph`, of a graph file, the notes of any other,
     of all with `*`. Raises ProjectNotFound."""
     if project == EVERY:
@@ -575,11 +575,11 @@ def graph_project(name: str, file: Path) -> os.PathLike[str]:
     return GraphFileSource(name, file, optional=True)
 
 
-def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
+def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
     """A function (session, project) -> graph, for a home whose project `graph` is kept in `file`."""
     alone = GraphFileSource(file.stem, file)
 
-    def open_here(session: ReadVerbs, project: str) -> Graph:
+    def open_here(session: PlaceVerbs, project: str) -> Graph:
         own_graph = FileGraph(session, source_of(session, alone.root) or alone)
         if project.lower() == GRAPH_PROJECT:
             return own_graph
@@ -590,14 +590,14 @@ def opener(file: Path) -> Callable[[ReadVerbs, str], Graph]:
     return open_here
 
 
-def graph_in(session: ReadVerbs, file: Path | None) -> NoteGraph | FileGraph:
+def graph_in(session: PlaceVerbs, file: Path | None) -> NoteGraph | FileGraph:
     """The graph kept in `file`, or, without one, in the notes of project `graph`."""
     if file is None:
         return NoteGraph(session)
     return FileGraph(session, GraphFileSource(file.stem, file))
 
 
-def _every(session: ReadVerbs, own_graph: FileGraph | None = None) -> Graph:
+def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
     """All projects together as one graph.
 
     own_graph: the file kept in place of the notes of project `graph`. These notes are not shown

@@ -6,7 +6,6 @@ the folder's programs have set (`sources/conventions.py`).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
@@ -16,15 +15,16 @@ from memoranda.engine.reading import ReadVerbs
 from memoranda.note.inline import listed_tags
 from memoranda.sources.conventions import Conventions, daily_path
 from memoranda.sources.folder import FolderSource
+from memoranda.text.pattern import lazy_pattern
 
 # Notes whose headers show the habits of a vault.
 _SAMPLE = 200
 # How many notes are looked at, and the part of them that has a key which is a habit.
 _SHARE = 0.25
 # A title that is a day: such a note belongs to the folder of daily notes.
-_DAY = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_DAY = lazy_pattern(r"(\d{4})-(\d{2})-(\d{2})")
 # A tag that Obsidian and Logseq can read in a line of text.
-_INLINE_TAG = re.compile(r"[^\s#,.;:!?()\[\]{}'\"]+")
+_INLINE_TAG = lazy_pattern(r"[^\s#,.;:!?()\[\]{}'\"]+")
 _LOGSEQ = "Logseq"
 _BASIC_MEMORY = "Basic Memory"
 

@@ -7,7 +7,6 @@ and the texts that a change replaced and made, for diffs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -53,11 +52,12 @@ from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.step import LINES, Step
+from memoranda.text.pattern import lazy_pattern
 
 _ANOTHER = "; memory undo N takes back another change"
 _DELETING = ("delete", EXPIRE, "decay")
 # An id of a memory, or its first eight digits and more.
-_ID_BEGIN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*")
+_ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
@@ -120,7 +120,7 @@ class HistoryVerbs(NoteVerbs):
                 and len(groups) >= limit
                 and change.number < min(runs, default=change.number + 1)
             ):
-                # What is still to come of a run has at least the number of its first change
+                # The rest of a run has at least the number of its first change.
                 break
             if (run or change.number) in groups or not limit or len(groups) < limit:
                 groups.setdefault(run or change.number, []).append(change)
@@ -135,33 +135,30 @@ class HistoryVerbs(NoteVerbs):
         before: int | None = None,
     ) -> Iterator[Change]:
         """The changes of `log`, newest first; with `before` those with a lower number."""
-        if ref is None:
-            place = None
-        else:
-            place = self.locate(ref)
+        place = None if ref is None else self.locate(ref)
         agent = agent and agent.lower()
-        history = self.engine.ledger.history
-        if place is not None:
-            changes = history.changes_at(place[0], place[1], before=before)
-        elif agent is not None:
-            changes = history.changes_by(agent, before=before)
-        else:
-            changes = history.changes(before=before)
         past = self.past()
-        for change in changes:
+        for change in self._changes_about(place, agent, before):
             if since is not None and parse_stamp(change.time) < since:
                 break
-            if (
-                change.verb == FOLD
-                or is_blank(change)
-                or (agent is not None and change.agent != agent)
-            ):
+            is_other = agent is not None and change.agent != agent
+            if is_other or change.verb == FOLD or is_blank(change):
                 continue
             visible_change = self._seen_part(change, past)
-            if place is not None and not concerns(visible_change, place):
-                continue
-            if self._is_visible(change, past):
+            is_about = place is None or concerns(visible_change, place)
+            if is_about and self._is_visible(change, past):
                 yield visible_change
+
+    def _changes_about(
+        self, place: Location | None, agent: str | None, before: int | None
+    ) -> Iterator[Change]:
+        """The changes that may be about a place, or that an agent made, newest first."""
+        history = self.engine.ledger.history
+        if place is not None:
+            return history.changes_at(place[0], place[1], before=before)
+        if agent is not None:
+            return history.changes_by(agent, before=before)
+        return history.changes(before=before)
 
     def past(self) -> PastPrivacy | None:
         """The part of the past that this caller may see.
@@ -196,7 +193,7 @@ class HistoryVerbs(NoteVerbs):
             if change.verb in _DELETING:
                 files = about
             elif change.undoes is not None:
-                # What came back may have come back into texts the caller does not see
+                # Links may have come back into texts that the caller does not see.
                 files = [file for file in change.files if file in about or file.old is None]
         return all(self.may_see(change, file, past) for file in files)
 
@@ -215,50 +212,71 @@ class HistoryVerbs(NoteVerbs):
         of an id the index or the history knows. One this home has is taken first, then the one the
         history has in a folder elsewhere. Raises Ambiguous when it has several, NotFound,
         OutsideError."""
-        engine = self.engine
-        is_address = ref.startswith("memory://")
-        project, _, path = ref.partition("/")
-        if path and not is_address:
-            name = next(
-                (source for source in engine.sources if source.lower() == project.lower()), None
-            )
-        else:
-            name = None
-        if name is not None or (path and not is_address and project not in (".", "..")):
-            if not ref.startswith("/"):
-                wanted_path = path_guard.clean(path, name or project, hidden=True)
-            else:
-                wanted_path = ref
-            if name:
-                own_location = (name, wanted_path, root_of(engine, name))
-            else:
-                own_location = None
-            if own_location is not None and os.path.lexists(
-                os.path.join(engine.source(own_location[0]).root, wanted_path)
-            ):
-                return own_location
-            locations: dict[Location, None] = {}
-            for touched in self._seen_steps(engine.ledger.history.steps_at(wanted_path, ref)):
-                for at in filter(None, (touched.path, touched.to)):
-                    if own_location == (touched.project, at, touched.root):
-                        return own_location
-                    is_it = (touched.project.lower(), at) == (project.lower(), wanted_path)
-                    if touched.root and (is_it or os.path.join(touched.root, at) == ref):
-                        locations[touched.project, at, touched.root] = None
-            if len(locations) > 1:
-                raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in locations])
-            place = next(iter(locations), own_location)
-            if place:
-                return place
+        place = self._place_by_path(ref)
+        if place is not None:
+            return place
         try:
             info = self.memory_id(ref)
         except (NotFound, Ambiguous):
-            for name in MEMORY_PROJECTS if _ID_BEGIN.fullmatch(ref) else ():
-                steps = engine.ledger.history.steps_with_id(name, ref[:8])
-                for touched in self._seen_steps(steps):
-                    return touched.project, touched.path, touched.root
+            place = self._place_by_id(ref)
+            if place is not None:
+                return place
             info = self._find_as_listed(ref, looseness)
-        return info.project, info.path, root_of(engine, info.project)
+        return info.project, info.path, root_of(self.engine, info.project)
+
+    def _place_by_path(self, ref: str) -> Location | None:
+        """The place `project/path` or an absolute path names; None where nothing is known of it.
+        Raises Ambiguous, OutsideError.
+        """
+        project, _, path = ref.partition("/")
+        if not path or ref.startswith("memory://"):
+            return None
+        name = self._project_named(project)
+        if name is None and project in (".", ".."):
+            return None
+        is_absolute = ref.startswith("/")
+        wanted_path = ref if is_absolute else path_guard.clean(path, name or project, hidden=True)
+        own_location: Location | None = None
+        if name is not None:
+            own_location = (name, wanted_path, root_of(self.engine, name))
+            if os.path.lexists(os.path.join(self.engine.source(name).root, wanted_path)):
+                return own_location
+        return self._place_in_history(ref, project, wanted_path, own_location)
+
+    def _project_named(self, project: str) -> str | None:
+        """The project of this name, compared without case."""
+        for name in self.engine.sources:
+            if name.lower() == project.lower():
+                return name
+        return None
+
+    def _place_in_history(
+        self, ref: str, project: str, path: str, own_location: Location | None
+    ) -> Location | None:
+        """The place the history has a step at: `own_location`, else the one in a folder elsewhere.
+        Raises Ambiguous for several of these.
+        """
+        elsewhere: dict[Location, None] = {}
+        for touched in self._seen_steps(self.engine.ledger.history.steps_at(path, ref)):
+            for at in filter(None, (touched.path, touched.to)):
+                if own_location == (touched.project, at, touched.root):
+                    return own_location
+                is_it = (touched.project.lower(), at) == (project.lower(), path)
+                if touched.root and (is_it or os.path.join(touched.root, at) == ref):
+                    elsewhere[touched.project, at, touched.root] = None
+        if len(elsewhere) > 1:
+            raise Ambiguous(ref, [os.path.join(root, at) for _, at, root in elsewhere])
+        return next(iter(elsewhere), own_location)
+
+    def _place_by_id(self, ref: str) -> Location | None:
+        """Where the memory was last whose id begins so, by the names of files in the history."""
+        if not _ID_BEGIN.fullmatch(ref):
+            return None
+        for name in MEMORY_PROJECTS:
+            steps = self.engine.ledger.history.steps_with_id(name, ref[:8])
+            for touched in self._seen_steps(steps):
+                return touched.project, touched.path, touched.root
+        return None
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
         """The effects of those steps that the caller may see."""
@@ -296,7 +314,7 @@ class HistoryVerbs(NoteVerbs):
                 raise CannotUndo(f"There is no run #{run}.")
             standing = [change for change in of_run if history.undone_by(change) is None]
             if not standing:
-                raise CannotUndo(f"cannot undo run #{run}: it was undone")
+                raise CannotUndo("it was undone", f"run #{run}")
             return self._take_back(standing, f"run #{run}", run), standing
 
     @verb
@@ -355,7 +373,7 @@ class HistoryVerbs(NoteVerbs):
                 undo.take_back(change, together=numbers)
             undo.finish()
             if not transaction.steps:
-                raise CannotUndo(f"cannot undo {name}: nothing of it is left")
+                raise CannotUndo("nothing of it is left", name)
         self.keep_reads(transaction.steps)
         assert transaction.done is not None
         return self._seen_part(transaction.done, self.past())
@@ -374,7 +392,7 @@ class HistoryVerbs(NoteVerbs):
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
-        # Else memories were merged, or parted
+        # Different ids mean that memories were merged or separated.
         for id, count in now.items() if before.keys() == now.keys() else ():
             if before[id] < count:
                 pending = reads.counts([id])[id]
@@ -413,7 +431,7 @@ class HistoryVerbs(NoteVerbs):
                 )
             refusal = self.refusal_of_undo(meant)
             if refusal:
-                raise CannotUndo(f"cannot undo #{meant.number}: {refusal}")
+                raise CannotUndo(refusal, f"#{meant.number}")
             if any(file.do == LINES for file in meant.files):
                 return self._undo_lines(meant, past)
             return self._take_back([meant], f"#{meant.number}")
@@ -422,7 +440,7 @@ class HistoryVerbs(NoteVerbs):
         """The latest change that an undo without a number takes back, None for none."""
         history = self.engine.ledger.history
         for change in history.changes():
-            # That an entry expired is upkeep, which only its number names
+            # The expiry of an entry is upkeep. It is only undone by its number.
             if change.undoes is not None or is_upkeep(change) or is_blank(change):
                 continue
             if self._is_visible(change, past) and history.undone_by(change) is None:
@@ -430,7 +448,7 @@ class HistoryVerbs(NoteVerbs):
         return None
 
     def refusal_of_undo(self, change: Change) -> str:
-        """Why a change cannot be taken back, as far as the history tells; "" for no reason."""
+        """Why a change cannot be taken back, from the history. Empty if it can."""
         if is_blank(change):
             return f"what it changed was erased{_ANOTHER}"
         if change.verb == ERASE:
@@ -458,8 +476,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """The texts of the notes that a change touched and the caller may see (see
-        `Memory.revisions`).
+        """The texts before and after a change, of notes that the caller may see.
+
+        See `Memory.revisions`.
         """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from memoranda.clock import stamp
-from memoranda.engine.transaction import HomeSession, check_access
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import check_access
 from memoranda.engine.write_gate import check_limits
 from memoranda.engine.writing import as_file
 from memoranda.errors import CannotUndo
 from memoranda.ledger.change import Change
 from memoranda.sources.line_change import LineChange
-from memoranda.sources.step import Step
+from memoranda.sources.step import LINES, Step
 
 Blocked = Callable[[str, str], CannotUndo]
 """Words that the file at (project, path) changed since."""
@@ -28,10 +28,9 @@ Blocked = Callable[[str, str], CannotUndo]
 class InPlaceChange:
     """One change of a file, as `session` makes it.
 
-    project, path: what it is listed under.
-    root: the folder of the file, if no other process would look for it there.
-    undoes: the number of the change it takes back.
-    made: the change in the history. None until something was changed.
+    `project`, `path`: what it is listed under. `root`: the folder of the file, where no other
+    process would look for it. `undoes`: the change it takes back. `made`: what it became in the
+    history, None as long as nothing was changed, or where the home has no history of such files.
     """
 
     session: HomeSession
@@ -42,44 +41,43 @@ class InPlaceChange:
     made: Change | None = None
 
     @contextmanager
-    def recording(self) -> Iterator[None]:
-        """Inside, with the lock of the home, the file may be changed after `announce`. When that
-        fails the history does not have it. Raises NotWritable, StorageError.
+    def writing(self) -> Iterator[None]:
+        """Inside, with the lock of the home, `write` may be called. Raises NotWritable,
+        StorageError.
         """
         engine = self.session.engine
         check_access(self.session, self.project, undoes=self.undoes)
-        with engine.writing(), engine.ledger.lines.changing():
+        with engine.writing():
             engine.guard.keep()
             yield
-            engine.commits += self.made is not None
 
-    def announce(self, lines: LineChange) -> None:
-        """Record the change, right before `lines` reaches the file. Raises LimitExceeded,
-        StorageError.
+    def write(self, verb: str, lines: LineChange) -> None:
+        """Have the ledger bring `lines` into their file. Raises LimitExceeded, CannotReplace,
+        Unconfirmed, StorageError.
         """
         session = self.session
-        engine = session.engine
-        if not engine.ledger.lines.is_recording:
-            return
-        new = Step(
-            "put",
-            self.project,
-            "",
-            self.path,
-            data=b"".join([*lines.new, *lines.added]),
-            old=as_file(b""),
-        )
-        now = engine.clock()
-        check_limits([new], engine.settings, session.agent, engine.day_use, now)
-        self.made = Change(
-            engine.ledger.history.last + 1,
-            stamp(now),
-            lines.verb,
-            self.project,
-            self.path,
-            session.agent,
-            session.face,
+        step = Step(LINES, self.project, self.root, self.path, lines=lines)
+        planned = session.engine.ledger.plan(
+            verb,
+            [step],
+            about=(self.project, self.path),
+            agent=session.agent,
+            face=session.face,
             undoes=self.undoes,
             by=session.by or None,
         )
-        engine.ledger.lines.begin(self.made, lines, self.root)
+        planned.check = lambda: self._check_limits(lines)
+        planned.show = self._note
+        session.engine.make(planned)
+
+    def _check_limits(self, lines: LineChange) -> None:
+        engine = self.session.engine
+        written = Step("put", self.project, "", self.path, data=lines.written, old=as_file(b""))
+        check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
+
+    def _note(self, change: Change) -> None:
+        """The change is in its file."""
+        if not change.number:
+            return
+        self.made = change
+        self.session.engine.commits += 1

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memoranda.clock import seconds
 from memoranda.engine.engine import Engine, verb
 from memoranda.engine.entries import (
     PURGED_AT_ONCE,
@@ -31,18 +32,17 @@ from memoranda.engine.entries import (
 )
 from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.json_rows import is_entry, moment_of, row_change, row_name, write_rows
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
-from memoranda.note.entry import seconds
 from memoranda.sources.files import reason, storing
 from memoranda.sources.json_files import (
     Content,
     JsonFiles,
+    OpenRows,
     Row,
     RowEdit,
-    Write,
     namespace_in,
     stem_of,
 )
@@ -79,9 +79,9 @@ class JsonEntryFolder:
                 with suppress(OSError, ValueError):
                     if not self._pending(stem, self.files.read(stem), engine.reads):
                         continue
-                    with self.files.changing(stem) as (content, replace_rows):
-                        pending = self._pending(stem, content, engine.reads)
-                        rows = [*content.rows]
+                    with self.files.changing(stem) as open_rows:
+                        pending = self._pending(stem, open_rows.content, engine.reads)
+                        rows = [*open_rows.content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
                             rows[n] = row | {
@@ -94,7 +94,7 @@ class JsonEntryFolder:
                                     last.timestamp() if is_number else seconds(last)
                                 )
                         if pending:
-                            replace_rows(rows)
+                            open_rows.replace(rows)
                         engine.reads.restart(*(name for name, _ in pending.values()))
 
     def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
@@ -134,8 +134,9 @@ class JsonEntries(Entries):
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
-        recording = self._recording(f"{stem}.json:{key}")
-        with recording.recording(), self._changing(namespace, make=True) as (content, write):
+        change = self._change(f"{stem}.json:{key}")
+        with change.writing(), self._changing(namespace, make=True) as rows:
+            content = rows.content
             old = {
                 number: row_before
                 for number, row_before in enumerate(content.rows)
@@ -148,12 +149,12 @@ class JsonEntries(Entries):
                     if name not in _KNOWN
                 }
             edit = RowEdit("overwrite" if old else "write", set(old), added=[row])
-            write_rows(self._files.place(stem), content, edit, write, recording)
+            write_rows(rows, edit, change)
             names = [self._folder.name(changed, stem) for changed in (*old.values(), row)]
             self.engine.reads.restart(*names)
             return self._entry(row, stem, content)
 
-    def _recording(self, path: str) -> InPlaceChange:
+    def _change(self, path: str) -> InPlaceChange:
         """A change of this folder, listed under a path in it."""
         return row_change(self._session, self._files, path)
 
@@ -253,7 +254,7 @@ class JsonEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """The totals of all entries. Sizes are those of whole files."""
+        """The totals of all entries. The sizes are of whole files."""
         totals = Totals(str(self._files.root))
         names = set[str]()
         times = list[datetime]()
@@ -312,11 +313,9 @@ class JsonEntries(Entries):
             raise Unreadable(namespace) from None
 
     @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
-        """Open a file for a change (see `JsonFiles.changing`).
-
-        Raises Unreadable if it cannot be used, StorageError if it cannot be written.
-        """
+    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenRows]:
+        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
+        cannot be written."""
         stem = stem_of(namespace)
         opened = False
         try:
@@ -344,13 +343,17 @@ class JsonEntries(Entries):
         The change is listed under the file, or under one `key` of it.
         """
         stem = stem_of(namespace)
-        recording = self._recording(f"{stem}.json" + (f":{key}" if key is not None else ""))
-        with recording.recording(), self._changing(namespace) as (content, write):
+        path = f"{stem}.json"
+        if key is not None:
+            path += f":{key}"
+        change = self._change(path)
+        with change.writing(), self._changing(namespace) as rows:
+            content = rows.content
             meant = [number for number, row in enumerate(content.rows) if is_meant(row)]
             dropped = set(meant[:most])
             if dropped:
                 edit = RowEdit(verb, dropped)
-                write_rows(self._files.place(stem), content, edit, write, recording)
+                write_rows(rows, edit, change)
                 # A new row with the key starts at zero.
                 names = [self._folder.name(content.rows[number], stem) for number in dropped]
                 self.engine.reads.restart(*names)

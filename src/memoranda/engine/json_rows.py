@@ -15,18 +15,19 @@ from typing import Any
 
 from memoranda.clock import parse_stamp
 from memoranda.engine.in_place import Blocked, InPlaceChange
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, StorageError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.note.entry import PROJECT as KV_PROJECT
 from memoranda.sources.files import reason
-from memoranda.sources.json_files import Content, JsonFiles, Row, RowEdit, Write, namespace_in
+from memoranda.sources.json_files import JsonFiles, OpenRows, Row, RowEdit, namespace_in
+from memoranda.sources.locked_file import CannotReplace
 
-# What the history has of a row with a time to live.
+# The fields of a row with a time to live that the history keeps.
 _OF_PASSING = ("key", "namespace", "created_at", "expires_at")
-# What recalls change in a row.
+# The fields of a row that recalls change.
 _COUNTED = ("accessed_at", "access_count")
 
 
@@ -43,14 +44,16 @@ def row_change(
     return InPlaceChange(session, KV_PROJECT, path, os.path.realpath(files.root), undoes)
 
 
-def write_rows(
-    place: str, content: Content, edit: RowEdit, write: Write, recording: InPlaceChange
-) -> None:
-    """Bring an edit into the file at `place` and the history. Raises OSError, ValueError for what
-    JSON cannot say.
+def write_rows(rows: OpenRows, edit: RowEdit, change: InPlaceChange) -> None:
+    """Bring an edit into the file and the history. Raises OSError, ValueError for what JSON cannot
+    say.
     """
-    lines = edit.change(place, content.rows, _history_line)
-    write(edit.applied(content.rows), lines, recording.announce)
+    lines = rows.line_change(edit, _history_line)
+    try:
+        change.write(edit.verb, lines)
+    except CannotReplace as error:
+        # Written in place, the history would get the whole file, with texts it may not keep
+        raise error.cause from None
 
 
 def take_back_rows(
@@ -62,24 +65,22 @@ def take_back_rows(
     """
     files = JsonFiles(Path(touched.root))
     stem = os.path.basename(touched.file).removesuffix(".json")
-    recording = row_change(session, files, change.path, undoes=change.number)
+    undo = row_change(session, files, change.path, undoes=change.number)
     try:
-        with recording.recording(), files.changing(stem, make=True) as (content, write):
-            edit = _RowUndo(change, content.rows, stem).edit(kept_lines)
+        with undo.writing(), files.changing(stem, make=True) as rows:
+            edit = _RowUndo(change, rows.content.rows, stem).edit(kept_lines)
             if edit is None:
                 raise blocked(change.project, change.path)
-            write_rows(files.place(stem), content, edit, write, recording)
+            write_rows(rows, edit, undo)
             returned = list(chain.from_iterable(edit.inserted.values()))
-            changed = [*(content.rows[number] for number in edit.gone), *returned]
+            changed = [*(rows.content.rows[number] for number in edit.gone), *returned]
             names = [row_name(files, row, stem) for row in changed]
             session.engine.reads.restart(*names)
     except OSError as error:
         raise StorageError(touched.file, reason(error)) from None
     except ValueError:
-        raise CannotUndo(
-            f"cannot undo #{change.number}: {touched.file} holds no entries any more"
-        ) from None
-    return recording.made
+        raise CannotUndo(f"{touched.file} holds no entries any more", f"#{change.number}") from None
+    return undo.made
 
 
 class _RowUndo:
@@ -97,24 +98,35 @@ class _RowUndo:
         has no text of the row.
         """
         edit = RowEdit("undo")
-        for line in reversed(kept_lines.added):
-            number = self._number_of(json.loads(line), edit.gone)
-            if number is None:
-                return None
-            edit.gone.add(number)
+        if not self._remove_added(edit, kept_lines):
+            return None
         gone = [(number, json.loads(old)) for number, old, _ in kept_lines.replaced]
         returning = [(number, row) for number, row in gone if not _is_passing(row)]
         is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
         if is_replaced_gone or not (returning or edit.gone):
-            raise CannotUndo(f"cannot undo #{self._change.number}: {PASSING}")
+            raise CannotUndo(PASSING, f"#{self._change.number}")
         if any(self._is_taken(row, edit.gone) for _, row in returning):
             return None
+        self._insert(edit, returning)
+        return edit
+
+    def _remove_added(self, edit: RowEdit, kept_lines: KeptLines) -> bool:
+        """Have the rows go that the change added. Returns False where one is not there any more."""
+        for line in reversed(kept_lines.added):
+            number = self._number_of(json.loads(line), edit.gone)
+            if number is None:
+                return False
+            edit.gone.add(number)
+        return True
+
+    def _insert(self, edit: RowEdit, returning: Sequence[tuple[int, Row]]) -> None:
+        """Have rows come back where they were, each given with the number it had then."""
         staying = [number for number in range(len(self._rows)) if number not in edit.gone]
         for before, (number, row) in enumerate(returning):
+            # Those returned before this one are not in the file yet
             at = number - before
             place = staying[at] if at < len(staying) else len(self._rows)
             edit.inserted.setdefault(place, []).append(row)
-        return edit
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
         """Where a row is that a change left; the last of equal ones."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from memoranda.engine.graph import graph_of
 from memoranda.engine.in_place import Blocked
 from memoranda.engine.json_rows import take_back_rows
-from memoranda.engine.reading import ReadVerbs
+from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import CannotUndo, NotFound, StorageError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.lines import KeptLines
 from memoranda.sources.step import LINES
 
 
-def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
+def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     """Take back a change of lines; the home's lock is held. Raises CannotUndo, NotAGraphFile,
     StorageError.
     """
@@ -20,15 +20,15 @@ def undo_lines(session: ReadVerbs, change: Change, blocked: Blocked) -> Change:
     try:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
-        raise CannotUndo(f"cannot undo #{change.number}: its lines are no longer kept") from None
+        raise CannotUndo("its lines are no longer kept", f"#{change.number}") from None
     undone = _take_back(session, change, touched, kept_lines, blocked)
     if undone is None:
-        raise CannotUndo(f"cannot undo #{change.number}: nothing of it is left")
+        raise CannotUndo("nothing of it is left", f"#{change.number}")
     return undone
 
 
 def _take_back(
-    session: ReadVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
+    session: PlaceVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
 ) -> Change | None:
     """Have the source of the file take the change back. Returns the undo, None for nothing to do."""
     # Only rows of JSON files are recorded with the folder they are in.

@@ -9,7 +9,6 @@ type only the brackets can have.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 
 from memoranda.engine.reading import ReadVerbs
@@ -20,9 +19,10 @@ from memoranda.note.grammar import link_places, mask_code
 from memoranda.note.links import WrittenLink, markdown_destination
 from memoranda.sources.conventions import ABSOLUTE, RELATIVE, SHORTEST
 from memoranda.sources.folder import FolderSource
+from memoranda.text.pattern import lazy_pattern
 
 # The sign of a list item.
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
+_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+")
 
 
 def in_link_style(session: ReadVerbs, project: str, path: str, text: str, old: str = "") -> str:

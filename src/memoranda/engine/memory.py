@@ -4,27 +4,22 @@ nothing. Faces, jobs and commands use it; programs use `memoranda.Memory`, which
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
-from memoranda import clock as clocks
-from memoranda.clock import COMMAND_WAITS, Clock
-from memoranda.config import Settings, load
-from memoranda.engine.engine import Engine, verb
+from memoranda.engine.engine import verb
 from memoranda.engine.projects import ProjectVerbs
+from memoranda.engine.read_session import ReadSession
 from memoranda.engine.reading import Ref
 from memoranda.engine.review import ReviewVerbs
 from memoranda.errors import MemorandaError, StorageError
-from memoranda.sources.files import closed_on_error
 
 if TYPE_CHECKING:
     from memoranda.engine.erase import Erased
     from memoranda.ledger.sessions import SessionRows
 
 
-class MemorySession(ReviewVerbs, ProjectVerbs):
+class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
     """An open memory, bound to one caller. Thread-safe; close it, or use it as a context manager. A
     `ref` is an id, a unique beginning of one, a permalink, a title, a path or a `memory://`
     address; a (project, path) pair; or a note already read. The verbs are in reading.py,
@@ -55,6 +50,19 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             dry_run=dry_run,
         )
 
+    def finish_left_work(self) -> None:
+        """Finish an erasure that was interrupted, and store what hooks could not."""
+        if self.engine.ledger.erasing() is not None:
+            from memoranda.engine.erase import finish
+
+            # A disk that refuses hinders nobody to read; doctor names it
+            with suppress(MemorandaError):
+                finish(self)
+        if self.engine.layout.asked.exists():
+            from memoranda.engine.asked import store_waiting
+
+            store_waiting(self.as_caller(None))
+
     def session_rows(self, client: str, name: str) -> SessionRows:
         """The rows about what a session of a client with hooks was given."""
         return self.engine.ledger.session(client, name)
@@ -81,19 +89,6 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
         latest = next(history.changes(), None)
         return f"{history.last}-{latest.time if latest else ''}"
 
-    def _finish_what_is_left(self) -> None:
-        """Finish an erasure that was interrupted, and store what hooks could not."""
-        if self.engine.ledger.erasing() is not None:
-            from memoranda.engine.erase import finish
-
-            # A disk that refuses hinders nobody to read; doctor names it
-            with suppress(MemorandaError):
-                finish(self)
-        if self.engine.layout.asked.exists():
-            from memoranda.engine.asked import store_waiting
-
-            store_waiting(self.as_caller(None))
-
     @verb
     def lag(self) -> int | None:
         """How many acknowledged changes are not shown here yet. None if that is unknown.
@@ -107,81 +102,13 @@ class MemorySession(ReviewVerbs, ProjectVerbs):
             return 1
         return self.engine.ledger.lag()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def close(self, *_: object) -> None:
-        """Close the memory (see `Memory.close`)."""
-        self.engine.close()
-
-    __exit__ = close
-
-    @classmethod
-    def open(
-        cls,
-        home: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        projects: Mapping[str, str | os.PathLike[str]] | None = None,
-        *,
-        face: str = "python",
-        config: Settings | str | os.PathLike[str] | None = None,
-        clock: Clock = clocks.now,
-        watch: bool = True,
-        only: Collection[str] = (),
-        serving: bool = False,
-    ) -> Self:
-        """Open the memory of a person.
-
-        home: its folder, or the address of a space of a database,
-            `postgresql://HOST/DATABASE?space=NAME` (docs/teams.md). By default MEMORY_HOME, then
-            the configuration's storage.url or storage.root, then ~/.memory.
-        agent: the caller's name; it sees notes of scope `global` and its own. None means the owner,
-            who sees all.
-        projects: names to folders or graph files, for this process only. A name of a built-in
-            project gives that project another place.
-        face: what the history calls the program that writes.
-        config: a configuration file, or settings already loaded.
-        clock: tells the time; for tests.
-        watch: learn about changes on disk from the system instead of looking at every file on each
-            call; for long-lived processes.
-        only: names of projects. Others do not exist then: nothing of them is read, found, linked or
-            written.
-        serving: compare a project whose first look takes long with the disk in the background.
-            Until then calls are answered from the index, with a warning. For servers.
-
-        Raises ConfigError, StorageError.
-        """
-        if isinstance(config, Settings):
-            settings = config
-        else:
-            settings = load_settings(home, config)
-        few = frozenset(project_name.lower() for project_name in only)
-        memory = cls(Engine(settings, projects or {}, clock, watch, few, serving), agent, face)
-        if face == "cli":
-            memory.engine.call_waits = COMMAND_WAITS
-        with closed_on_error(memory):
-            memory._finish_what_is_left()
-        return memory
-
-
-def load_settings(
-    home: str | os.PathLike[str] | None = None, config: str | os.PathLike[str] | None = None
-) -> Settings:
-    """The settings for `home`. If the notes are in a database, the configuration of their space
-    counts.
-
-    Raises ConfigError, DatabaseAway, DatabaseRefused.
-    """
-    settings = load(home, config)
-    if settings.url is None:
-        return settings
-    from memoranda.ledger.postgres.replica import attach
-
-    attach(settings.home, settings.url, settings.space).follow()
-    return load(home, config)
-
 
 open_session = MemorySession.open
+
+
+def as_writer(memory: ReadSession) -> MemorySession:
+    """The same open memory for the same caller, with all verbs."""
+    return MemorySession(memory.engine, memory.agent, memory.face, memory.by)
 
 
 class HasSession(Protocol):

@@ -7,7 +7,7 @@ follow both. Header keys say from when until when a note is valid, and which not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from memoranda.clock import microseconds, parse_stamp, stamp
 from memoranda.engine.attachments import AttachmentVerbs
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
-from memoranda.engine.transaction import Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import editable, id_list, linked_keys, links_without, set_keys
 from memoranda.errors import InvalidInput, TimeframeError
 from memoranda.index.filters import valid_span
@@ -78,7 +78,7 @@ class ResolvedLinks:
     unresolved: list[tuple[str, str]]
 
 
-class LinkVerbs(AttachmentVerbs):
+class LinkVerbs(AttachmentVerbs, WritingSession):
     """The verbs that link, and those that follow links."""
 
     @verb
@@ -130,6 +130,12 @@ class LinkVerbs(AttachmentVerbs):
         """Relations that lead to the note, newest source first."""
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
+    @verb
+    def count_incoming(self, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
+        """By row, how many relations lead to each of these notes, counted up to `most`."""
+        self.engine.fresh()
+        return self.index.links.count_incoming(infos, self.agent, most)
+
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """List the notes that link to a note (see `Memory.backlinks`)."""
         info = self.find(ref)
@@ -151,45 +157,49 @@ class LinkVerbs(AttachmentVerbs):
                 for info, partner in ((first, second), (second, first)):
                     if partner.id not in info.links:
                         set_keys(self, change, info, linked_keys(info, partner))
-            # `- type [[Target]]` in the source's Relations, unless it is there
-            else:
-                edges = self.index.links.outgoing(first, self.agent)
-                if not any(
-                    edge.type == type and edge.note and edge.note.row == second.row
-                    for edge in edges
-                ):
-                    from memoranda.note.edit import AddItem
-
-                    if first.project == second.project:
-                        project = None
-                    else:
-                        project = second.project
-                    target = self.index.links.resolve(
-                        second.title,
-                        project=first.project,
-                        folder="",
-                        viewer=self.agent,
-                        target_project=project,
-                    )
-                    name = second.permalink
-                    if project is None and self.vault(second.project) is not None:
-                        name = stem(second.path)
-                    if target is not None and target.row == second.row:
-                        if project is None:
-                            name = second.title
-                        else:
-                            name = f"{project}::{second.title}"
-                    file, text = editable(self, first)
-                    if " " not in type:
-                        kind = type
-                    else:
-                        kind = f'"{type}"'
-                    edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
-                    change.put(
-                        first.project, first.path, edited.encode(), old=file, scope=first.scope
-                    )
+            elif not self._is_related(first, second, type):
+                self._write_relation(change, first, second, type)
             change.about = (first.project, first.path)
         return change.done is not None
+
+    def _is_related(self, first: NoteInfo, second: NoteInfo, type: str) -> bool:
+        """Whether a note has a relation of this type to another."""
+        rows = [
+            edge.note.row
+            for edge in self.index.links.outgoing(first, self.agent)
+            if edge.type == type and edge.note is not None
+        ]
+        return second.row in rows
+
+    def _write_relation(
+        self, change: Transaction, first: NoteInfo, second: NoteInfo, type: str
+    ) -> None:
+        """Add `- type [[Target]]` to the Relations of the first note."""
+        from memoranda.note.edit import AddItem
+
+        kind = f'"{type}"' if " " in type else type
+        name = self._link_name(first, second)
+        file, text = editable(self, first)
+        edited = AddItem("Relations", f"- {kind} [[{name}]]").apply(text).text
+        change.put(first.project, first.path, edited.encode(), old=file, scope=first.scope)
+
+    def _link_name(self, first: NoteInfo, second: NoteInfo) -> str:
+        """The text of a link in the first note that leads to the second: its title, if
+        that is enough.
+        """
+        project = None if first.project == second.project else second.project
+        target = self.index.links.resolve(
+            second.title,
+            project=first.project,
+            folder="",
+            viewer=self.agent,
+            target_project=project,
+        )
+        if target is not None and target.row == second.row:
+            return second.title if project is None else f"{project}::{second.title}"
+        if project is None and self.vault(second.project) is not None:
+            return stem(second.path)
+        return second.permalink
 
     def _pair(self, a: Ref, b: Ref) -> tuple[NoteInfo, NoteInfo]:
         first = self.find(a, looseness=Looseness.CASE)
@@ -232,33 +242,46 @@ class LinkVerbs(AttachmentVerbs):
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
             by_row = {info.row: info for info in infos}
-            links_by_row = {info.row: list(info.links) for info in infos}
-            plan = ResolvedLinks([], 0, 0, [])
-            gained = set[int]()
-            place = {info.row: number for number, info in enumerate(infos)}
-            leading = self.index.links.resolved_links_of(sorted(by_row), self.agent)
-            for row, name, reached in sorted(leading, key=lambda link: place[link[0]]):
-                info = by_row[row]
-                if reached is None:
-                    # An id in the header is no wikilink, and may be another agent's
-                    if name not in info.links:
-                        plan.unresolved.append((info.id, name))
-                    continue
-                target = by_row.get(reached)
-                if target is None or target.row == info.row or info.locked or target.locked:
-                    continue
-                if target.id not in links_by_row[info.row]:
-                    plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
-                    gained.add(info.row)
-                for info_from, info_to in ((info, target), (target, info)):
-                    if info_to.id not in links_by_row[info_from.row]:
-                        links_by_row[info_from.row].append(info_to.id)
-                        plan.added += 1
-            plan.resolved = len(gained)
+            rows = list(by_row)
+            leading = self.index.links.resolved_links_of(sorted(rows), self.agent)
+            place = {row: number for number, row in enumerate(rows)}
+            leading.sort(key=lambda link: place[link[0]])
+            plan, links_by_row = _planned_links(by_row, leading)
             for row, ids in links_by_row.items() if not dry_run else ():
                 if ids != list(by_row[row].links):
                     set_keys(self, change, by_row[row], {"links": ids})
         return plan
+
+
+def _planned_links(
+    by_row: Mapping[int, NoteInfo], leading: Iterable[tuple[int, str, int | None]]
+) -> tuple[ResolvedLinks, dict[int, list[str]]]:
+    """Plan the ids for the wikilinks of memories. Returns the plan, and the ids by row.
+
+    leading: the row of a memory, the name its link has, and the row that leads to or None.
+    """
+    links_by_row = {row: list(info.links) for row, info in by_row.items()}
+    plan = ResolvedLinks([], 0, 0, [])
+    gained = set[int]()
+    for row, name, reached in leading:
+        info = by_row[row]
+        if reached is None:
+            # An id in the header is no wikilink, and may be another agent's
+            if name not in info.links:
+                plan.unresolved.append((info.id, name))
+            continue
+        target = by_row.get(reached)
+        if target is None or target.row == info.row or info.locked or target.locked:
+            continue
+        if target.id not in links_by_row[info.row]:
+            plan.actions.append(LinkAction(info.id, target.id, f"[[{name}]]", info.path))
+            gained.add(info.row)
+        for info_from, info_to in ((info, target), (target, info)):
+            if info_to.id not in links_by_row[info_from.row]:
+                links_by_row[info_from.row].append(info_to.id)
+                plan.added += 1
+    plan.resolved = len(gained)
+    return plan, links_by_row
 
 
 def with_validity(session: ReadVerbs, draft: Draft, old: Sequence[NoteInfo]) -> Draft:
@@ -371,8 +394,8 @@ def end_validity(
     """Write `valid_until: begins` into superseded notes. A note that ended earlier keeps its end.
 
     scope: the scope of the new note.
-    explicit: whether the beginning was given. Otherwise, a beginning before that of the old note
-        becomes the present.
+    explicit: whether the beginning was given. Otherwise, a beginning before the old note's becomes
+        the present.
 
     Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
     """
@@ -413,7 +436,7 @@ def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None
     """Raises InvalidInput when `after` is `before`, which nothing supersedes yet, or superseded by
     it.
     """
-    if after.row in chain(session, before):
+    if after.row in session.versions(before):
         if after.row == before.row:
             circle = "itself"
         else:
@@ -421,24 +444,3 @@ def _check_circle(session: ReadVerbs, before: NoteInfo, after: NoteInfo) -> None
         raise InvalidInput(
             f"{after.permalink} cannot supersede {circle}. Write a new note instead."
         )
-
-
-def chain(session: ReadVerbs, info: NoteInfo) -> dict[int, NoteInfo]:
-    """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
-    however many steps."""
-    notes = session.index.notes
-    notes_by_row = {info.row: info}
-    pending = [info]
-    while pending:
-        current = pending.pop()
-        near = notes.successors(current)
-        if current.may_say(("supersedes",)):
-            near += notes.predecessors(current)
-        new = {
-            neighbour.row: neighbour
-            for neighbour in near
-            if neighbour.row not in notes_by_row and session.sees(neighbour.scope)
-        }
-        notes_by_row |= new
-        pending += new.values()
-    return notes_by_row

@@ -7,17 +7,16 @@ Here, too: in which file a new note is (its name: note/links.py), and when a mem
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import stamp
 from memoranda.engine import memory_links
 from memoranda.engine.engine import verb
-from memoranda.engine.habits import habits_of, usual_folder, usual_place_of_day, with_tags
+from memoranda.engine.habits import Habits, habits_of, usual_folder, usual_place_of_day, with_tags
 from memoranda.engine.link_style import in_link_style
 from memoranda.engine.memory_links import LinkVerbs
 from memoranda.engine.places import PlaceVerbs
@@ -60,7 +59,6 @@ from memoranda.note.model import (
     Note,
 )
 from memoranda.note.names import Looseness, file_key
-from memoranda.query import Query
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.step import Step
@@ -183,12 +181,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             permalinks: set[str] = set()
             steps: list[Step] = []
             for draft in drafts:
-                scope = self.check_scope(draft.scope)
-                if scope != draft.scope:
-                    draft = replace(draft, scope=scope)
                 old = memory_links.supersedable(self, draft.supersedes)
-                if old or draft.valid_from or draft.valid_until:
-                    draft = memory_links.with_validity(self, draft, old)
+                draft = self._completed(draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -203,6 +197,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             if steps and steps[0].old is not None:
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]
+
+    def _completed(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
+        """The draft in the scope its writer may give it, and with the times it is valid."""
+        scope = self.check_scope(draft.scope)
+        if scope != draft.scope:
+            draft = replace(draft, scope=scope)
+        if superseded or draft.valid_from or draft.valid_until:
+            draft = memory_links.with_validity(self, draft, superseded)
+        return draft
 
     @verb
     def supersede(
@@ -226,24 +229,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             step = memory_links.supersede(self, change, before, after, valid_from)
         return self.find((before.project, before.path)), change.written(step)
 
-    @verb
-    def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment` (`as_of`).
-
-        Versions are the note itself, all notes it supersedes, and all that supersede it, in any
-        number of steps. Raises InvalidInput if none was valid.
-        """
-        info = self.find(ref)
-        chain = memory_links.chain(self, info)
-        projects = tuple({version.project for version in chain.values()})
-        valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
-        valid = [version for version in valid_notes if version.row in chain]
-        if not valid:
-            raise InvalidInput(
-                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
-            )
-        return max(valid, key=lambda version: (version.row == info.row, version.created))
-
     def _put_memory(self, change: Transaction, draft: Draft) -> Step:
         """A new memory of contract 001, 2: `categories/<category>/<slug>-<id8>.md`."""
         moment = self.clock()
@@ -260,7 +245,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         identity = str(uuid4())
         expires = draft.expires
         if category == INBOX and expires is None:
-            # An end that no calendar has is no end
+            # An end beyond every calendar means no end.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
         extra: dict[str, object] = {"title": draft.title} if draft.title else {}
@@ -315,16 +300,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         project, path, title = self._place_of(draft)
         namesake = None if draft.file_name else title
         path, info, file = self._existing(project, path, namesake)
+        _check_overwrite(info, file, path, project, overwrite=overwrite, checksum=checksum)
         keep: dict[str, object] = {}
-        if checksum is not None:
-            if info is None or file is None:
-                raise NotFound(path, project)
-            check_etag(info, file, checksum)
-        if info is not None and not overwrite:
-            raise Exists(info.path, info.permalink)
         if info is not None and file is not None:
-            if info.locked:
-                raise Locked(info.permalink)
             path = info.path
             keep = _kept_keys(info, self.parse(info.project, info.path, file))
         metadata = _metadata_of(draft)
@@ -337,12 +315,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         habits = habits_of(self, project)
         if habits is not None:
             content, tags = with_tags(content, tags, habits)
-            keys = set(habits.keys)
+            keys = _usual_keys(habits, old, title, path)
             if old:
-                keys = note_keys(old)
                 keep = {key: value for key, value in keep.items() if key in keys}
-            if title != links.without_suffix(path.rpartition("/")[2]):
-                keys.add("title")
         text = markdown.compose_note(
             content,
             title=title,
@@ -359,12 +334,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             text = markdown.with_counted_time(old, text, self.clock())
         text = in_link_style(self, project, path, text, old)
         data = encoded(text)
-        if info is not None or "permalink" in metadata or draft.text.startswith(("---", "\ufeff")):
-            # Else it is a free one
+        # Else it is the free one
+        if info is not None or _names_permalink(draft, metadata):
             self._check_permalink(project, path, markdown.own_permalink(text))
-        return change.put(
-            project, path, data, old=file, scope=new_scope(self, data, file.data if file else None)
-        )
+        scope = new_scope(self, data, file.data if file else None)
+        return change.put(project, path, data, old=file, scope=scope)
 
     def _place_of(self, draft: Draft) -> tuple[str, str, str]:
         """Project, path and title of the note a draft makes. Raises InvalidInput, OutsideError,
@@ -380,15 +354,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput(
                 "Notes cannot be written into the archive; archive a memory instead."
             )
-        title = draft.title or next(
-            (line.strip("# \t") for line in draft.text.splitlines() if line.strip("# \t")), ""
-        )
+        title = draft.title or _first_line(draft.text)
         if not title.strip():
             raise InvalidInput("Parameter `title` must not be empty.")
-        if draft.folder == "/":
-            folder = ""
-        else:
-            folder = draft.folder
+        folder = "" if draft.folder == "/" else draft.folder
         name = links.file_name(draft.file_name or title)
         if not draft.folder and source.name not in self.engine.layout.built_in:
             folder = usual_folder(self, source.name)
@@ -400,19 +369,15 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         folder = self.engine.spelled(source.name, folder)
         if name.startswith("."):
             name = "_" + name[1:]
-        if folder:
-            path = f"{folder}/{name}"
-        else:
-            path = name
+        path = f"{folder}/{name}".lstrip("/")
         self._check_place(source.name, path)
         return source.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
         """Raise InvalidInput if `permalink` is already the address of another note."""
-        if permalink:
-            holder = self.permalink_holder(project, path, permalink)
-        else:
-            holder = None
+        if not permalink:
+            return
+        holder = self.permalink_holder(project, path, permalink)
         if holder is not None:
             raise InvalidInput(
                 f'The permalink "{permalink}" is the address of {holder.path}. '
@@ -474,8 +439,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 check_etag(info, file, checksum)
             try:
                 edited = edit.apply(text)
-            # The edit's own errors name the note by its permalink
             except CountMismatch as error:
+                # The errors of the edit name the note by its permalink.
                 raise CountMismatch(
                     error.found, error.expected, error.lines, info.permalink
                 ) from None
@@ -498,35 +463,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
         if not isinstance(edit, (edits.Append, edits.Prepend)):
             raise NotFound(identifier, project or self.default_project)
-        if project:
-            name = self.engine.source(project).name
-        else:
-            name = self.default_project
-        path = links.parse_address(identifier)
-        first, slash, rest = path.partition("/")
-        projects_by_name = {
-            project_name.lower(): project_name for project_name in self.engine.sources
-        }
-        if (
-            slash
-            and first.lower() in projects_by_name
-            and (project is None or projects_by_name[first.lower()] == name)
-        ):
-            name = projects_by_name[first.lower()]
-            path = rest
-        elif (
-            slash
-            and identifier.startswith(links.SCHEME)
-            and self.engine.source(name).place(first).kind != "folder"
-        ):
-            # An address, so no new folder is meant
-            source = self.engine.source(first)
-            if project is not None:
-                raise InvalidInput(
-                    f"{identifier} names project {source.name}, the call {name}. Name one of them."
-                )
-            name = source.name
-            path = rest
+        name, path = self._place_of_missing(identifier, project)
         folder, _, title = path.rpartition("/")
         if title.lower().endswith(".md"):
             title = title.removesuffix(".md")
@@ -534,6 +471,33 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise OutsideError(identifier, name)
         note = self.store(Draft(edit.text, project=name, folder=folder, title=title)).note
         return Changed(note, edits.Edited(note.text), created=True)
+
+    def _place_of_missing(self, identifier: str, project: str | None) -> tuple[str, str]:
+        """The project and the path that the identifier of a missing note means.
+
+        Raises InvalidInput for an address in another project, ProjectNotFound.
+        """
+        name = self.engine.source(project).name if project else self.default_project
+        path = links.parse_address(identifier)
+        first, slash, rest = path.partition("/")
+        if not slash:
+            return name, path
+        projects_by_name = {
+            project_name.lower(): project_name for project_name in self.engine.sources
+        }
+        named = projects_by_name.get(first.lower())
+        if named is not None and (project is None or named == name):
+            return named, rest
+        is_address = identifier.startswith(links.SCHEME)
+        if not is_address or self.engine.source(name).place(first).kind == "folder":
+            return name, path
+        # An address, so no new folder is meant
+        source = self.engine.source(first)
+        if project is not None:
+            raise InvalidInput(
+                f"{identifier} names project {source.name}, the call {name}. Name one of them."
+            )
+        return source.name, rest
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
@@ -550,7 +514,6 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.frontmatter import REMOVE
         from memoranda.note.markdown import other_tag_keys
 
-        removed_tags = {item.lower() for item in remove}
         with self.change("tag") as change:
             infos_named = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
             infos = {info.row: info for info in infos_named}
@@ -558,13 +521,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             for info in infos.values():
                 file, text = editable(self, info)
                 note = self.parse(info.project, info.path, file)
-                tags = [tag for tag in note.tags if tag.lower() not in removed_tags]
-                for item in add:
-                    if (
-                        item.lower() not in {tag.lower() for tag in tags}
-                        and item.lower() not in removed_tags
-                    ):
-                        tags.append(item)
+                tags = _with_tags_changed(note.tags, add, remove)
                 is_same = tags == list(note.tags)
                 keys = {"tags": tags or REMOVE} | dict.fromkeys(other_tag_keys(note.header), REMOVE)
                 results.append(note if is_same else set_keys(self, change, info, keys, file, text))
@@ -572,6 +529,63 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             self.as_indexed(item) if isinstance(item, Note) else change.written(item)
             for item in results
         ]
+
+
+def _check_overwrite(
+    info: NoteInfo | None,
+    file: File | None,
+    path: str,
+    project: str,
+    *,
+    overwrite: bool,
+    checksum: str | None,
+) -> None:
+    """Check that the note that is there may be replaced, and is the one with this checksum.
+
+    Raises NotFound, Conflict, Exists, Locked.
+    """
+    if checksum is not None:
+        if info is None or file is None:
+            raise NotFound(path, project)
+        check_etag(info, file, checksum)
+    if info is not None and not overwrite:
+        raise Exists(info.path, info.permalink)
+    if info is not None and file is not None and info.locked:
+        raise Locked(info.permalink)
+
+
+def _names_permalink(draft: Draft, metadata: Mapping[str, Any]) -> bool:
+    """Whether a draft may give its note a permalink."""
+    return "permalink" in metadata or draft.text.startswith(("---", "\ufeff"))
+
+
+def _usual_keys(habits: Habits, old: str, title: str, path: str) -> set[str]:
+    """The header keys of a note in a folder that another program keeps.
+
+    old: the text that is there, "" for none: its keys stay.
+    """
+    keys = note_keys(old) if old else set(habits.keys)
+    if title != links.without_suffix(path.rpartition("/")[2]):
+        keys.add("title")
+    return keys
+
+
+def _first_line(text: str) -> str:
+    """The first line of a text that says something, without signs of a heading; "" for none."""
+    stripped = (line.strip("# \t") for line in text.splitlines())
+    return next((line for line in stripped if line), "")
+
+
+def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    """Tags without those to remove, and with those to add that are not there, in any case."""
+    removed_tags = {tag.lower() for tag in remove}
+    changed = [tag for tag in tags if tag.lower() not in removed_tags]
+    folded = {tag.lower() for tag in changed}
+    for tag in add:
+        if tag.lower() not in folded | removed_tags:
+            changed.append(tag)
+            folded.add(tag.lower())
+    return changed
 
 
 def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:

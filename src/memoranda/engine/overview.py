@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import EPOCH
+from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.reading import ReadVerbs
-from memoranda.engine.writing import is_agent
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.note_queries import HomeCounts, Section
 from memoranda.index.rows import NoteInfo
@@ -33,13 +33,13 @@ from memoranda.note.model import (
     GLOBAL,
     REMINDERS,
 )
+from memoranda.note.project_access import is_agent
 from memoranda.query import Query
 from memoranda.sources.files import open_own, put_derived
 from memoranda.text.unicode import one_line
 
 if TYPE_CHECKING:
     from memoranda.engine.write_gate import Use
-    from memoranda.note.model import Note
     from memoranda.note.reminder import Reminder
 
 MOST_LINES = 200
@@ -52,23 +52,6 @@ WEEKS = 12
 
 Firing = Mapping[int, Mapping[str, Any]]
 """By row, the header keys a reminder is about to get."""
-
-
-def content_of(memory: ReadVerbs, info: NoteInfo) -> str:
-    """The content of a memory the index knows: its text without frontmatter and final newline."""
-    return contents(memory, [info])[0]
-
-
-@verb
-def contents(memory: ReadVerbs, infos: Sequence[NoteInfo]) -> list[str]:
-    """The contents of several memories, in their order."""
-    bodies = memory.index.notes.bodies([info.row for info in infos])
-    return [bodies.get(info.row, "").removesuffix("\n") for info in infos]
-
-
-def home_path(note: Note | NoteInfo) -> str:
-    """Where a memory is, relative to the home."""
-    return f"{note.project.removeprefix('.')}/{note.path}"
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
@@ -221,40 +204,53 @@ class Pending:
         StorageError. Without `create` a home that has no such file gets none."""
         engine = self.engine
         with engine.writing():
-            list_files = []
-            # Those we made, not some file of the user's with such a name
-            for path in engine.layout.pending_lists():
-                with suppress(OSError), open(open_own(path, os.O_RDONLY), "rb") as file:
-                    list_files += [path] if file.read(len(_HEAD)) == _HEAD.encode() else []
+            list_files = [path for path in engine.layout.pending_lists() if _is_our_list(path)]
             if not list_files and not create:
                 return False
-            parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
-                path: [] for path in (engine.layout.pending, *list_files)
-            }
-            for section_part in self.listed(now or self.memory.clock(), self.reminders(), firing):
-                agent = (scope := section_part[0].scope).removeprefix(_AGENT)
-                if scope == GLOBAL:
-                    parts[engine.layout.pending].append(section_part)
-                # Else nobody can have it: it was written by hand
-                elif agent != scope and is_agent(agent):
-                    parts.setdefault(engine.layout.pending_of(agent), []).append(section_part)
+            reminders = self.listed(now or self.memory.clock(), self.reminders(), firing)
+            parts = self._parts(list_files, reminders)
             written = False
-            zone = engine.settings.reading_zone
             for path, part in sorted(parts.items()):
-                rows = []
-                section_text = contents(self.memory, [info for info, _ in part])
-                for number, ((info, reminder), content) in enumerate(
-                    zip(part, section_text, strict=True), 1
-                ):
-                    due = reminder.shown_due
-                    if due:
-                        when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}"
-                    else:
-                        when = "no date"
-                    text = reminder.caveat + one_line(content).strip()
-                    rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
-                written |= put_derived(path, (_HEAD + ("".join(rows) or _NONE)).encode())
+                written |= put_derived(path, (_HEAD + (self._rows(part) or _NONE)).encode())
             return written
+
+    def _parts(
+        self, list_files: Sequence[Path], reminders: Iterable[tuple[NoteInfo, Reminder]]
+    ) -> dict[Path, list[tuple[NoteInfo, Reminder]]]:
+        """The reminders by the file they are listed in: everybody's, or an agent's."""
+        layout = self.engine.layout
+        parts: dict[Path, list[tuple[NoteInfo, Reminder]]] = {
+            path: [] for path in (layout.pending, *list_files)
+        }
+        for info, reminder in reminders:
+            agent = info.scope.removeprefix(_AGENT)
+            if info.scope == GLOBAL:
+                parts[layout.pending].append((info, reminder))
+            # Else nobody can have it: it was written by hand
+            elif agent != info.scope and is_agent(agent):
+                parts.setdefault(layout.pending_of(agent), []).append((info, reminder))
+        return parts
+
+    def _rows(self, part: Sequence[tuple[NoteInfo, Reminder]]) -> str:
+        """The reminders of one file as its text."""
+        zone = self.engine.settings.reading_zone
+        texts = contents(self.memory, [info for info, _ in part])
+        rows = []
+        for number, ((info, reminder), content) in enumerate(zip(part, texts, strict=True), 1):
+            due = reminder.shown_due
+            when = f"{due.astimezone(zone):%Y-%m-%d %H:%M}" if due else "no date"
+            text = reminder.caveat + one_line(content).strip()
+            rows.append(f"{number}. {text}\n   due {when}, id {info.id[:8]}\n\n")
+        return "".join(rows)
+
+
+def _is_our_list(path: Path) -> bool:
+    """Whether this is a file we made, not some file of the user's with such a name."""
+    try:
+        with open(open_own(path, os.O_RDONLY), "rb") as file:
+            return file.read(len(_HEAD)) == _HEAD.encode()
+    except OSError:
+        return False
 
 
 @verb

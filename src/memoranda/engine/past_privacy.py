@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import HomeSession, Location, is_here, read_or_none, source_at
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import Location, is_here, read_or_none, source_at
 from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched

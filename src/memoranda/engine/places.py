@@ -13,7 +13,7 @@ from typing import Any
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.relinking import Relinking, moved_note, put_texts, relinking
-from memoranda.engine.transaction import Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import read_unlocked, remove_note, scope_of
 from memoranda.errors import Exists, FolderNotFound, InvalidInput, Locked, Unusable
 from memoranda.index.rows import NoteInfo
@@ -51,7 +51,7 @@ class Deleted:
     lost: int
 
 
-class PlaceVerbs(ReadVerbs):
+class PlaceVerbs(ReadVerbs, WritingSession):
     """The verbs that change where notes are."""
 
     @verb
@@ -357,7 +357,7 @@ class PlaceVerbs(ReadVerbs):
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
         """The visible note with this permalink, other than the note at `path`.
 
-        None if there is none.
+        None if none exists.
         """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)

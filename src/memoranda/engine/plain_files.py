@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.engine import retry_conflicts
 from memoranda.engine.relinking import NewText, Relinking, moved_note, put_texts, relinking
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.engine.writing import new_scope, scope_of
 from memoranda.errors import (
     Exists,
@@ -40,7 +40,7 @@ class Files:
     """The files of one project, below `folder` ("" = the whole project), for one caller and call.
     Raises ProjectNotFound."""
 
-    def __init__(self, session: HomeSession, project: str, folder: str = ""):
+    def __init__(self, session: WritingSession, project: str, folder: str = ""):
         self._session = session
         self._engine = session.engine
         self._project = project
@@ -270,7 +270,7 @@ class Files:
             if place.kind == "missing":
                 raise NotFound(path, self._project)
             self._remove(change, place)
-            change.about = (self._project, place.path + ("/" if place.kind == "folder" else ""))
+            change.about = (self._project, _shown_path(place))
 
     @retry_conflicts
     def clear(self) -> None:
@@ -390,16 +390,8 @@ class Files:
             source = self._place(path)
             target = self._place(to)
             is_hidden = target.kind != "missing" and not self._shows(target)
-            if not to:
+            if not to or (not is_hidden and self._is_taken(target, source)):
                 raise Exists(to)
-            if target.kind != "missing" and not is_hidden:
-                # Perhaps the source in another case, on a file system that takes both for one.
-                is_alike = target.path.lower() == source.path.lower() and target.path != source.path
-                parent = target.path.rpartition("/")[0]
-                if not is_alike or any(
-                    entry.path == target.path for entry in self._source.entries(parent)
-                ):
-                    raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
             if is_hidden and not (source.kind == target.kind == "folder"):
@@ -416,7 +408,25 @@ class Files:
             else:
                 self._move(change, source, target.path, moved_texts)
             put_texts(change, links)
-            change.about = (self._project, source.path + ("/" if source.kind == "folder" else ""))
+            change.about = (self._project, _shown_path(source))
+
+    def _is_taken(self, target: PathInfo, source: PathInfo) -> bool:
+        """Whether something else than the source is at the target."""
+        if target.kind == "missing":
+            return False
+        # Perhaps the source in another case, on a file system that takes both for one.
+        is_alike = target.path.lower() == source.path.lower() and target.path != source.path
+        parent = target.path.rpartition("/")[0]
+        return not is_alike or any(
+            entry.path == target.path for entry in self._source.entries(parent)
+        )
+
+
+def _shown_path(place: PathInfo) -> str:
+    """The path a change of this is listed under: that of a folder ends in `/`."""
+    if place.kind == "folder":
+        return f"{place.path}/"
+    return place.path
 
 
 class NotADirectory(MemorandaError):

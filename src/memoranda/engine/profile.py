@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from memoranda.engine.contents import contents
 from memoranda.engine.engine import verb
-from memoranda.engine.overview import contents
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import (
     AGENT_PREFIX,
     CLAIM,
     DELETE,
-    KEEP,
     ReviewItem,
     ReviewSource,
     ReviewVerbs,
 )
+from memoranda.engine.suspicion import KEEP
 from memoranda.engine.telling import Telling, author
 from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
@@ -141,8 +141,8 @@ def _is_person(info: NoteInfo) -> bool:
 def _account() -> str:
     try:
         return getpass.getuser().casefold()
-    # There is no account, as in some containers
     except (KeyError, OSError, ImportError):
+        # There is no account, as in some containers.
         return ""
 
 

@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memoranda import config, config_text
 from memoranda.config import OWN_FOLDER, Settings, absolute
 from memoranda.engine.engine import GRAPH_FILE_SUFFIX, ONLY_SHARED, verb
+from memoranda.engine.project_list import Project
 from memoranda.engine.reading import ReadVerbs
 from memoranda.engine.review import ask
-from memoranda.engine.writing import is_agent
+from memoranda.engine.transaction import WritingSession
 from memoranda.errors import (
     Exists,
     InvalidInput,
     NotAFolder,
-    ProjectNotFound,
     ProjectOverlaps,
     ProjectRefused,
     StorageError,
 )
 from memoranda.note.links import PROJECT_NAME
-from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
-from memoranda.note.project_access import EVERYTHING, ProjectAccess
+from memoranda.note.model import BUILT_IN_PROJECTS
+from memoranda.note.project_access import EVERYTHING, ProjectAccess, is_agent
 from memoranda.sources import path_guard
-from memoranda.sources.base import Source
 from memoranda.sources.files import make_private, reason, sync_folder, write_file
 from memoranda.sources.layout import changing_shared
 from memoranda.sources.path_guard import check_size
@@ -64,46 +63,8 @@ _SYSTEM = frozenset(
 _SETTINGS = ("Library", "AppData", "snap")
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A named collection of notes in the folder `root`."""
-
-    name: str
-    root: Path
-    built_in: bool
-    default: bool = False
-
-
-class ProjectVerbs(ReadVerbs):
+class ProjectVerbs(ReadVerbs, WritingSession):
     """The verbs about projects."""
-
-    @property
-    def projects(self) -> list[Project]:
-        """List the projects that the caller may use (see `Memory.projects`)."""
-        self.engine.reload_config()
-        return [
-            self._project(source)
-            for name, source in self.engine.sources.items()
-            if name != ARCHIVE_PROJECT
-            and (name != TRACE_PROJECT or Path(source.root).is_dir())
-            and self.engine.access_to(name).admits(self.agent)
-        ]
-
-    def project(self, name: str) -> Project:
-        """The project of that name, compared without case. Raises ProjectNotFound."""
-        source = self.engine.source(name)
-        if not self.engine.access_to(source.name).admits(self.agent):
-            raise ProjectNotFound(name, [project.name for project in self.projects])
-        return self._project(source)
-
-    def _project(self, source: Source) -> Project:
-        name = source.name
-        return Project(
-            name,
-            Path(source.root),
-            name in self.engine.layout.built_in,
-            name == self.default_project,
-        )
 
     @verb
     def add_project(
@@ -127,21 +88,16 @@ class ProjectVerbs(ReadVerbs):
         Returns the project with "created", "unchanged" or "asked".
         """
         with self.engine.ledger.lock:
-            # Another process may have added one meanwhile.
+            # Another process may have added a project in between.
             self.engine.reload_config()
             name = name.strip()
             if not PROJECT_NAME.fullmatch(name) or not any(map(str.isalnum, name)):
                 raise InvalidInput(f"invalid project name: {name}")
             existing = self._name_like(name)
-            access_keys: dict[str, Any] = {}
-            if access != EVERYTHING:
-                # Before a folder is made: it may be refused.
-                access_keys = self._access_keys(name, access)
+            # Before a folder is made: it may be refused.
+            access_keys = {} if access == EVERYTHING else self._access_keys(name, access)
             root = self._root(existing or name, folder)
-            try:
-                check_size(str(root))
-            except InvalidInput as too_long:
-                raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
+            _check_length(root, folder)
             if existing is not None:
                 self._check_is_in(existing, root)
                 if default:
@@ -153,17 +109,23 @@ class ProjectVerbs(ReadVerbs):
                 if not self._may_add(root, folder):
                     self._ask_owner(name, root, folder, default)
                     return Project(name, root, False), "asked"
-            if _is_graph_file(root):
-                self._check_graph_file(root, folder, default)
-            else:
-                self._check_folder(root, folder, make, hidden)
-                _make_folder(root, folder)
+            self._prepare_place(root, folder, default=default, make=make, hidden=hidden)
             place = str(root) if self.settings.url is None else f"{OWN_FOLDER}/{name}"
             changes: dict[str, Any] = {f"projects.{name}": place}
             if default:
                 changes["notes.default_project"] = name
             self._write_config(changes | access_keys)
             return self.project(name), "created"
+
+    def _prepare_place(
+        self, root: Path, folder: str, *, default: bool, make: bool, hidden: bool
+    ) -> None:
+        """Check that a project may be at this place, and make its folder. Raises as `add_project`."""
+        if _is_graph_file(root):
+            self._check_graph_file(root, folder, default)
+        else:
+            self._check_folder(root, folder, make, hidden)
+            _make_folder(root, folder)
 
     def _name_like(self, name: str) -> str | None:
         """The name of the project that is called so, compared without case."""
@@ -325,13 +287,14 @@ class ProjectVerbs(ReadVerbs):
             return "it is the whole file system"
         if real == user:
             return "it is your home folder"
+        private = _real(self.engine.layout.private)
+        if private in (real, *real.parents):
+            return "it lies in the memory home"
         if is_inside_home and home / OWN_FOLDER not in real.parents:
             return "it lies in the memory home"
         if real in home.parents:
             return "the memory home lies in it"
-        if hidden or is_inside_home or user is None or user not in real.parents:
-            return ""
-        if any(part.startswith(".") for part in real.relative_to(user).parts):
+        if not (hidden or is_inside_home) and _is_hidden_below(real, user):
             return "it is hidden below your home folder"
         return ""
 
@@ -373,6 +336,21 @@ class ProjectVerbs(ReadVerbs):
 
 def _real(path: str | Path) -> Path:
     return Path(os.path.realpath(user_path(path)))
+
+
+def _is_hidden_below(path: Path, folder: Path | None) -> bool:
+    """Whether a path below a folder has a part that begins with a dot."""
+    if folder is None or folder not in path.parents:
+        return False
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _check_length(root: Path, folder: str) -> None:
+    """Raise ProjectRefused for a path that is too long. `folder` is how it was named."""
+    try:
+        check_size(str(root))
+    except InvalidInput as too_long:
+        raise ProjectRefused(f"{folder[:80]}…", str(too_long).rstrip(".")) from None
 
 
 def _is_graph_file(root: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from memoranda import clock
 from memoranda.config import Settings
 from memoranda.engine.engine import verb
-from memoranda.engine.transaction import HomeSession
+from memoranda.engine.project_list import ProjectList
+from memoranda.engine.suspicion import KEEP, suspicion
 from memoranda.errors import (
     Ambiguous,
     InvalidInput,
@@ -22,18 +24,20 @@ from memoranda.errors import (
     OutsideError,
     ProjectWarning,
 )
-from memoranda.index.rows import NoteInfo
+from memoranda.index.rows import NoteInfo, NotesListed
+from memoranda.ledger.review_rows import ANSWER
 from memoranda.note import links
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Note
 from memoranda.note.names import Looseness, link_target
 from memoranda.query import Query, memory_query, parse
 from memoranda.sources import path_guard
 from memoranda.sources.folder import FolderSource
+from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
-    from memoranda.index.note_queries import HomeCounts, NotePlace
-    from memoranda.index.rows import Hit, Hits, SmartResult
+    from memoranda.index.note_queries import HomeCounts
+    from memoranda.index.rows import Hit, Hits, NotePlace, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
@@ -47,14 +51,14 @@ Ref = str | tuple[str, str] | Note | NoteInfo
 CHARACTERS_PER_TOKEN = 4
 # Tokens of a context when the caller names no number.
 EVIDENCE_TOKENS = 2000
-# Of a search this many hits are put in order by a reranking model, where there is one.
+# How many hits of a search a reranking model puts in order, if there is one.
 MOST_RERANKED = 30
 # The length of a UUID with its hyphens.
 _ID_LENGTH = 36
 
 
-@dataclass(slots=True)
-class DirectoryEntry:
+@dataclass(slots=True, eq=False, repr=False)
+class DirectoryEntry(ValueObject):
     """A folder (`notes` = how many it holds, subfolders included) or a note of a listing; `path`
     project-relative.
     """
@@ -67,15 +71,15 @@ class DirectoryEntry:
     notes: int | None = None
 
 
-@dataclass(slots=True)
-class Directory:
+@dataclass(slots=True, eq=False, repr=False)
+class Directory(ValueObject):
     """One page of a folder's entries, `total` in all."""
 
     entries: list[DirectoryEntry]
     total: int
 
 
-class ReadVerbs(HomeSession):
+class ReadVerbs(ProjectList):
     """The verbs that change nothing but counts of reads."""
 
     @property
@@ -97,19 +101,6 @@ class ReadVerbs(HomeSession):
     def unreadable(self) -> dict[tuple[str, str], str]:
         """Files of `categories` left out because they cannot be read: (project, path) -> why."""
         return self.engine.freshness.unreadable
-
-    @property
-    def default_project(self) -> str:
-        """The project for new notes and for looking up names when no project is given.
-
-        It is the configured one, or `notes` if that does not exist, or the first project.
-        """
-        self.engine.reload_config()
-        sources = self.engine.sources
-        project_name = self.engine.project_name(self.settings.default_project) or "notes"
-        if project_name in sources:
-            return project_name
-        return next(iter(sources), project_name)
 
     @property
     def has_changed_memories(self) -> bool:
@@ -213,8 +204,8 @@ class ReadVerbs(HomeSession):
         )
         try:
             info = look()
-        # An address alone does not know whose it is
         except OutsideError as error:
+            # An address alone does not tell its project.
             raise OutsideError(error.path, project or self.default_project) from None
         except NotFound:
             if not freshness.late:
@@ -349,30 +340,33 @@ class ReadVerbs(HomeSession):
         """
         self.engine.fresh()
         asked = self.query_of(query, valid=True)
-        find = partial(
-            self.index.search,
-            asked,
-            viewer=self.agent,
-            explain=explain,
-            today=self._today(),
-            near=self._nearness(),
-        )
-        if self._is_reranked(asked, offset):
-            hits = self._reranked(asked.text, find, offset, limit)
-        else:
-            hits = find(limit=limit, offset=offset)
+        hits = self._page_of_hits(asked, limit, offset, explain=explain)
         if vetted:
             hits.hits = [hit for hit in hits if not self.is_held_back(hit.note)]
-        # What was so at another time was right then.
+        # A query about another time gets the answers that were right then.
         if asked.as_of is None:
             hits.hits, _ = self._newest_first(hits.hits)
         self.engine.count_pending_reads(hit.note for hit in hits)
         if max_tokens is not None:
             hits.cut(max_tokens * CHARACTERS_PER_TOKEN)
-        # Else a list of what passes filters
+        # Hits without scores are a plain list, which does not count as use.
         if is_use and any(hit.score for hit in hits):
             self.note_use(hit.note for hit in hits if hit.passage)
         return hits
+
+    def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
+        """A page of what the index finds, in the order of a model if there is one for that."""
+        find = partial(
+            self.index.search,
+            query,
+            viewer=self.agent,
+            explain=explain,
+            today=self._today(),
+            near=self._nearness(),
+        )
+        if self._is_reranked(query, offset):
+            return self._reranked(query.text, find, offset, limit)
+        return find(limit=limit, offset=offset)
 
     def _is_reranked(self, query: Query, offset: int) -> bool:
         """Whether a model puts the first hits of this search in order."""
@@ -415,12 +409,21 @@ class ReadVerbs(HomeSession):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts that nobody asked for.
-
-        It seems to hold injected instructions, and the owner has neither reviewed nor written all
-        of it.
+        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
+        instructions, and the owner has not said in `review` that it is fine, nor written all of it.
         """
-        return bool(info.suspicious) and info.provenance.trust != "owner"
+        if not info.suspicious or info.provenance.trust == "owner":
+            return False
+        return self.decision(suspicion(self, info)) != KEEP
+
+    def decision(self, key: str) -> str | None:
+        """The letter written down for a question of `review`; None when it is open, or its answer
+        changed something.
+        """
+        answer = self.engine.ledger.review_value(ANSWER, key)
+        if answer is None:
+            return None
+        return str(answer.get("choice"))
 
     def note_use(self, infos: Iterable[NoteInfo]) -> None:
         """Note that these memories were shown with their text: used, though not read (contract 001,
@@ -428,7 +431,7 @@ class ReadVerbs(HomeSession):
         """
         infos_shown = list(infos)
         self.served += [info.id for info in infos_shown]
-        # A look from the page, or a preview, is no use
+        # A look from the page, or a preview, does not count as use.
         if self.only_reads:
             return
         memories = [info.id for info in infos_shown if info.project in MEMORY_PROJECTS]
@@ -532,22 +535,41 @@ class ReadVerbs(HomeSession):
         *,
         limit: int = 50,
         offset: int = 0,
-    ) -> tuple[builtins.list[NoteInfo], int]:
+    ) -> NotesListed:
         """List the notes that pass filters (see `Memory.list`)."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
         )
         self.engine.count_pending_reads(infos)
-        return infos, total
+        return NotesListed(infos, total)
 
     @verb
     def rows_passing(self, query: Query) -> builtins.list[int]:
-        """The rows of all notes that pass a query's filters, in its order: where of most of them no more
-        is asked. Raises as `list`.
+        """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
+
+        For callers that need more than the row of only a few of them.
         """
         self.engine.fresh()
         return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+
+    @verb
+    def folders_named(self, names: Sequence[str]) -> builtins.list[tuple[str, str]]:
+        """The project and the name of each folder with notes, at the top of its project, that has
+        one of these names.
+        """
+        self.engine.fresh()
+        return self.index.notes.folders_named(names)
+
+    @verb
+    def list_repeating(self, query: Query, pattern: re.Pattern[str]) -> builtins.list[NoteInfo]:
+        """The notes that pass a query's filters and have `pattern` at least twice in their text, in
+        the query's order. Raises as `list`.
+        """
+        self.engine.fresh()
+        repeating = self.index.notes.rows_repeating(pattern)
+        passing = self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
+        return self.index.notes.in_order([row for row in passing if row in repeating])
 
     @verb
     def places(self, query: Query) -> builtins.list[NotePlace]:
@@ -580,6 +602,41 @@ class ReadVerbs(HomeSession):
         shown = list(infos)
         remarks = newer_marks(self, shown)
         return remarks | self.index.notes.validity_marks(shown, self.agent, self.settings.zone)
+
+    @verb
+    def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
+        """Of a note, those it supersedes and those that supersede it, in however many steps, the
+        one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
+        info = self.find(ref)
+        versions = self.versions(info)
+        projects = tuple({version.project for version in versions.values()})
+        valid_notes, _ = self.list(Query(projects=projects, as_of=moment), limit=0)
+        valid = [version for version in valid_notes if version.row in versions]
+        if not valid:
+            raise InvalidInput(
+                f"Neither {info.permalink} nor what it supersedes or is superseded by was valid on {moment:%Y-%m-%d}."
+            )
+        return max(valid, key=lambda version: (version.row == info.row, version.created))
+
+    def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
+        """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
+        however many steps."""
+        notes = self.index.notes
+        notes_by_row = {info.row: info}
+        pending = [info]
+        while pending:
+            current = pending.pop()
+            near = notes.successors(current)
+            if current.may_say(("supersedes",)):
+                near += notes.predecessors(current)
+            new = {
+                neighbour.row: neighbour
+                for neighbour in near
+                if neighbour.row not in notes_by_row and self.sees(neighbour.scope)
+            }
+            notes_by_row |= new
+            pending += new.values()
+        return notes_by_row
 
     def _newest_first(
         self, hits: builtins.list[Hit]

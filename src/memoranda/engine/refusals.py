@@ -67,11 +67,16 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     # Lines of a graph file are compared with the whole file, which takes long: undo says it then
     if any(touched.do == LINES for touched in change.files):
         return ""
+    return _tried(memory, change)
+
+
+def _tried(memory: HistoryVerbs, change: Change) -> str:
+    """Why a change cannot be taken back, found by planning it; empty when it can."""
     transaction = Transaction(memory, "undo")
     try:
         memory.undo_in(transaction).take_back(change)
     except CannotUndo as error:
-        return str(error).partition(": ")[2] or str(error)
+        return error.reason
     except MemorandaError as error:
         return str(error)
     if not transaction.steps:

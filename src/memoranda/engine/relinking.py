@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from memoranda.engine.transaction import HomeSession, Transaction, check_access
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import Transaction, check_access
 from memoranda.engine.writing import editable, follow_content
 from memoranda.errors import MemorandaError
 from memoranda.index.link_queries import MovedNote, Relocation
@@ -36,7 +37,7 @@ from memoranda.sources.base import File
 
 # Signs that would end a wikilink or part it.
 _NOT_IN_BRACKETS = frozenset("[]|#\n\r")
-# What stays as it is in a Markdown destination, in addition to letters and digits.
+# Characters that stay as they are in a Markdown destination, beside letters and digits.
 _PLAIN = "/!$&'*+,;=:@~-._"
 
 
@@ -282,34 +283,36 @@ def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: 
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
     if is_page(link.target):
-        # An address in running text is no place for the name of a note
+        # An address in running text cannot be replaced by the name of a note.
         return None
-    name, bar, display_text = link.raw.partition("|")
-    is_escaped = bool(bar) and name.endswith("\\")
     project, _ = parse_link(link.raw)
-    is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
-    if is_whole:
-        rest = ""
-    else:
-        rest = link_rest(link.raw)
-    if is_whole:
-        target = link.target + link.rest
-    else:
-        target = link.target
     if project is not None and not _is_project(relocation, source, project, row):
         project = None
+    is_whole = relocation.is_whole(source, (link.target, link.project, link.rest))
+    target = link.target + link.rest if is_whole else link.target
     for candidate in _names(target, before, after, relocation.folder_after(source)):
-        if _NOT_IN_BRACKETS & set(candidate) and candidate != after.title:
-            continue
-        if set(candidate) & set("[]|\n\r"):
-            continue
-        if relocation.leads(source, candidate, project, row):
-            if project is not None:
-                front = f"{project}::"
-            else:
-                front = ""
-            return f"{front}{candidate}{rest}" + ("\\" if is_escaped else "") + bar + display_text
+        is_writable = _fits_in_brackets(candidate, after)
+        if is_writable and relocation.leads(source, candidate, project, row):
+            front = "" if project is None else f"{project}::"
+            rest = "" if is_whole else link_rest(link.raw)
+            return f"{front}{candidate}{rest}{_display(link.raw)}"
     return None
+
+
+def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
+    """Whether a link can hold this name of a note."""
+    signs = set(name)
+    if signs & set("[]|\n\r"):
+        return False
+    return name == note.title or not _NOT_IN_BRACKETS & signs
+
+
+def _display(raw: str) -> str:
+    """What a link is shown as, `|text`; in a table the bar is escaped, `\\|text`."""
+    name, bar, text = raw.partition("|")
+    if bar and name.endswith("\\"):
+        bar = f"\\{bar}"
+    return bar + text
 
 
 def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int) -> bool:

@@ -203,7 +203,7 @@ class Restoring:
         if target.current is None or not self._is_latest:
             return
         last = self._last_change(target.place)
-        # Else somebody changed it by hand since
+        # If the text is not from that change, somebody has edited it by hand.
         is_as_left = last is not None and target.current.etag in {text.new for text in last.texts()}
         if last is not None and is_as_left and last.verb == "restore":
             remedy = (

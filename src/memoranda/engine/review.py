@@ -21,8 +21,10 @@ from typing import Any, cast
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.restoring import RestoreVerbs
+from memoranda.engine.session import HomeSession
+from memoranda.engine.suspicion import KEEP, suspicion
 from memoranda.engine.telling import Telling, author, telling
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.transaction import Transaction, WritingSession
 from memoranda.errors import InvalidInput, NotFound, ProjectRefused
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.review_rows import ANSWER, REQUEST
@@ -33,8 +35,6 @@ from memoranda.text.unicode import flat
 
 VERB = "review"
 CLAIM = "claim"
-KEEP = "k"
-"""The answer that a suspicious note is fine."""
 DELETE = "d"
 _TITLE = 60
 LIMIT = 50
@@ -90,8 +90,7 @@ class ReviewSource:
 
     find: yields the questions that exist now, the most pressing first, answered ones included.
     apply: carries out a choice, and returns whether it changed something. Then the question
-        disappears by itself, and comes back if the change is undone. Otherwise the answer is stored
-        instead.
+        disappears, and comes back if the change is undone. Otherwise the answer is stored instead.
     batch: if given, many questions may be asked as one.
     """
 
@@ -123,16 +122,6 @@ def source(kind: str) -> ReviewSource:
     return cast(ReviewSource, getattr(import_module(module), name))
 
 
-@verb
-def suspicion(memory: HomeSession, info: NoteInfo) -> str:
-    """The key of the question about a suspicious note.
-
-    It changes with the title, the tags and the text.
-    """
-    text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
-    return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"
-
-
 class ReviewVerbs(RestoreVerbs):
     """`review` and `decide`, for the owner only: an agent is asked nothing and decides nothing."""
 
@@ -158,15 +147,6 @@ class ReviewVerbs(RestoreVerbs):
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
         decided = self._decisions()
         return (item for item in source(kind).find(self) if item.key not in decided)
-
-    def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is held back (see `ReadVerbs.is_held_back`).
-
-        False once the owner has said in `review` that the note is fine.
-        """
-        if not super().is_held_back(info):
-            return False
-        return self.decision(suspicion(self, info)) != KEEP
 
     def suspicious_notes(self) -> list[NoteInfo]:
         """The notes that seem to hold instructions and that the owner has not found fine."""
@@ -205,13 +185,7 @@ class ReviewVerbs(RestoreVerbs):
         """Answer a question (see `Memory.decide`)."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
-        if isinstance(question, ReviewItem) and len(question.lines) < 2:
-            item = question
-            items = [question]
-        else:
-            item, items = self._open_question(
-                question if isinstance(question, str) else question.key
-            )
+        item, items = self._parts_of(question)
         letters = [letter for letter, _ in item.choices]
         if choice not in letters:
             raise InvalidInput(f'invalid choice "{choice}" (one of {", ".join(letters)})')
@@ -221,6 +195,14 @@ class ReviewVerbs(RestoreVerbs):
         elif len(items) > 1 or not question_source.apply(self, item, choice):
             self._write_down([candidate.key for candidate in items], choice)
         return item
+
+    def _parts_of(self, question: str | ReviewItem) -> tuple[ReviewItem, list[ReviewItem]]:
+        """The question, and the single questions it asks as one. Raises as `_open_question`."""
+        if isinstance(question, str):
+            return self._open_question(question)
+        if len(question.lines) < 2:
+            return question, [question]
+        return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
         """The open question of this key, and the single questions it asks as one, or itself. Raises
@@ -241,16 +223,6 @@ class ReviewVerbs(RestoreVerbs):
                 "the list of this question changed meanwhile", "Ask for the questions again."
             )
         raise NotFound(key, "the open questions")
-
-    def decision(self, key: str) -> str | None:
-        """The stored choice for a question.
-
-        None if it is open, or if its answer changed something.
-        """
-        answer = self.engine.ledger.review_value(ANSWER, key)
-        if answer is None:
-            return None
-        return str(answer.get("choice"))
 
     def decided(self) -> frozenset[str]:
         """The keys of all questions whose answer was written down."""
@@ -368,7 +340,7 @@ BURSTS = ReviewSource(_ask_bursts, _answer_burst)
 """The question about many notes that one agent made in a hurry (docs/trust.md)."""
 
 
-def ask(session: HomeSession, name: str, root: Path, default: bool) -> None:
+def ask(session: WritingSession, name: str, root: Path, default: bool) -> None:
     """Note that the caller asks for this project. Raises ProjectRefused when the owner has refused
     it, or too much waits."""
     request_key = sha256(json.dumps([name, str(root)]).encode())

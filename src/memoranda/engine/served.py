@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.ledger.served_rows import Served, ServedRows
 
 if TYPE_CHECKING:
-    from memoranda.engine.transaction import HomeSession
+    from memoranda.engine.session import HomeSession
 
 __all__ = ["Served", "log_of", "note_call"]
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from memoranda.engine.contents import contents
 from memoranda.engine.contested import newer, newer_marks, newest_first
-from memoranda.engine.overview import contents
 from memoranda.engine.profile import PINNED, ProfileEntry, profile
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.telling import Telling, author, claimed
@@ -58,7 +58,7 @@ def introduction(memory: ReviewVerbs) -> str:
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
-    """Whether the projects have so many files that a first look at them takes long."""
+    """Whether the projects have that many files that a first look at them is slow."""
     number = 0
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):

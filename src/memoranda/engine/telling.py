@@ -8,13 +8,13 @@ from the web, is not told.
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
 from memoranda.note.model import Provenance
+from memoranda.text.pattern import lazy_pattern
 
 # Signs in an agent's name that could act in a prompt.
-_NAME = re.compile(r"[^\w.-]+")
+_NAME = lazy_pattern(r"[^\w.-]+")
 # Characters of an agent's name that is told.
 _LONGEST_NAME = 40
 WEB = "web"

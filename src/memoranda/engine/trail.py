@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import posixpath
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,9 +27,10 @@ from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.sources import beside_sqlite
+from memoranda.sources.base import Source
 from memoranda.sources.graph_lines import said_by
 from memoranda.sources.json_files import namespace_in, stem_of
-from memoranda.sources.layout import PRIVATE, TEMP_PREFIX
+from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.sources.step import LINES
 from memoranda.sources.walking import walk
 
@@ -57,7 +57,7 @@ class _Waiting:
         self._heap: list[int] = []
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Have these looked at, but for those that were passed."""
+        """Have these looked at, except those that were passed."""
         for number in numbers:
             if number < self.number:
                 heappush(self._heap, -number)
@@ -267,24 +267,21 @@ class Trail:
         # The whole file, kept because it was written in place
         if touched.new is None:
             return None
+        lines = self._engine.ledger.lines
         try:
-            kept_lines = self._engine.ledger.lines.kept(touched)
+            kept_lines = lines.kept(touched)
         except (NotFound, StorageError, ValueError):
             # Nothing could undo it, and nobody can tell what the rest holds
             return None
-        lines: list[bytes] = []
-        for _, old, new in kept_lines.replaced:
-            lines += [old, new]
-        lines += kept_lines.added
-        self.texts += (gone_lines := [line for line in lines if is_line(line)])
+        gone_lines = [line for line in kept_lines.all() if is_line(line)]
         if not gone_lines:
             return touched
+        self.texts += gone_lines
         self.met |= {place for place in self._every if place[0] == touched.project}
-        replaced = [row for row in kept_lines.replaced if not (is_line(row[1]) or is_line(row[2]))]
-        added = [line for line in kept_lines.added if not is_line(line)]
-        if replaced or added:
-            return self._engine.ledger.lines.keep(touched, replaced, added)
-        return None
+        remaining = kept_lines.without(is_line)
+        if not any(remaining):
+            return None
+        return lines.keep(touched, remaining)
 
     def _drop_folders(self) -> None:
         """Remove from the history the names of folders that disappeared with the notes."""
@@ -307,7 +304,7 @@ class Trail:
                 self._drop_lost_folders(change, lost)
 
     def _drop_lost_folders(self, change: Change, lost: Collection[Location]) -> None:
-        """Take the steps on folders that are lost out of a change, but for those still in use."""
+        """Take the steps on folders that are lost out of a change, except those still in use."""
         remaining = self.files.get(change.number, [*change.files])
         for at, file in enumerate(change.files):
             if file.do == "move":
@@ -354,40 +351,6 @@ class Trail:
         return replace(change, files=remaining, details={"erased": erased})
 
 
-def written_by(engine: Engine, agent: str) -> Collection[Location]:
-    """Where the files an agent made are now, or were last."""
-    made_by_agent: dict[Location, bool] = {}
-    for change in engine.ledger.history.oldest_first():
-        removed_names = {
-            posixpath.basename(file.path): (file.project, file.path, file.root)
-            for file in change.files
-            if file.do == "remove" and (file.project, file.path, file.root) in made_by_agent
-        }
-        for file in change.files:
-            if file.do == "put" and file.old is None and file.project in engine.sources:
-                # Perhaps the note of a removed file, in another category
-                before = removed_names.get(posixpath.basename(file.path))
-                is_theirs = change.agent == agent
-                if before is not None:
-                    is_theirs = made_by_agent.pop(before)
-                made_by_agent[file.project, file.path, file.root] = is_theirs
-            elif file.do == "move":
-                _follow_move(made_by_agent, file)
-    return [place for place, is_theirs in made_by_agent.items() if is_theirs]
-
-
-def _follow_move(made: dict[Location, bool], moved: Touched) -> None:
-    """Have the files of a file or folder that moved at their new places."""
-    old_place = (moved.project, moved.path, moved.root)
-    if moved.old is not None:
-        places = [old_place] if old_place in made else []
-    else:
-        places = [place for place in made if place == old_place or _is_below(place, old_place)]
-    for place in places:
-        path = moved.to + place[1][len(moved.path) :]
-        made[moved.project, path, moved.root] = made.pop(place)
-
-
 def _is_folder(touched: Touched) -> bool:
     return touched.do in ("mkdir", "rmdir") or (touched.do == "move" and touched.old is None)
 
@@ -418,10 +381,10 @@ def _is_row(
 
 # Words long enough to tell that one text was made of another.
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff-]{8,}")
-# What a word must be that no other text holds by chance: one with a digit or of another alphabet,
-# or a long one.
+# A word that no other text has by chance: it has a digit or letters of another alphabet, or is
+# long.
 _TELLING = re.compile(rb"(?!\d{4}-\d\d-\d\d)(?:(?=.*[0-9\x80-\xff])|.{16})", re.DOTALL)
-# What a longer word, address or title goes on with: `notes/c-1`, `notes/c/d`, `C++`, `C#`
+# Characters that continue a longer word, address or title: `notes/c-1`, `notes/c/d`, `C++`, `C#`.
 _ADDRESS_SIGN = re.compile(rb"[0-9A-Za-z_\x80-\xff/+#-]")
 # Header lines that we write: two notes that share them share nothing of a person's.
 _OUR_KEYS = re.compile(
@@ -446,7 +409,7 @@ _MOST_MENTIONS = 20
 
 @dataclass(slots=True)
 class Needles:
-    """The texts to search for: `words` all at once, and at most 100 `lines`, each by itself."""
+    """The texts to search for: `words` all at once, and at most 100 `lines`, one by one."""
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
@@ -530,13 +493,13 @@ def search(
     mentions = list[str]()
     roots = [source.root for source in engine.sources.values()]
     places = "\n".join([*roots, *folders, *in_use])
-    # The place of a project is no trace of a note
+    # Names that are part of a project's place are not a trace of a note.
     known_words = needles.found_in(os.fsencode(f"{places}\n{places.lower()}"))
     for name, path, is_ours in _files(engine, folders):
         try:
             size, words_found, is_named = _look_into(path, needles, known_words)
         except OSError:
-            # Gone meanwhile
+            # The file is gone by now.
             continue
         if size is None:
             continue
@@ -591,51 +554,67 @@ def _look_into(
             is_named = needles.names_in(data, words_found - known_words)
             return status.st_size, words_found, is_named
     except ValueError:
-        # Emptied meanwhile
+        # The file is empty by now.
         return 0, set(), False
     finally:
         os.close(descriptor)
 
 
-def _files(engine: Engine, folders: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
-    """(name for people, path, whether it is ours and not the text of an author) of every file to be
-    searched.
-    """
-    layout = engine.layout
-    home = str(layout.root)
-    objects = str(layout.texts)
-    roots = {source.root: name for name, source in engine.sources.items()}
-    for folder, _, names in walk(home):
-        is_kept = folder.startswith(objects)
-        project = any(f"{folder}/".startswith(f"{root}/") for root in roots)
-        for this_name in sorted(names):
-            path = os.path.join(folder, this_name)
-            if is_kept:
-                label = f"the kept text {this_name[:8]} of another note"
-            else:
-                label = os.path.relpath(path, home)
-            is_theirs = (
-                is_kept
-                or path == str(engine.settings.file)
-                or (project and not this_name.startswith(TEMP_PREFIX))
-            )
-            yield label, path, not is_theirs
-    for root, name in roots.items():
-        if root.startswith(f"{home}/"):
-            continue
-        if not os.path.isdir(root):
-            yield name, root, False
-        for folder, _, names in walk(root):
-            for this_name in sorted(names):
-                path = os.path.join(folder, this_name)
-                if this_name.startswith(TEMP_PREFIX) or engine.sources[name].is_note(
-                    os.path.relpath(path, root)
-                ):
-                    yield (
-                        f"{name}/{os.path.relpath(path, root)}",
-                        path,
-                        this_name.startswith(TEMP_PREFIX),
-                    )
+def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:
+    """The folders of the home, and those of its private folder where that is outside."""
+    yield from walk(str(layout.root))
+    if layout.is_apart:
+        yield from walk(str(layout.private))
+
+
+def _name_in_home(layout: Layout, path: str) -> str:
+    """What people know a file of the home by: `Layout.place` is the other way round."""
+    private = str(layout.private)
+    if layout.is_apart and path.startswith(f"{private}/"):
+        return os.path.join(PRIVATE, os.path.relpath(path, private))
+    return os.path.relpath(path, str(layout.root))
+
+
+SearchedFile = tuple[str, str, bool]
+"""(name for people, path, whether it is ours and not the text of an author)"""
+
+
+def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
+    """Every file to be searched: those of the home, of projects elsewhere, of further folders."""
+    yield from _files_of_home(engine)
+    home = f"{engine.layout.root}/"
+    for source in engine.sources.values():
+        if not source.root.startswith(home):
+            yield from _files_elsewhere(source)
     for folder in folders:
         for this_name in sorted(os.listdir(folder)):
             yield f"{folder}/{this_name}", os.path.join(folder, this_name), False
+
+
+def _files_of_home(engine: Engine) -> Iterator[SearchedFile]:
+    layout = engine.layout
+    roots = [f"{source.root}/" for source in engine.sources.values()]
+    for folder, _, names in _folders_of_home(layout):
+        is_kept = folder.startswith(str(layout.texts))
+        is_of_project = f"{folder}/".startswith(tuple(roots))
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            label = _name_in_home(layout, path)
+            if is_kept:
+                label = f"the kept text {name[:8]} of another note"
+            is_note = is_of_project and not name.startswith(TEMP_PREFIX)
+            is_theirs = is_kept or is_note or path == str(engine.settings.file)
+            yield label, path, not is_theirs
+
+
+def _files_elsewhere(source: Source) -> Iterator[SearchedFile]:
+    """The notes of a project outside the home, and our temporary files there."""
+    if not os.path.isdir(source.root):
+        yield source.name, source.root, False
+    for folder, _, names in walk(source.root):
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            relative_path = os.path.relpath(path, source.root)
+            is_temporary = name.startswith(TEMP_PREFIX)
+            if is_temporary or source.is_note(relative_path):
+                yield f"{source.name}/{relative_path}", path, is_temporary

@@ -9,33 +9,29 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, cast
 
-from memoranda.clock import waits_at_most
 from memoranda.engine.engine import Engine, is_repeated
 from memoranda.engine.guard import Again
 from memoranda.engine.pausing import check_not_paused
+from memoranda.engine.session import HomeSession
 from memoranda.engine.write_gate import check_limits, sign
 from memoranda.errors import (
     Conflict,
     Exists,
-    InvalidInput,
     MemorandaError,
-    NotText,
     NotWritable,
     ProjectNotFound,
-    SecretRefused,
     StorageError,
 )
 from memoranda.index.writer import foresee, foresee_removal
-from memoranda.ledger.change import Change
+from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.planned_change import PlannedChange
 from memoranda.ledger.reads import ReadRow
-from memoranda.note.model import GLOBAL, KV_PROJECT, SCOPE, SCOPE_HINT, Note, Provenance
-from memoranda.note.project_access import is_among
+from memoranda.note.model import GLOBAL, KV_PROJECT, Note, Provenance
 from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
@@ -43,8 +39,6 @@ from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
 from memoranda.text.user_path import absolute_path
-
-T = TypeVar("T")
 
 
 def check_access(
@@ -68,98 +62,12 @@ def check_access(
             raise NotWritable(project, f"agents write in {folder}/ alone, and {path} is not there")
 
 
-class HomeSession:
-    """An open home as one caller uses it.
-
-    agent: the caller's name; it sees notes of scope `global` and its own. None sees everything.
-    face: the interface the caller came through, as the journal names it.
-    by: more about it: `client`, `session`, `tool` (see `Provenance`).
-    """
+class WritingSession(HomeSession):
+    """An open home as a caller uses it who may change it."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
         check_not_paused(self)
-
-    def __init__(
-        self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None
-    ):
-        self.engine = engine
-        self.index = engine.index
-        self.clock = engine.clock
-        self.home = engine.layout.root
-        """The home's root folder."""
-        self.agent = agent and agent.lower()
-        self.face = face
-        self.by = by or {}
-        self.notices: list[str] = []
-        """What the write gate has to say of the last change; of all of them, for the commands."""
-        self.run: int | None = None
-        """The run of a job the changes belong to (0: their first one begins it)."""
-        self.changed = 0
-        """The number of the last change made so."""
-        self.served: list[str] = []
-        """The ids of the notes this caller was given so far."""
-        self.only_reads = False
-        """Whether the caller may change nothing, so that reading an archived memory does not bring
-        it back.
-        """
-
-    def sees(self, scope: str) -> bool:
-        """Whether this caller may see notes of `scope`."""
-        if self.agent is None:
-            return True
-        folded = scope.lower()
-        return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
-
-    def check_scope(self, scope: str) -> str:
-        """The scope as it is written. Raises InvalidInput for one nobody can read, or another
-        agent's (contract 001, 1)."""
-        if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
-            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
-        return plain
-
-    @property
-    def is_owner(self) -> bool:
-        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools
-        for one.
-        """
-        return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
-
-    def admitted(
-        self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
-    ) -> str:
-        """`text` as it may be written into another program's file at `place`: secrets redacted if
-        that is the owner's will, or refused, also where only the `whole` text will do. `old` is
-        what it replaces. Raises SecretRefused."""
-        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
-        if not problem:
-            return text
-        if whole:
-            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
-        from memoranda.text.gate import redact
-
-        return redact(text, problem)
-
-    def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
-        """The same open home for another caller."""
-        return type(self)(self.engine, agent, face or self.face, by)
-
-    def using(self, tool: str) -> Self:
-        """The same caller while it uses this tool."""
-        session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
-        session.notices = self.notices
-        session.run = self.run
-        session.only_reads = self.only_reads
-        return session
-
-    def in_turn(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. Its one change may wait for the disk together with those of
-        others.
-
-        If that fails, `work` is repeated as a whole, so it must change files only through a change.
-        """
-        with waits_at_most(self.engine.call_waits):
-            return self.engine.guard.run(work)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """A critical section: inside, no other writer of this home is at work, in any process."""
@@ -173,8 +81,8 @@ class HomeSession:
         """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
         verb: the verb in the journal.
-        about: the (project, path) that the journal lists it under; by default that of the first
-            step.
+        about: the (project, path) that the journal lists it under; by default the place of the
+            first step.
         fresh: bring the index up to date with the disk first.
 
         Raises Conflict, Exists, StorageError, and nothing is changed then.
@@ -211,26 +119,8 @@ class HomeSession:
                 try:
                     transaction.commit(may_wait=True)
                 except Exists as error:
-                    # It was free when the change was planned
+                    # The place was free when the change was planned.
                     raise Conflict(error.path, "of another note", "none") from error
-
-    def parse(self, project: str, path: str, file: File) -> Note:
-        """The note these bytes are. Raises NotText."""
-        note = self.engine.parse(project, path, file)
-        if note is None:
-            raise NotText(path)
-        return note
-
-    def as_indexed(self, note: Note) -> Note:
-        """`note` with the permalink, marks, provenance and access count the index knows."""
-        info = self.index.notes.get(note.project, note.path)
-        if info:
-            note.permalink = info.permalink
-            if info.etag == note.etag:
-                note.suspicious = info.suspicious
-                note.provenance = info.provenance
-        note.access_count += self.engine.reads.counts([note.id])[note.id]
-        return note
 
 
 # Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
@@ -248,18 +138,43 @@ def _names_in(root: str, folder: str) -> list[str]:
         return []
 
 
-class Transaction:
-    """Collects steps and carries them out as one change, under the home's lock
-    (`HomeSession.change`).
+def _leaves_privately(step: Step) -> bool:
+    """Whether a note that others do not see leaves its folder."""
+    return step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
 
-    made_from: the origins of the notes that new notes are made from. A new note has the least trust
-        of them.
-    undoes, details, run: further fields of the journal's `Change`. By default, the run of the
-        session.
-    done: the journal's Change after the commit. None if nothing had to be done.
+
+def _is_emptied(
+    root: str,
+    folder: str,
+    removed: Collection[tuple[str, str]],
+    coming: Collection[tuple[str, str]],
+) -> bool:
+    """Whether steps take away all that is in a folder, and bring nothing there.
+
+    `removed`, `coming`: (root, path) of what they take and bring.
+    """
+    if (root, folder) in removed:
+        return False
+    names = _names_in(root, folder)
+    if not names or any((root, f"{folder}/{name}") not in removed for name in names):
+        return False
+    return not any(
+        other_root == root and path.startswith(f"{folder}/") for other_root, path in coming
+    )
+
+
+class Transaction:
+    """Collects steps and carries them out as one change. For the holder of the home's lock:
+    `WritingSession.change`.
+
+    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
+    trusted as the least
+    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
+    `done` is the
+    journal's Change after the commit, None when there was nothing to do.
     """
 
-    def __init__(self, session: HomeSession, verb: str, about: tuple[str, str] | None = None):
+    def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
         self.verb = verb
         self.about = about
         self.steps: list[Step] = []
@@ -475,101 +390,117 @@ class Transaction:
 
     def _remove_emptied(self) -> None:
         """Remove the folders that a private note leaves empty: others would see their names."""
-        leaving = [
-            step
-            for step in self.steps
-            if step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
-        ]
+        leaving = [step for step in self.steps if _leaves_privately(step)]
         if not leaving:
             return
-        removed_places = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
+        removed = {(step.root, step.path) for step in self.steps if step.do in _TAKING}
         coming = {(step.root, step.to or step.path) for step in self.steps if step.do in _BRINGING}
         for step in leaving:
             folder = os.path.dirname(step.path)
-            while folder and (step.root, folder) not in removed_places:
-                inside = [f"{folder}/{name}" for name in _names_in(step.root, folder)]
-                is_left = any((step.root, path) not in removed_places for path in inside)
-                is_used = any(
-                    root == step.root and path.startswith(f"{folder}/") for root, path in coming
-                )
-                if is_left or is_used or not inside:
-                    break
+            while folder and _is_emptied(step.root, folder, removed, coming):
                 self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
-                removed_places.add((step.root, folder))
+                removed.add((step.root, folder))
                 folder = os.path.dirname(folder)
 
     def _show(self, change: Change) -> None:
         """Index what the change wrote, removed or moved."""
-        engine = self._engine
-        index = self._engine.index
-        removed: list[tuple[str, str]] = []
-        provenance: dict[tuple[str, str], Provenance] = {}
-        written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        shown = _Shown(self._engine)
         for step, touched in zip(self.steps, change.files[-len(self.steps) :], strict=True):
-            if touched.project == PRIVATE or not is_here(engine, touched.project, touched.root):
+            is_of_home = touched.project == PRIVATE
+            if is_of_home or not is_here(self._engine, touched.project, touched.root):
                 continue
             if touched.do == "remove":
-                removed.append((touched.project, touched.path))
+                shown.removed.append((touched.project, touched.path))
             elif touched.do == "put":
-                file = _file_of(step)
-                note = None
-                if engine.source(touched.project).is_note(touched.path):
-                    note = engine.indexable(touched.project, touched.path, file)
-                written[touched.project, touched.path] = (
-                    (note, file.stamp) if note is not None else None
-                )
-                provenance[touched.project, touched.path] = change.provenance(touched)
+                shown.put(step, change.provenance(touched))
             elif touched.do == "move":
-                source = engine.source(touched.project)
-                below = {
-                    info.path: info.provenance
-                    for info in index.notes.below(touched.project, touched.path)
-                }
-                for path in dict.fromkeys([*below, touched.path]):
-                    to = touched.to + path[len(touched.path) :]
-                    # No link, folder or other file
-                    is_note = source.is_note(to) and source.stamp(to) is not None
-                    removed.append((touched.project, path))
-                    written[touched.project, to] = engine.load(source, to) if is_note else None
-                    if path in below:
-                        provenance[touched.project, to] = below[path]
-        self._notes = {key: loaded[0] for key, loaded in written.items() if loaded is not None}
+                shown.move(touched)
+        self._notes = shown.notes
         self._marked = [
-            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); see memory review"
+            f"{note.project}/{note.path}: marked suspicious ({', '.join(note.suspicious)}); "
+            "see memory review"
             for note in self._notes.values()
             if note.suspicious
         ]
-        for key in removed:
-            index.remove(*key)
-        for key, loaded in written.items():
-            if loaded is None:
-                index.remove(*key)
-            else:
-                loaded[0].provenance = provenance.get(key, loaded[0].provenance)
-                loaded[0].permalink = index.put(*loaded)
+        shown.bring_into_index()
 
     def written(self, step: Step) -> Note:
         """The note a `put` or `move` step made, after the commit."""
         session = self._session
         path = step.to or step.path
         note = self._notes.get((step.project, path))
-        # It is in no index
+        # The note is in no index.
         if note is None:
             if step.do == "put":
                 file = _file_of(step)
             else:
                 file = self._engine.source(step.project).read(path)
             note = session.parse(step.project, path, file)
-        # No other of the change can have given it another permalink
         elif len(self._notes) == 1:
+            # The change has no other note that could have given it another permalink.
             note.access_count += self._engine.reads.counts([note.id])[note.id]
             return note
         try:
             return session.as_indexed(note)
-        # The note is written; its index is rebuilt
         except sqlite3.Error:
+            # The note is written; its index is rebuilt.
             self._engine.rebuild_index()
             return session.as_indexed(note)
+
+
+class _Shown:
+    """What the index is to show of a change: the places that hold no note any more, and the notes
+    that were written, by place; None for a file that is none.
+    """
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._provenance: dict[tuple[str, str], Provenance] = {}
+        self._written: dict[tuple[str, str], tuple[Note, Stamp] | None] = {}
+        self.removed: list[tuple[str, str]] = []
+
+    def put(self, step: Step, provenance: Provenance) -> None:
+        """Take up a file that was written."""
+        key = (step.project, step.path)
+        file = _file_of(step)
+        note = None
+        if self._engine.source(step.project).is_note(step.path):
+            note = self._engine.indexable(step.project, step.path, file)
+        self._written[key] = (note, file.stamp) if note is not None else None
+        self._provenance[key] = provenance
+
+    def move(self, touched: Touched) -> None:
+        """Take up a file or folder that moved, with what is known of its notes."""
+        project = touched.project
+        source = self._engine.source(project)
+        infos = self._engine.index.notes.below(project, touched.path)
+        provenance = {info.path: info.provenance for info in infos}
+        for path in dict.fromkeys([*provenance, touched.path]):
+            to = touched.to + path[len(touched.path) :]
+            # No link, folder or other file
+            is_note = source.is_note(to) and source.stamp(to) is not None
+            self.removed.append((project, path))
+            self._written[project, to] = self._engine.load(source, to) if is_note else None
+            if path in provenance:
+                self._provenance[project, to] = provenance[path]
+
+    @property
+    def notes(self) -> dict[tuple[str, str], Note]:
+        """The notes that were written, by place."""
+        return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
+
+    def bring_into_index(self) -> None:
+        """Have the index show it; each note then knows its permalink."""
+        index = self._engine.index
+        for key in self.removed:
+            index.remove(*key)
+        for key, loaded in self._written.items():
+            if loaded is None:
+                index.remove(*key)
+                continue
+            note, stamp = loaded
+            note.provenance = self._provenance.get(key, note.provenance)
+            note.permalink = index.put(note, stamp)
 
 
 def _file_of(step: Step) -> File:
@@ -628,9 +559,11 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
-    """The source of the project there. Raises LocationGone. A folder the journal names must still be
-    that very folder: one that was moved away, or is reached through a symlink by now, may be
-    anything."""
+    """The source of the project at `root`. Raises LocationGone.
+
+    A folder that the journal names must still be the same folder. If it was moved away or is now
+    reached through a symlink, it may be any folder.
+    """
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
         return cast(FolderSource, engine.sources[project])

@@ -37,7 +37,7 @@ PASSING = "the text of an entry with a time to live is not kept"
 
 
 class Later:
-    """The changes after the one numbered `number`, but for those taken back `together` with it."""
+    """The changes after the one numbered `number`, except those taken back `together` with it."""
 
     def __init__(self, history: History, number: int, together: Collection[int] = ()):
         self._history = history
@@ -65,7 +65,7 @@ class Later:
                 by = f"#{change.number}"
                 break
         name = os.path.join(root or project, path)
-        return CannotUndo(f"cannot undo #{self._number}: {name} changed later ({by})")
+        return CannotUndo(f"{name} changed later ({by})", f"#{self._number}")
 
 
 class Undo:
@@ -95,42 +95,29 @@ class Undo:
 
         together: the numbers of the changes that are taken back with it.
 
-         The memories that a job changed remember that its action was taken back. Of a pair, one
-         remembers the other.
+        The memories that a job changed remember that its action was taken back. In a pair, one
+        remembers the other.
         """
         self._done = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
-        is_of_job = done_change.undoes is None and done_change.run is not None
-        back = [
-            touched
-            for touched in done_change.files
-            if is_of_job and touched.project in MEMORY_PROJECTS and touched.old is not None
-        ]
-        if done_change.verb == "merge":
-            back = [
-                touched
-                for touched in back
-                if touched.do == "remove" and touched.path != done_change.path
-            ][-1:]
-        elif done_change.verb == "link":
-            back = back[:1]
-        for touched in back:
+        for touched in _remembering(done_change):
             mark = done_change.verb
             if mark in ("merge", "link"):
-                copied = next(
-                    file_touched
-                    for file_touched in done_change.files
-                    if file_touched.do == "put" and file_touched.path != touched.path
-                )
-                file = self._file(self._source(copied), copied.project, copied.path)
-                if file:
-                    note = self._engine.parse(copied.project, copied.path, file)
-                else:
-                    note = None
-                mark += f":{note.id}" if note else ""
+                mark += self._partner_mark(done_change, touched)
             self._kept_from.setdefault((touched.project, touched.path), []).append(mark)
         for touched in reversed(done_change.files):
             self._add_inverse(touched)
+
+    def _partner_mark(self, done_change: Change, touched: Touched) -> str:
+        """What names the other memory of a pair, empty where it cannot be read."""
+        partner = next(
+            file for file in done_change.files if file.do == "put" and file.path != touched.path
+        )
+        file = self._file(self._source(partner), partner.project, partner.path)
+        if file is None:
+            return ""
+        note = self._engine.parse(partner.project, partner.path, file)
+        return f":{note.id}" if note else ""
 
     def finish(self) -> None:
         """Write what memories remember into their headers."""
@@ -165,7 +152,7 @@ class Undo:
         return None
 
     def _refusal(self, why: str) -> CannotUndo:
-        return CannotUndo(f"cannot undo #{self._done.number}: {why}")
+        return CannotUndo(why, f"#{self._done.number}")
 
     def _source(self, touched: Touched) -> FolderSource:
         """The source the step was on."""
@@ -182,8 +169,8 @@ class Undo:
             )
             if do in ("put", "remove"):
                 self._steps[touched.project, path] = step
-        # Made and removed again within what is taken back
         elif do == "remove" and before.old is None:
+            # The file was created and removed by the changes taken back.
             self._transaction.steps.remove(before)
             del self._steps[touched.project, path]
         else:
@@ -206,78 +193,76 @@ class Undo:
         self._transaction.steps.append(rows.step_at(touched.path, data))
 
     def _add_inverse(self, touched: Touched) -> None:
+        """Add the step that takes one step back."""
         if touched.do == SET:
             self._set_back(touched)
             return
         source = self._source(touched)
-        if touched.do == "move":
-            self._expect_there(source, touched, touched.to, touched.new or touched.old)
-            if touched.old is None:
-                foreign = self._foreign_below(touched)
-            else:
-                foreign = set()
-            if foreign:
-                self._move_seen_back(source, touched, foreign)
-                return
-            self._expect_free(source, touched)
-            self._add(
-                "move",
-                touched,
-                source,
-                touched.to,
-                to=touched.path,
-                old=read_or_none(source, touched.to) if touched.old else None,
-            )
-        elif touched.do == "put":
-            file = self._expect_there(source, touched, touched.path, touched.new)
-            if touched.old is None:
-                self._add("remove", touched, source, touched.path, old=file)
-            else:
-                self._add(
-                    "put",
-                    touched,
-                    source,
-                    touched.path,
-                    data=self._kept_text(touched),
-                    old=file,
-                    mode=touched.mode,
-                )
-        elif touched.do == "remove":
-            # Else one of several that were cleared; the others come back
-            if touched.kept:
+        match touched.do:
+            case "move":
+                self._move_back(source, touched)
+            case "put":
+                self._put_back(source, touched)
+            case "remove":
+                self._bring_back(source, touched)
+            case "mkdir":
+                self._remove_folder(source, touched)
+            case "rmdir":
+                if not os.path.isdir(os.path.join(source.root, touched.path)):
+                    self._add("mkdir", touched, source, touched.path)
+            case "unlink":
                 self._expect_free(source, touched)
-                self._add(
-                    "put",
-                    touched,
-                    source,
-                    touched.path,
-                    data=self._kept_text(touched),
-                    mode=touched.mode,
-                )
-        elif touched.do == "mkdir":
-            full = os.path.join(source.root, touched.path)
-            leaving = (step for step in self._transaction.steps if step.root == source.root)
-            gone_paths = {
-                leaving_file.path
-                for leaving_file in leaving
-                if leaving_file.do not in ("put", "mkdir", "symlink")
-            }
-            if (
-                os.path.isdir(full)
-                and {f"{touched.path}/{name}" for name in os.listdir(full)} <= gone_paths
-            ):
-                self._add("rmdir", touched, source, touched.path)
-        elif touched.do == "rmdir":
-            if not os.path.isdir(os.path.join(source.root, touched.path)):
-                self._add("mkdir", touched, source, touched.path)
-        elif touched.do == "unlink":
-            self._expect_free(source, touched)
-            self._add("symlink", touched, source, touched.path, link=touched.link)
-        else:
-            place = source.place(touched.path)
-            if place.kind != "link" or place.link != touched.link:
-                raise self._blocked(touched, touched.path)
-            self._add("unlink", touched, source, touched.path, link=touched.link)
+                self._add("symlink", touched, source, touched.path, link=touched.link)
+            case _:
+                self._remove_link(source, touched)
+
+    def _move_back(self, source: FolderSource, touched: Touched) -> None:
+        """Have a file or folder where it was before it moved."""
+        self._expect_there(source, touched, touched.to, touched.new or touched.old)
+        is_folder = touched.old is None
+        foreign = self._foreign_below(touched) if is_folder else set()
+        if foreign:
+            self._move_seen_back(source, touched, foreign)
+            return
+        self._expect_free(source, touched)
+        old = None if is_folder else read_or_none(source, touched.to)
+        self._add("move", touched, source, touched.to, to=touched.path, old=old)
+
+    def _put_back(self, source: FolderSource, touched: Touched) -> None:
+        """Have the text a file had before it was written, or no file."""
+        file = self._expect_there(source, touched, touched.path, touched.new)
+        if touched.old is None:
+            self._add("remove", touched, source, touched.path, old=file)
+            return
+        data = self._kept_text(touched)
+        self._add("put", touched, source, touched.path, data=data, old=file, mode=touched.mode)
+
+    def _bring_back(self, source: FolderSource, touched: Touched) -> None:
+        """Have a file again that was removed."""
+        if not touched.kept:
+            # One of several that were cleared; the others come back
+            return
+        self._expect_free(source, touched)
+        data = self._kept_text(touched)
+        self._add("put", touched, source, touched.path, data=data, mode=touched.mode)
+
+    def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
+        """Remove a folder that was made, if what is taken back leaves it empty."""
+        leaving = [step for step in self._transaction.steps if step.root == source.root]
+        gone_paths = {step.path for step in leaving if step.do not in ("put", "mkdir", "symlink")}
+        place = os.path.join(source.root, touched.path)
+        if not os.path.isdir(place):
+            return
+        inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
+        if inside <= gone_paths:
+            self._add("rmdir", touched, source, touched.path)
+
+    def _remove_link(self, source: FolderSource, touched: Touched) -> None:
+        """Remove a symlink that was made."""
+        place = source.place(touched.path)
+        if place.kind != "link" or place.link != touched.link:
+            raise self._blocked(touched, touched.path)
+        self._add("unlink", touched, source, touched.path, link=touched.link)
 
     def _foreign_below(self, moved: Touched) -> set[str]:
         """The paths of notes in a moved folder that the caller does not see."""
@@ -308,7 +293,7 @@ class Undo:
                 return None
             raise self._blocked(touched, path)
         file = self._file(source, touched.project, path)
-        # Counts of reads written since are no other text
+        # A text that only counts more reads since is not a different text.
         if file is not None:
             etag = self._later.text_now(etag, file.etag)
         if file is not None and file.etag == etag:
@@ -353,6 +338,29 @@ class Undo:
             return self._engine.ledger.history.text(touched.old, name)
         except NotFound:
             raise self._refusal(f"the text of {name} is no longer kept") from None
+
+
+def _remembering(done_change: Change) -> list[Touched]:
+    """The memories that remember that the action of a job was taken back: all it wrote to; of two
+    that were merged the one that went, of two that were linked the first.
+    """
+    if done_change.undoes is not None or done_change.run is None:
+        return []
+    touched_memories = [
+        touched
+        for touched in done_change.files
+        if touched.project in MEMORY_PROJECTS and touched.old is not None
+    ]
+    if done_change.verb == "link":
+        return touched_memories[:1]
+    if done_change.verb == "merge":
+        merged = [
+            touched
+            for touched in touched_memories
+            if touched.do == "remove" and touched.path != done_change.path
+        ]
+        return merged[-1:]
+    return touched_memories
 
 
 def _marked(data: bytes, marks: list[str]) -> bytes:

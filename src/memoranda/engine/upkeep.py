@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 
 from memoranda.clock import parse_stamp, stamp
 from memoranda.engine import writing
+from memoranda.engine.contents import content_of
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
-from memoranda.engine.overview import content_of
+from memoranda.engine.link_style import in_link_style
 from memoranda.engine.review import ReviewVerbs
 from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, Exists, InvalidInput, NotFound, NotText, StorageError
@@ -29,7 +30,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import FOLD
 from memoranda.ledger.reads import ReadRow
 from memoranda.note import entry, frontmatter, links, model
-from memoranda.note.edit import SetKeys
+from memoranda.note.edit import Append, SetKeys
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.links import fold_title
 from memoranda.note.markdown import Record, names
@@ -362,26 +363,78 @@ class Upkeep:
         return self._written(change)
 
     @verb
-    def merge(self, survivor: NoteInfo, other: NoteInfo) -> list[NoteInfo]:
+    def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
         """Merge `other` into `survivor` (contract 001, 5): one change, the other's text goes to the
-        history. The survivor keeps id and content; what the other could be found by, counted or
-        linked with goes to it. Returns what was written: the survivor, and those that linked to the
-        other. Raises Conflict, Locked, NotFound."""
+        history. The survivor keeps id and content, with `added` at its end; what the other could be
+        found by, counted or linked with goes to it. Returns what was written: the survivor, and
+        those that linked to the other. Raises Conflict, Locked, NotFound."""
         with self.memory.change("merge", fresh=False) as change:
             other_file, _ = self._as_read(other)
-            survivor_file, _ = self._as_read(survivor)
+            survivor_file, text = self._as_read(survivor)
             new_names = _names_to_take_over(
                 names(self.memory.parse(CATEGORY_PROJECT, survivor.path, survivor_file)),
                 names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
             pending = self.engine.reads.counts([other.id])[other.id]
             keys, category = _merged(survivor, other, new_names, pending)
-            self._set(change, survivor, keys, survivor.project, category, touch=True)
+            if added:
+                longer = Append(added).apply(text).text
+                text = writing.follow_content(self.memory, survivor, text, longer)
+            now = self.memory.clock()
+            keys = writing.pinned_down(survivor) | keys | {"updated_at": stamp(now)}
+            data = writing.with_keys(survivor, text, keys, now)
+            writing.place_memory(
+                self.memory,
+                change,
+                survivor,
+                survivor_file,
+                data,
+                survivor.project,
+                category,
+                survivor.scope,
+            )
             change.remove(CATEGORY_PROJECT, other.path, other_file, scope=other.scope)
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
                     self._redirect_link(change, holder, other.id, survivor.id)
         return self._written(change)
+
+    @verb
+    def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
+        """Put `added`, the words of `other`, at the end of `survivor` and delete `other`: one change
+        of two notes of any kind. Where notes link to `other` by its name, it becomes an alias of
+        the survivor, so that these links lead on. Raises Conflict, Locked, NotFound.
+        """
+        with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
+            other_file, _ = self._as_read(other)
+            file, text = self._as_read(survivor)
+            longer = in_link_style(
+                self.memory,
+                survivor.project,
+                survivor.path,
+                Append(added).apply(text).text,
+                text,
+            )
+            keys = self._names_that_lead_on(survivor, other)
+            if other.id in survivor.links:
+                keys |= writing.links_without(survivor, other.id)
+            longer = writing.follow_content(self.memory, survivor, text, longer)
+            if keys:
+                longer = writing.with_keys(survivor, longer, keys).decode()
+            change.put(
+                survivor.project, survivor.path, longer.encode(), old=file, scope=survivor.scope
+            )
+            writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
+
+    def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
+        """The header keys by which links that name `other` find the survivor, if there are any."""
+        if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
+            return {}
+        names_of_other = [other.title, *other.aliases]
+        new_names = _names_to_take_over([survivor.title, *survivor.aliases], names_of_other)
+        if not new_names:
+            return {}
+        return {"aliases": [*survivor.aliases, *new_names]}
 
     def _redirect_link(self, change: Transaction, holder: NoteInfo, old: str, new: str) -> None:
         """Make a memory that links to the id `old` link to `new`, unless it must not be written."""
@@ -538,13 +591,13 @@ def _merged(
     }
     for key in ("unlinked", "reminded", "supersedes"):
         keys[key] = others(ids_of_both(key))
-    # It is valid for as long as either is; both end at the same time.
+    # The merged memory is valid as long as either was, so both get the later end.
     if survivor.header.get("valid_from"):
         keys["valid_from"] = min(_first_valid(survivor), _first_valid(merged_note))
     if survivor.expires and merged_note.expires and "inbox" == survivor.phase == merged_note.phase:
         keys["expires_at"] = max(survivor.expires, merged_note.expires, key=parse_stamp)
     if survivor.phase == "inbox" and merged_note.phase != "inbox":
-        # What was sorted already stays sorted.
+        # A memory that was sorted already stays sorted.
         category = merged_note.category or "inbox"
         keys |= {"phase": "organized", "category": category}
         return keys, category
@@ -564,7 +617,7 @@ class IngestedTexts:
         and for the text it was made from.
     refs: memories by source reference.
     texts: the texts of each source.
-    gone_hashes, gone_refs: the same of removed memories, as far as the history has them.
+    gone_hashes, gone_refs: the same for removed memories that the history still has.
     change: the last change that was looked at.
     """
 
@@ -610,7 +663,7 @@ class Ingested:
         return texts_known
 
     def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed, but for those `merged` into
+        """Add the texts and files of memories that were removed, except those `merged` into
         another, whose files are known by that one."""
         history = self.engine.ledger.history
         finished: set[str] = set()
@@ -618,13 +671,13 @@ class Ingested:
             if text_hash in finished:
                 continue
             finished.add(text_hash)
-            # The text may be damaged, or that of no memory.
+            # The text may be damaged, or not a memory's.
             with suppress(NotFound, StorageError, ValueError):
                 text = history.text(text_hash, path).decode()
                 yaml_text, body_at = frontmatter.split(text)
                 header = frontmatter.parse(yaml_text or "")
                 identity = str(header.get("id"))
-                # It was moved since, or brought back.
+                # The memory was moved, or brought back.
                 if identity in texts_known.texts:
                     continue
                 content = text[body_at:].removesuffix("\n")

@@ -53,7 +53,7 @@ def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
     """The memory whose id is in the name of the file, wherever the memory is.
 
-    None if there is none.
+    None if none exists.
     """
     match = _ID_IN_NAME.search(place[1])
     if match is None or place[0] not in MEMORY_PROJECTS:

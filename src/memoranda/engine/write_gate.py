@@ -31,6 +31,7 @@ from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
 from memoranda.sources.step import SET, Step
+from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
 if TYPE_CHECKING:
@@ -206,8 +207,8 @@ def _body_at(text: str) -> int:
     return split(text)[1]
 
 
-@dataclass(slots=True)
-class Use:
+@dataclass(slots=True, eq=False, repr=False)
+class Use(ValueObject):
     """The amount that one agent wrote on a day: new notes, and bytes in all."""
 
     notes: int = 0
@@ -339,7 +340,7 @@ def sign(
 
 
 def _own_trust(verb: str, agent: str | None) -> str:
-    """How far what the caller writes by itself is trusted."""
+    """The trust in texts that the caller writes itself."""
     if verb in IMPORTING:
         return "import"
     if agent is None:

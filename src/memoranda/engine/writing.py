@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,21 +13,20 @@ from itertools import chain
 from typing import Any
 
 from memoranda.clock import EPOCH, stamp
-from memoranda.engine.transaction import HomeSession, Transaction
+from memoranda.engine.session import HomeSession
+from memoranda.engine.transaction import Transaction
 from memoranda.errors import Conflict, InvalidInput, Locked, MemorandaError, NotText
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import GLOBAL, MEMORY_KEYS, MEMORY_PROJECTS, Note
 from memoranda.sources.base import File, Stamp, sha256
 from memoranda.sources.step import Step
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.utf16 import utf16_coding
 
 RESERVED_SOURCES = ("owner", "user", "import", "web", "file")
 """Sources that agents may not claim."""
-_AGENT_CHARACTERS = 100
-# The names agents may have, compared in lower case.
-_AGENT = re.compile(r"[a-z0-9][a-z0-9._-]*")
 # An id that needs no quotes in a header and is safe in an address.
-_PLAIN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_PLAIN_ID = lazy_pattern(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
 def editable(session: HomeSession, info: NoteInfo) -> tuple[File, str]:
@@ -219,16 +217,25 @@ def pinned_down(info: NoteInfo) -> dict[str, Any]:
     }
 
 
-def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteInfo, File]) -> None:
-    """Remove the notes' files, and the ids of memories from the `links` of the others."""
+def remove_note(
+    session: HomeSession,
+    change: Transaction,
+    *removed: tuple[NoteInfo, File],
+    besides: NoteInfo | None = None,
+) -> None:
+    """Remove the notes' files, and the ids of memories from the `links` of the others; not from
+    those of `besides`, which the caller writes.
+    """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)
-    gone_places = {(info.project, info.path) for info, _ in removed}
+    left_places = {(info.project, info.path) for info, _ in removed}
+    if besides is not None:
+        left_places.add((besides.project, besides.path))
     ids = [info.id for info, _ in removed if info.project in MEMORY_PROJECTS]
     linking_notes = chain.from_iterable(map(session.index.notes.holding_link, ids))
     linking = {note.row: note for note in linking_notes}
     for linking_note in linking.values():
-        if (linking_note.project, linking_note.path) not in gone_places:
+        if (linking_note.project, linking_note.path) not in left_places:
             # A locked or unreadable note keeps its link; doctor names it as dangling
             with suppress(MemorandaError):
                 file, text = editable(session, linking_note)
@@ -282,23 +289,27 @@ def new_scope(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
-    if old is not None:
-        scope_before = scope_of(old)
-    else:
-        scope_before = GLOBAL
+    scope_before = GLOBAL if old is None else scope_of(old)
+    if session.agent is not None and _front(data) not in (None, _front(old or b"")):
+        _check_header(_header(data), _header(old or b""), identity)
     if scope_before != GLOBAL:
-        scope = scope_before
-    if session.agent is None:
-        return scope
+        return scope_before
+    return scope
+
+
+def _front(data: bytes) -> str | None:
+    """The text of a header; None where there is no header."""
     from memoranda.note.frontmatter import split
 
-    front, front_before = (
-        split(data_bytes.decode("utf-8", "replace"))[0] for data_bytes in (data, old or b"")
-    )
-    if front is None or front == front_before:
-        return scope
-    note = _header(data)
-    before = _header(old or b"")
+    return split(data.decode("utf-8", "replace"))[0]
+
+
+def _check_header(note: Note, before: Note, identity: str | None) -> None:
+    """Raise InvalidInput for header keys that an agent may not give a note.
+
+    before: the note as it was.
+    identity: an id that is ours to give; None for none.
+    """
     known_identity = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known_identity:
         raise InvalidInput(
@@ -315,7 +326,6 @@ def new_scope(
         raise InvalidInput(
             f"The source `{source}` is not an agent's to claim. Name another source, or leave it out."
         )
-    return scope
 
 
 def _header(data: bytes) -> Note:
@@ -334,8 +344,3 @@ def scope_of(data: bytes) -> str:
     if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return GLOBAL
     return _header(data).scope
-
-
-def is_agent(name: str) -> bool:
-    """Whether `name` can be an agent's (contract 001, 1)."""
-    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

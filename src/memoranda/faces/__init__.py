@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 class Face:
     """A toolset that can be served.
 
-    `module`: below memoranda.faces, with a function `toolset`. `file`: the declarations of its
-    tools, in texts/. `prefix`: what goes before their names there. `project`: the one it is about,
-    None for any. `presets`: the servers it replaces. `is_in_all`: it is one of `all`.
+    module: below memoranda.faces, with a function `toolset`.
+    file: the declarations of its tools, in texts/.
+    prefix: the beginning of their names there.
+    project: the project it is about. None means any.
+    presets: the servers it replaces.
+    is_in_all: whether `all` includes it.
     """
 
     name: str
@@ -56,14 +59,14 @@ FACES = {
         ),
         Face("bank", "bank", "bank-tools.json", "", "banks", ("memory-bank",)),
         Face("kv", "kv", "kv-tools.json", "", "kv", ("agent-memory",)),
-        # It shares a tool name with `kv`, so `all` is without it
+        # This toolset shares a tool name with `kv`, so `all` does not include it.
         Face("agent", "agent", "agent-tools.json", "", "categories", is_in_all=False),
     )
 }
 """All toolsets by name. Every other list of toolsets and presets is made of this one."""
 TOOLSETS = tuple(FACES)
 ALL = tuple(face.name for face in FACES.values() if face.is_in_all)
-"""What `all` means."""
+"""The toolsets that `all` means."""
 PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
 """The servers that can be stood in for."""
 DEFAULT_TOOLSETS = ("memory", "notes")

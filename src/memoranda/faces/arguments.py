@@ -52,21 +52,21 @@ _CUT = 60
 class Contract:
     """How the tools of one contract treat arguments.
 
-    - `order`: which arguments are checked in turn, and so which of several errors is reported:
+    - `order`: the order of checks, which decides which of several errors is reported:
       `given` (as the caller wrote them), `schema` (as the schema lists them, missing ones too),
       `reverse` (those the schema has, sorted backwards), `required` (the missing ones), `unknown`.
-    - `wording`: message templates. Unknown arguments are refused where it has a text for that,
-      else dropped; enums and lone surrogates likewise.
+    - `wording`: message templates. Unknown arguments, enums and lone surrogates are refused if it
+      has a text for that. Otherwise they are dropped.
     - `coerce`: which texts may be sent for other types: `json` (all types, lists also separated by
       commas), `containers` (lists and objects as JSON) or `digits` (integers).
-    - `null`: `absent`, or `optional` where it is absent for optional arguments only.
-    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`: for
-      a required one, too; `kept`: never, because an empty text has a meaning.
+    - `null`: `absent`, or `optional` if null counts as absent only for optional arguments.
+    - `blank`: an empty text for an optional argument is an absent one (amendment 5). `absent`
+      extends this to required ones; `kept` never does it, because an empty text has a meaning.
     - `empty`: required texts that may be left out for the empty text (amendment 5).
     - `repair`: lone surrogates become U+FFFD.
-    - `minimum`: of integers whose schema has none.
-    - `kinds`: how the types are called in errors.
-    - `meant`: names people write for ours.
+    - `minimum`: the minimum of integers whose schema names none.
+    - `kinds`: the names of the types in errors.
+    - `meant`: names that people write instead of ours.
     """
 
     order: list[str]
@@ -142,8 +142,10 @@ class _Checker:
     def with_usual_names(
         self, arguments: Arguments, properties: dict[str, Any], also: Also
     ) -> Arguments:
-        """`arguments` with further names (see `check`) replaced by those of the schema; a further
-        name with a schema is added to `properties`."""
+        """Replace further names of arguments (see `check`) by the names in the schema.
+
+        A further name with a schema is added to `properties`.
+        """
         renamed: Arguments = {}
         for name, value in arguments.items():
             target = name if name in properties else also.get(name, name)
@@ -153,8 +155,8 @@ class _Checker:
             elif target == name:
                 if value is not None or name not in renamed:
                     renamed[name] = value
-            # A further name counts where the usual one is not given.
             elif target and value is not None and arguments.get(target) is None:
+                # A further name counts if the usual one is not given.
                 renamed[target] = value
                 self.shown[target] = name
         return renamed
@@ -163,37 +165,40 @@ class _Checker:
         """The checked arguments of an object at `path` ("" = the call's own). Raises InvalidInput."""
         properties = schema["properties"]
         required = schema.get("required", ())
-        present = {
-            name: value
-            for name, value in arguments.items()
-            if name in properties and not self._is_absent(value, name in required)
-        }
-        checked: Arguments = {}
-        for name in self.rules.empty:
-            if name in required and name not in present:
-                present[name] = checked[name] = ""
+        present = self._present(arguments, schema)
+        # Not all turns look at arguments that were left out
+        checked: Arguments = {name: "" for name in self.rules.empty if present.get(name) == ""}
         for turn in self.rules.order:
             for name in self._names_in_turn(turn, arguments, present, schema):
                 if name in present:
-                    if path:
-                        place = f"{path}.{name}"
-                    else:
-                        place = self.shown.get(name, name)
+                    place = self._place(name, path)
                     checked[name] = self.value(present[name], properties.get(name), place)
                 elif name in required:
-                    if path:
-                        place = f"{path}.{name}"
-                    else:
-                        place = self.shown.get(name, name)
-                    raise self._missing(name, place, arguments, properties)
+                    raise self._missing(name, self._place(name, path), arguments, properties)
                 elif name not in properties and "unknown" in self.rules.wording:
                     raise self._unknown(name, arguments, properties)
         if len(checked) == len(properties):
             return checked
-        defaults = {
-            name: inner["default"] for name, inner in properties.items() if "default" in inner
+        return _defaults(properties) | checked
+
+    def _present(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
+        """The arguments that are given, and the empty text for those that may be left out for it."""
+        required = schema.get("required", ())
+        present = {
+            name: value
+            for name, value in arguments.items()
+            if name in schema["properties"] and not self._is_absent(value, name in required)
         }
-        return defaults | checked
+        for name in self.rules.empty:
+            if name in required:
+                present.setdefault(name, "")
+        return present
+
+    def _place(self, name: str, path: str) -> str:
+        """The name that errors give an argument of the object at `path`."""
+        if path:
+            return f"{path}.{name}"
+        return self.shown.get(name, name)
 
     def _names_in_turn(
         self, turn: str, arguments: Arguments, present: Arguments, schema: Mapping[str, Any]
@@ -250,18 +255,21 @@ class _Checker:
             return value
         if type(value) not in _TYPES[kind]:
             value = _converted(value, kind, rules.coerce)
-        if not _is_of_kind(value, kind):
-            raise self._error("type", name, kind=kind, value=value)
-        if "enum" in schema and "enum" in rules.wording and value not in schema["enum"]:
-            options = ", ".join(schema["enum"])
-            raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
+        self._check_kind(value, kind, schema, name)
         value = self._inner(value, kind, schema, name)
         if "unicode" in rules.wording and has_surrogate(value):
             raise self._error("unicode", name)
         if kind == "list":
-            texts = [text.strip() for text in value]
-            return [text for text in texts if text]
+            return _not_blank(value)
         return value
+
+    def _check_kind(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> None:
+        """Raise InvalidInput for a value of another type, or none of those the schema lists."""
+        if not _is_of_kind(value, kind):
+            raise self._error("type", name, kind=kind, value=value)
+        if "enum" in schema and "enum" in self.rules.wording and value not in schema["enum"]:
+            options = ", ".join(schema["enum"])
+            raise self._error("enum", name, value=value, enum=schema["enum"], options=options)
 
     def _inner(self, value: Any, kind: str, schema: Mapping[str, Any], name: str) -> Any:
         """A value of the right kind with what is in it checked. Raises InvalidInput."""
@@ -302,6 +310,11 @@ class _Checker:
         return self.rules.error(key, name=name, tool=self.tool, **values)
 
 
+def _defaults(properties: Mapping[str, Any]) -> Arguments:
+    """The values of arguments that are not given."""
+    return {name: inner["default"] for name, inner in properties.items() if "default" in inner}
+
+
 def _is_of_kind(value: Any, kind: str) -> bool:
     # A truth value is a number in Python, and none in JSON.
     if kind in _NUMBERS and isinstance(value, bool):
@@ -310,23 +323,39 @@ def _is_of_kind(value: Any, kind: str) -> bool:
 
 
 def _converted(value: Any, kind: str, coerce: str) -> Any:
-    """What a client meant that sends a number, list or object as text; the value itself when it did
-    not.
-    """
+    """The number, list or object that a client sent as text; the value itself if it sent none."""
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
-    if not isinstance(value, str) or kind == "string" or not coerce:
+    is_text = isinstance(value, str) and kind != "string"
+    if not is_text or not coerce:
         return value
     if coerce == "containers":
         return _container(value, kind)
     text = value.strip()
-    is_bare_list = kind == "array" and coerce == "json" and not text.startswith("[")
-    if kind == "list" or is_bare_list:
-        parts = [part.strip() for part in text.split(",")]
-        return [part for part in parts if part]
+    if kind == "list" or _is_bare_list(text, kind, coerce):
+        return _not_blank(text.split(","))
     if coerce == "digits":
-        return int(text) if kind == "integer" and _DIGITS.fullmatch(text) else value
+        return _from_digits(value, kind)
     return _from_json(value, kind)
+
+
+def _is_bare_list(text: str, kind: str, coerce: str) -> bool:
+    """Whether a text is a list separated by commas, not one in JSON."""
+    return kind == "array" and coerce == "json" and not text.startswith("[")
+
+
+def _not_blank(texts: Sequence[str]) -> list[str]:
+    """The texts without blanks around them, those that are not empty."""
+    stripped = [text.strip() for text in texts]
+    return [text for text in stripped if text]
+
+
+def _from_digits(value: str, kind: str) -> Any:
+    """The integer that a text spells; the text itself when it spells none."""
+    text = value.strip()
+    if kind == "integer" and _DIGITS.fullmatch(text):
+        return int(text)
+    return value
 
 
 def _from_json(value: str, kind: str) -> Any:

@@ -165,41 +165,18 @@ class MemoryCommands:
         with _worded(path, "read"):
             place = files.at(inside)
             if place.kind == "folder":
-                head = f"Here're the files and directories up to 2 levels deep in {path}"
-                rows = [
-                    f"{head}, excluding hidden items and node_modules:",
-                    f"{_FOLDER_SIZE}\t{path}",
-                ]
-                # It was deleted meanwhile
-                with suppress(NotFound):
-                    _list_level(files, inside, path.rstrip("/"), 2, rows)
-                return "\n".join(rows)
+                return _listing(files, inside, path)
             if place.kind != "file":
                 raise NotFound(path)
             data = files.read(inside).data
-        if utf16_coding(data):
-            raise InvalidInput(
-                f"{path} is UTF-16 text, so it cannot be shown. Convert it to UTF-8 first."
-            )
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            raise InvalidInput(
-                f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is."
-            ) from None
+        text = _text_of(path, data)
         files.count_access(place)
         lines = text.split("\n")
         total = len(lines)
         if total > MAX_LINES:
             raise InvalidInput(f"File {path} exceeds maximum line limit of 999,999 lines.")
         header = f"Here's the content of {path} with line numbers:\n"
-        line_range = None
-        # Anything but exactly two integers is ignored
-        with suppress(InvalidInput, ValueError, RecursionError):
-            if isinstance(span, str):
-                span = json.loads(span)
-            first, last = check({"range": span}, _RANGE, "memory")["range"]
-            line_range = max(first, 1), total if last == -1 else min(last, total)
+        line_range = _line_range(span, total)
         if line_range is not None:
             first, last = line_range
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
@@ -225,6 +202,41 @@ class MemoryCommands:
         with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
             files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
         return f"File created successfully at: {path}"
+
+
+def _listing(files: Files, inside: str, path: str) -> str:
+    """List a folder and the folders in it."""
+    head = f"Here're the files and directories up to 2 levels deep in {path}"
+    rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
+    # It was deleted meanwhile
+    with suppress(NotFound):
+        _list_level(files, inside, path.rstrip("/"), 2, rows)
+    return "\n".join(rows)
+
+
+def _text_of(path: str, data: bytes) -> str:
+    """The text of a file. Raises InvalidInput for what is not UTF-8."""
+    if utf16_coding(data):
+        raise InvalidInput(
+            f"{path} is UTF-16 text, so it cannot be shown. Convert it to UTF-8 first."
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(
+            f"{path} is not UTF-8 text, so it cannot be shown. It stays as it is."
+        ) from None
+
+
+def _line_range(span: Any, total: int) -> tuple[int, int] | None:
+    """The first and the last line that `view_range` asks for; None if it is not two integers."""
+    try:
+        if isinstance(span, str):
+            span = json.loads(span)
+        first, last = check({"range": span}, _RANGE, "memory")["range"]
+    except (InvalidInput, ValueError, RecursionError):
+        return None
+    return max(first, 1), total if last == -1 else min(last, total)
 
 
 def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
@@ -275,7 +287,7 @@ def _cut(text: str) -> str:
 
 
 def _places(lines: Sequence[int]) -> str:
-    """Numbers of lines; of very many the first ones."""
+    """A list of line numbers. If there are very many, only the first."""
     line_numbers = ", ".join(map(str, lines[:_PLACES]))
     if len(lines) <= _PLACES:
         return line_numbers
@@ -347,16 +359,7 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
 
 def _inside(path: str) -> str:
     """The path below /memories, checked on the text as given (contract 000a, 3)."""
-    if any(bad in path for bad in "\0\n\r"):
-        raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
-    if path.startswith("/"):
-        rooted = path
-    else:
-        rooted = f"/{path}"
-    # A backslash after the root is read as `/` only to refuse what it would climb to.
-    if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
-        raise InvalidInput(f"Path must start with /memories, got: {path}")
-    rest = rooted[len(_ROOT) :]
+    rest = _below_root(path)
     if climbs(rest):
         raise InvalidInput(f"Path {path} would escape /memories directory")
     if rest.startswith("\\"):
@@ -373,6 +376,17 @@ def _inside(path: str) -> str:
     inside = "/".join(parts)
     check_size(inside)
     return inside
+
+
+def _below_root(path: str) -> str:
+    """Return the part of a path after /memories. Raises InvalidInput."""
+    if any(bad in path for bad in "\0\n\r"):
+        raise InvalidInput("Invalid path: line breaks and NUL are not allowed in a path")
+    rooted = path if path.startswith("/") else f"/{path}"
+    # A backslash after the root is read as `/` only to refuse what it would climb to.
+    if rooted != _ROOT and not rooted.startswith((f"{_ROOT}/", f"{_ROOT}\\")):
+        raise InvalidInput(f"Path must start with /memories, got: {path}")
+    return rooted[len(_ROOT) :]
 
 
 def _existing_file(files: Files, path: str) -> str:

@@ -1,4 +1,4 @@
-"""What every tool answers."""
+"""The reply of every tool."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from memoranda.text.unicode import flat
 
 @dataclass(slots=True)
 class Reply:
-    """What a tool answers: a readable text, and data that says the same on its own (None = text
-    only). `meta` is what a client may show beside it, under keys with our prefix. `hint` is a
-    second text beside one whose words a contract fixes: what was not done, and what to do next."""
+    """The reply of a tool.
+
+    text: a readable text.
+    data: data that says the same on its own. None means text only.
+    meta: data that a client may show beside it, under keys with our prefix.
+    hint: a second text, beside one whose words a contract fixes: what was not done, and what to do
+        next.
+    """
 
     text: str
     data: dict[str, Any] | None = None

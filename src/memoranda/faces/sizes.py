@@ -42,9 +42,9 @@ def _sizes() -> Sizes:
 
 
 def check_sizes(arguments: Any) -> None:
-    """Raises InvalidInput for arguments that are too large, with the size and the remedy.
+    """Raise InvalidInput for arguments that are too large, with the size and the remedy.
 
-    A text given for a list, as some clients send lists, is looked at again once it is one.
+    Some clients send lists as text. Such a text is checked again after it became a list.
     """
     if not isinstance(arguments, dict):
         return
@@ -69,31 +69,43 @@ def check_sizes(arguments: Any) -> None:
 
 
 def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What is in a value that has a size itself, each with the name its size goes by."""
-    sizes = _sizes()
+    """Check the size of a value. Returns what is in it, with the names that sizes are set for."""
     if isinstance(value, str):
-        most = sizes.texts.get(name, sizes.text)
-        if most and name not in sizes.lists and len(value) > most:
-            raise InvalidInput(
-                f"Parameter `{_shown(name)}` may have {most:,} characters; it has {len(value):,}."
-                " Shorten it, or put long text into the content of a note."
-            )
-    elif isinstance(value, list):
-        most = sizes.lists.get(name, sizes.list)
-        if any(isinstance(element, dict) for element in value):
-            most = sizes.list_of_objects.get(name, most)
-        if len(value) > most:
-            raise InvalidInput(
-                f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."
-                " Send it in several calls."
-            )
+        _check_text(name, value)
+        return []
+    if isinstance(value, list):
+        _check_list(name, value)
         return [(name, element) for element in value]
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         _check_keys(f"Parameter `{_shown(name)}`", value)
-        # What a note's header holds, and a filter of it, has its own names
+        # The keys of a note's header, and of a filter of it, are the user's
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
     return []
+
+
+def _check_text(name: str, value: str) -> None:
+    """Raise InvalidInput for a text that is too long."""
+    sizes = _sizes()
+    most = sizes.texts.get(name, sizes.text)
+    if most and name not in sizes.lists and len(value) > most:
+        raise InvalidInput(
+            f"Parameter `{_shown(name)}` may have {most:,} characters; it has {len(value):,}."
+            " Shorten it, or put long text into the content of a note."
+        )
+
+
+def _check_list(name: str, value: list[Any]) -> None:
+    """Raise InvalidInput for a list that is too long."""
+    sizes = _sizes()
+    most = sizes.lists.get(name, sizes.list)
+    if any(isinstance(element, dict) for element in value):
+        most = sizes.list_of_objects.get(name, most)
+    if len(value) > most:
+        raise InvalidInput(
+            f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."
+            " Send it in several calls."
+        )
 
 
 def _check_keys(noun: str, value: dict[Any, Any]) -> None:

@@ -44,7 +44,7 @@ Run = Callable[["MemorySession", Arguments], Reply]
 
 @cache
 def _advice() -> dict[str, str]:
-    """What errors of the engine advise -> what is said where a tool named there is not served."""
+    """Advice of the engine's errors, mapped to its wording if a tool it names is not served."""
     return dict(json.loads(text_file("advice.json")))
 
 
@@ -52,13 +52,17 @@ def _advice() -> dict[str, str]:
 class Tool:
     """One tool as clients see it.
 
-    `contract` says how arguments are checked before `run` gets them (faces/arguments.py), None that
-    they are not; `accepts` is the schema they are checked against where it is not the published
-    one, `also` is as for `check`. `rewrite` turns arguments of older clients into those of the
-    schema, before the check; it gets a copy. `refuse` words the reply to arguments that do not fit.
-    `shares_commit`: a call makes one change, of files, and nothing else, so that calls may wait for
-    the disk together. `is_for_admins`: it changes what there is for others. `is_wide`: its answer
-    may lack what a project in trouble has.
+    run: carries it out.
+    contract: how arguments are checked before `run` gets them (faces/arguments.py). None means not
+        at all.
+    accepts: the schema they are checked against, if it is not the published one.
+    also: further names of arguments, as for `check`.
+    rewrite: turns arguments of older clients into the schema's, before the check. It gets a copy.
+    refuse: words the reply to arguments that do not fit.
+    shares_commit: a call makes one change of files and nothing else, so calls may wait for the disk
+        together.
+    is_for_admins: it changes projects or settings that others use.
+    is_wide: its answer may lack the notes of a project in trouble.
     """
 
     name: str
@@ -182,9 +186,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource with its own address. `version` gives a value that differs once what it
-    reads changed.
-    """
+    """A resource with its own address. `version` gives a value that changes with its contents."""
 
     uri: str
     name: str
@@ -260,8 +262,8 @@ class Hooks:
         for entry_point in entry_points(group="memoranda.hooks"):
             try:
                 hooks.append(entry_point.load()())
-            # Foreign code; to go on without it would let through what it should block
             except Exception as error:
+                # Foreign code. Without the hook, calls that it should block would go through.
                 raise ConfigError(
                     f'the hooks "{entry_point.name}" ({entry_point.value}) cannot be loaded: {error}'
                 ) from error
@@ -293,8 +295,8 @@ class Hooks:
         for hook in self._having("before_tool_call"):
             try:
                 is_allowed = bool(hook.before_tool_call(context, name, arguments))
-            # Foreign code that fails must not let the call through
             except Exception as error:
+                # Foreign code that fails must not let the call through.
                 _warn("before_tool_call", hook, error)
                 is_allowed = False
             if not is_allowed:
@@ -310,8 +312,8 @@ class Hooks:
                             f"it returned a {type(changed).__name__}, not a Reply or None"
                         )
                     reply = changed or reply
-                # A hook is foreign code; it may not break the call
                 except Exception as error:
+                    # A hook is foreign code; it may not break the call.
                     _warn("after_tool_call", hook, error)
         if reply.is_error:
             self._emit("error", name, error=reply.text)
@@ -331,8 +333,8 @@ class Hooks:
         for hook in self._having("on_event"):
             try:
                 hook.on_event(event)
-            # Foreign code again
             except Exception as failure:
+                # Foreign code again.
                 _warn("on_event", hook, failure)
 
 
@@ -367,7 +369,7 @@ class Registry:
 
     @property
     def instructions(self) -> str:
-        """What the server tells the model, toolset by toolset; the owner's sentences come last."""
+        """The instructions for the model, toolset by toolset. The owner's sentences come last."""
         instruction_texts = [toolset.instructions for toolset in self.toolsets] + [
             toolset.closing for toolset in self.toolsets
         ]
@@ -393,7 +395,8 @@ class Registry:
 
     def call(self, memory: MemorySession, name: str, arguments: Any) -> Reply:
         """Run tool `name` for the caller `memory` is bound to. Errors of our tree become error
-        replies. Raises KeyError when there is no such tool."""
+        replies. Raises KeyError if the tool does not exist.
+        """
         if arguments is None:
             arguments_given = {}
         else:
@@ -403,8 +406,9 @@ class Registry:
         )
 
     def instead_of(self, name: str) -> str:
-        """What is said to a caller of another program's tool: what does its work here. Empty if
-        nobody knows the tool.
+        """A sentence for a caller of another program's tool: which tool does its work here.
+
+        Empty if the tool is unknown.
         """
         for toolset in self.toolsets:
             if name in toolset.former:
@@ -446,13 +450,13 @@ class Registry:
                 arguments = check(
                     arguments, tool.accepts or tool.schema, tool.contract, tool.name, tool.also
                 )
-                # Again, as a text may have become a list
+                # Check sizes again: a text may have become a list.
                 check_sizes(arguments)
         except InvalidInput as error:
             return self._advised(tool.refuse(error))
         caller = memory.using(tool.name)
         try:
-            # Each time with its own arguments: `run` may take out what it used
+            # Each call gets its own arguments, since `run` may remove those it used.
             if tool.shares_commit:
                 reply = caller.in_turn(lambda: tool.run(caller, dict(arguments)))
             else:

@@ -1,7 +1,7 @@
 """The claims of notes (note/claims.py) as the index keeps them, and which of them cannot both hold.
 
 Notes are compared within a space and a scope: all projects of ours are one space, each bank and
-each other project is a space by itself.
+each other project is a space alone.
 """
 
 from __future__ import annotations

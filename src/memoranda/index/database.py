@@ -124,7 +124,7 @@ class Database:
                 return self._connection
             self.close()
         try:
-            # So no two processes make it at once
+            # The lock keeps two processes from making the index together.
             with waits_at_most(_OPEN_SECONDS), self._lock:
                 self._use(
                     (_open_existing(self.path) if self.path.exists() else None) or _make(self.path)
@@ -258,8 +258,8 @@ class Database:
                     self.connection.execute(
                         f"insert into {table}({table}) values ('integrity-check')"
                     )
-                # Perhaps it cannot be written now
                 except sqlite3.OperationalError as error:
+                    # Perhaps the index cannot be written now.
                     if is_corrupt(error):
                         return False
             return self.connection.execute("pragma quick_check(1)").fetchone()[0] == "ok"
@@ -328,7 +328,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         if db.in_transaction:
             db.execute("rollback")
         if isinstance(db, IndexConnection):
-            # What is held in memory may be of rows that are not there
+            # The caches may be about rows that were rolled back.
             db.held.clear()
         raise
     db.execute("commit")

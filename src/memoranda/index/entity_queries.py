@@ -25,8 +25,7 @@ _ENTITY = "e.note, e.created, e.path, e.scope, e.name, e.kind"
 _TARGET = f"iif(l.project is null or lower(l.project) = '{GRAPH_PROJECT}', l.target, l.project || '::' || l.target)"
 # Between texts: no text of an index holds a lone surrogate.
 _SEPARATOR = "\udfff"
-# Entities whose relations are looked through, in memory, in the time the index takes for those of
-# one name.
+# How many entities' relations to look through in memory, in the time of one lookup in the index.
 _LOOKED_THROUGH = 100
 
 
@@ -65,7 +64,7 @@ def put(db: sqlite3.Connection, note: Note, row: int, created: int) -> None:
     insert(db, "entity", [entity])
 
 
-# What stays in memory of an entity or a placeholder: its key, scope, text (None: a placeholder) and
+# The cached part of an entity or a placeholder: key, scope, text (None: a placeholder) and
 # relations.
 _Known = tuple[EntityKey, str, str | None, list[GraphRelation]]
 Ordered = TypeVar("Ordered", EntityKey, GraphRelation)
@@ -146,7 +145,7 @@ class EntityMemory:
                 for seq, target, kind, position in db.execute(
                     sql, (self._last_related,)
                 ).fetchall():
-                    # Of what is new since the last time
+                    # Only rows that are new since the last time.
                     key, _, _, relations = self._by_seq[seq]
                     relations.append(GraphRelation(key.name, target, kind, (*key.order, position)))
                 self._last_related = max(self._by_seq, default=0)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
 from memoranda.text.words import index_words, without_signs
@@ -33,25 +34,25 @@ wherever they are.
 """
 
 # A day in a header: 2025-03-01.
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = lazy_pattern(r"\d{4}-\d\d-\d\d")
 _VOICE_KEYS = ("speaker", "author", "sender", "from")
 _NAME = r"[^\W\d_][\w.'’-]{0,24}(?: (?![a-z])[^\W\d_][\w.'’-]{0,24}){0,2}"
 # The beginning of a turn: perhaps a list sign and a time in brackets, then a name and a colon.
-_SPEAKER = re.compile(
+_SPEAKER = lazy_pattern(
     rf"(?:[-*+] )?(?:\[[^\]\n]{{1,40}}\] ?)?(?:\*\*)?({_NAME})(?:\*\*)?(?:：|:(?:\*\*)?(?=\s))(?:\*\*)?"
 )
 # Where a turn begins.
-_TURN = re.compile(rf"^(?={_SPEAKER.pattern})", re.M)
+_TURN = lazy_pattern(rf"^(?={_SPEAKER.pattern})", re.M)
 # Words before a name that name nobody.
 _TITLES = frozenset(("dr", "mr", "mrs", "ms", "prof", "sir", "the"))
 # Words before a colon that are a label.
 _NOT_SPEAKERS = frozenset(("manual", "import", "note"))
-# Fewer turns are no conversation.
+# Fewer turns are not a conversation.
 _MIN_TURNS = 4
 # A sentence that ends in a question mark.
-_QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+_QUESTION = lazy_pattern(r"[^.!?。！？\n]+[?？]")
 # Words by which a speaker means themselves: such turns say more about them.
-_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
+_FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|咱|俺|私|僕", re.I)
 
 
 class Style(NamedTuple):
@@ -75,9 +76,9 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     """The features of a note, by the columns of their table. `text` is the searched part of its
     body.
 
-    The day is that of its event, if it has one, or of its writing. The time of writing orders the
-    notes of a conversation, which is a folder on a day. Only notes with a known speaker belong to a
-    conversation.
+    The day is the day of its event, if it has one, or of its writing. The time of writing orders
+    the notes of a conversation, which is a folder on a day. Only notes with a known speaker belong
+    to a conversation.
     """
     voice = next(
         (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -21,9 +20,10 @@ from memoranda.index.filters import may_see
 from memoranda.note.links import lead, without_suffix
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORIES, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import without_case
+from memoranda.text.pattern import lazy_pattern
 
 # The digits of an id at the end of a memory's address.
-_ID_IN_NAME = re.compile(r"-([0-9a-f]{8})$")
+_ID_IN_NAME = lazy_pattern(r"-([0-9a-f]{8})$")
 _FRONTS = tuple({*MEMORY_PROJECTS, *map(lead, MEMORY_PROJECTS)})
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,12 +21,13 @@ from typing import Any
 from memoranda.errors import InvalidInput
 from memoranda.index.database import held
 from memoranda.index.rows import header_of
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import sqlite_text
 
 UNDERSTOOD = ("type", "title", "permalink", "scope", "source", "category", "phase", "tags")
 """Keys whose meaning the index knows, wherever it comes from."""
 
-# Keys and values of one filter, so that it costs little whoever sends it.
+# Limits for the keys and values of one filter, so that its cost stays small.
 KEYS = 50
 VALUES = 2_000
 DEPTH = 10
@@ -37,9 +37,9 @@ Scalar = tuple[type, Any]
 """A value that is no list, with its type: else the number 1 would equal true."""
 
 # A number as JSON writes it; `007` and `1.` are texts.
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 # A day, with or without a time, which compares as a date.
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+_DATE = lazy_pattern(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 # The comparisons of `metadata_filters`.
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": lambda value, bound: value > bound,
@@ -353,7 +353,7 @@ class HeaderColumns:
         holds = " or ".join(
             ["instr(front || coalesce(header, '') || coalesce(fields, ''), ?)"] * len(begins)
         )
-        # Before the rows are read: what comes meanwhile is read by the next call
+        # Read this before the rows: rows added in between are read by the next call.
         newest = db.execute("select coalesce(max(row), 0) from text").fetchone()[0]
         rows = db.execute(
             f"select row, front, header, fields from text where row > ? and row <= ? and ({holds})",

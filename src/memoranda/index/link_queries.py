@@ -12,7 +12,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from memoranda.clock import microseconds
-from memoranda.index.database import Queries
+from memoranda.index.database import Queries, held, version
 from memoranda.index.filters import may_see
 from memoranda.index.former_addresses import former_names
 from memoranda.index.resolve import (
@@ -37,6 +37,8 @@ MOST_SHOWN = 200
 """So many of the links that lead to a note are told with it, more than any reply has room for."""
 # Values of one statement, below SQLite's limit of 999 in old versions.
 _MOST_MARKS = 400
+# Of more relations than these the memory they take is worth more than the time.
+_MOST_REMEMBERED = 200_000
 # The notes that link to a hub are read this many at a time.
 _SOURCES = 200
 
@@ -63,6 +65,16 @@ _LINKS = (
     " join note n on n.row = l.note join project p on p.id = n.project"
     " where l.{column} in ({marks}) order by l.note, l.position"
 )
+
+
+class RememberedPairs:
+    """The relations among all notes as they were in a `state` of the index, one per connection
+    (`database.held`).
+    """
+
+    def __init__(self) -> None:
+        self.state: tuple[tuple[int, int], Collection[str]] | None = None
+        self.by_viewer: dict[str | None, frozenset[tuple[int, int, str]]] = {}
 
 
 class LinkQueries(Queries):
@@ -137,21 +149,56 @@ class LinkQueries(Queries):
         once.
         """
         if rows is None:
-            rows = [row for (row,) in self._db.execute("select distinct note from link")]
-            known_rows = {
-                row
-                for row, scope in self._db.execute("select row, scope from note")
-                if may_see(scope, viewer)
-            }
-        else:
-            known_rows = set(rows)
-        links = self._links("note", sorted(known_rows.intersection(rows)))
+            return self._remembered_pairs(viewer)
+        known_rows = set(rows)
+        links = self._links("note", sorted(known_rows))
         answers = _answers(self._resolver(viewer), links)
         return {
             (link.note, answer.row, link.type)
             for link, answer in zip(links, answers, strict=True)
             if answer.row is not None and answer.row in known_rows and answer.row != link.note
         }
+
+    def _remembered_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
+        """The relations among all notes, found anew where the index changed since."""
+        remembered = held(self._db, RememberedPairs)
+        state = (version(self._db), self._database.projects)
+        if remembered.state != state:
+            remembered.state = state
+            remembered.by_viewer = {}
+        if viewer in remembered.by_viewer:
+            return set(remembered.by_viewer[viewer])
+        pairs = self._all_pairs(viewer)
+        if len(pairs) <= _MOST_REMEMBERED:
+            remembered.by_viewer[viewer] = frozenset(pairs)
+        return pairs
+
+    def _all_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
+        """The relations among all notes. Where a note is is read once, not for each link of it."""
+        sources = {
+            row: (project, path.rpartition("/")[0], scope)
+            for row, project, path, scope in self._db.execute(
+                "select n.row, p.name, n.path, n.scope from note n join project p on p.id = n.project"
+            )
+            if may_see(scope, viewer)
+        }
+        resolver = self._resolver(viewer)
+        targets = "select distinct target from link where target not like './%'"
+        resolver.prefetch(
+            target
+            for (target,) in self._db.execute(f"{targets} and target not like '../%'").fetchall()
+        )
+        pairs = set[tuple[int, int, str]]()
+        links = self._db.execute("select note, type, target, project, rest from link")
+        for row, kind, target, target_project, rest in links.fetchall():
+            source = sources.get(row)
+            if source is None:
+                continue
+            project, folder, scope = source
+            reached = resolver.link(target, project, folder, target_project, scope, rest).row
+            if reached is not None and reached in sources and reached != row:
+                pairs.add((row, reached, kind))
+        return pairs
 
     def targets(self, rows: Sequence[int]) -> dict[int, list[str]]:
         """The targets of these notes' relations, as written, by row and place; notes without any
@@ -176,6 +223,17 @@ class LinkQueries(Queries):
                 until = offset + limit
             links, _ = self._newest_to(note, self._resolver(viewer), until)
             return self._incoming(links[offset:until])
+
+    def count_incoming(
+        self, notes: Sequence[NoteInfo], viewer: str | None, most: int
+    ) -> dict[int, int]:
+        """By row, how many relations lead to each of these notes, counted up to `most`."""
+        with self._database.snapshot():
+            # One for all: many links lead to several of them
+            resolver = self._resolver(viewer)
+            return {
+                note.row: min(most, len(self._newest_to(note, resolver, most)[0])) for note in notes
+            }
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
         infos_by_row = infos(self._db, {link.note for link in links})
@@ -249,7 +307,7 @@ class LinkQueries(Queries):
             rows = sorted(types, key=changed.__getitem__)[: MOST_VISITED - len(seen_rows)]
             seen_rows.update(rows)
             late = {row for row in rows if earliest is None or -changed[row][0] >= earliest}
-            # Nobody goes on from those of the last level, so the others need not be read.
+            # The walk ends at the last level, so its other notes need not be read.
             if level == depth:
                 rows = [row for row in rows if row in late][: limit - len(reached)]
             frontier = in_order(self._db, rows)

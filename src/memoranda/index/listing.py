@@ -26,7 +26,6 @@ from memoranda.index.filters import (
     projects_of,
     wanted,
 )
-from memoranda.index.header_filters import passing_rows, rows_with
 from memoranda.index.rows import NoteInfo, in_order
 from memoranda.note.links import check_length, lead, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, TRACE_PROJECT
@@ -34,6 +33,7 @@ from memoranda.query import Query
 from memoranda.text.folding import fold, is_changed
 from memoranda.text.remembered import remembered
 from memoranda.text.unicode import sqlite_text
+from memoranda.value_object import ValueObject
 
 # The orders of a list. Each ends in a key that no two notes share.
 _ORDERS = {
@@ -69,7 +69,7 @@ _LONGEST_LIKE = 10_000
 _CASELESS = "[\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
 
 
-# Else a note of a scope nobody had may come between the filters and the list
+# In a snapshot, since a note of a new scope could come between the filters and the list.
 @in_snapshot
 def listing(
     db: sqlite3.Connection,
@@ -183,6 +183,9 @@ class _Selection:
 
     def _narrow_to_header_values(self) -> None:
         if self._query.metadata:
+            # Few lists are narrowed so
+            from memoranda.index.header_filters import rows_with
+
             rows = sorted(rows_with(self._db, self._query.metadata))
             self._conditions.append(f"n.row in ({_THESE})")
             self._values.append(json.dumps(rows))
@@ -243,7 +246,7 @@ class _Selection:
         number = self._number(statement.format(self._where), parameters)
         if number < _FEW:
             return number
-        # Of a long time, those before it may be the fewer
+        # For a long time, the notes before it may be fewer.
         before = self._where.replace("n.changed >= ?", "n.changed < ?")
         number = self._number(statement.format(before), parameters)
         return self._held_there - number if number < _FEW else None
@@ -360,6 +363,8 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
+    from memoranda.index.header_filters import passing_rows
+
     return passing_rows(db, query.metadata, rows)
 
 
@@ -486,8 +491,8 @@ class FoldedTexts:
         return True
 
 
-@dataclass(slots=True)
-class _Block:
+@dataclass(slots=True, eq=False, repr=False)
+class _Block(ValueObject):
     """Texts joined into one string: the text of `rows[n]` begins at `starts[n]`.
 
     One wide character makes all of a string wide, so ASCII texts have a separate block.

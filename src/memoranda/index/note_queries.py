@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,15 +19,17 @@ from typing import NamedTuple
 
 from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
-from memoranda.index.database import Queries, reads
+from memoranda.index.database import Queries, held, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
 from memoranda.index.glance import any_of_texts
 from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing, rows_passing
+from memoranda.index.repeated import RepeatedPatterns
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import (
     PACKED,
     NoteInfo,
+    NotePlace,
     get,
     in_order,
     infos,
@@ -45,6 +48,7 @@ from memoranda.note.model import (
 from memoranda.note.names import file_key
 from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
+from memoranda.value_object import ValueObject
 
 _LAST = "\U0010ffff"
 _AFTER_SLASH = "0"
@@ -54,8 +58,8 @@ _BELOW = f"project = {_PROJECT} and path >= ? and path < ? order by path"
 _SHOWN = "p.name = 'categories' and n.scope = 'global'"
 
 
-@dataclass(slots=True)
-class FolderRow:
+@dataclass(slots=True, eq=False, repr=False)
+class FolderRow(ValueObject):
     """A folder (`note` None, `notes` = how many are in it, at any depth) or a note of a project."""
 
     path: str
@@ -63,8 +67,8 @@ class FolderRow:
     notes: int = 0
 
 
-@dataclass(slots=True)
-class HomeCounts:
+@dataclass(slots=True, eq=False, repr=False)
+class HomeCounts(ValueObject):
     """How many notes a caller sees: by project, the archive left out, and of memories by (phase,
     category).
     """
@@ -78,8 +82,8 @@ class HomeCounts:
         return sum(self.projects.values())
 
 
-@dataclass(slots=True)
-class Section:
+@dataclass(slots=True, eq=False, repr=False)
+class Section(ValueObject):
     """A category: all its memories of scope `global` as a number, and those to show, the first one
     first.
     """
@@ -88,17 +92,6 @@ class Section:
     total: int
     inbox: int
     first: list[NoteInfo] = field(default_factory=list)
-
-
-class NotePlace(NamedTuple):
-    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
-
-    row: int
-    id: str
-    project: str
-    path: str
-    category: str | None
-    phase: str | None
 
 
 class NoteQueries(Queries):
@@ -338,7 +331,7 @@ class NoteQueries(Queries):
         folders = self._folders(project, prefix, depth, viewer)
         notes: list[tuple[str, int]] = []
         most = prefix.count("/") + depth
-        # Read from an index of paths, which has no scopes, where there is nothing to hide
+        # Without hidden notes, an index of paths suffices, which has no scopes.
         hides = self._hides(project, folder.strip("/"), viewer)
         if hides:
             scope_of = "scope"
@@ -487,7 +480,7 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """The first note of a project with exactly this permalink. None if there is none."""
+        """The first note of a project with exactly this permalink. None if none exists."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
@@ -536,14 +529,14 @@ class NoteQueries(Queries):
     def places(self, rows: Sequence[int]) -> list[NotePlace]:
         """Where these rows are, in any order."""
         sql = (
-            "select n.row, n.id, p.name, n.path, n.category, n.phase from note n"
+            "select n.row, n.id, p.name, n.path, n.category, n.phase, n.title from note n"
             " join project p on p.id = n.project where n.row in (select value from json_each(?))"
         )
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
-        """(row, author, created in ISO 8601) of those of these notes that agents wrote, the oldest
-        first.
+        """The notes among these that agents wrote, the oldest first: (row, author, created in ISO
+        8601).
         """
         sql = (
             "select row, created, provenance ->> 'who' from note"
@@ -557,6 +550,22 @@ class NoteQueries(Queries):
         """The texts after the frontmatter of these rows."""
         sql = "select row, text from text where row in (select value from json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(rows)),)).fetchall())
+
+    def folders_named(self, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The project and the name of each folder with notes, at the top of its project, that has
+        one of these names.
+        """
+        sql = (
+            "select distinct p.name, t.folder from tally t join project p on p.id = t.project"
+            " where t.folder in (select value from json_each(?)) order by p.name, t.folder"
+        )
+        return self._db.execute(sql, (json.dumps(list(names)),)).fetchall()
+
+    def rows_repeating(self, pattern: re.Pattern[str]) -> set[int]:
+        """The rows of the notes whose text after the frontmatter has `pattern` at least twice; rows
+        of notes that are gone may be among them.
+        """
+        return held(self._db, RepeatedPatterns).rows(self._db, pattern)
 
     def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:
         """(scope, text after the frontmatter) of every note of a project, one at a time."""

@@ -105,7 +105,7 @@ class Readers:
             ImportError,
             IndexError,
         ):
-            # It died, or is of another version of this program
+            # The process died, or runs another version of this program.
             process.kill()
             process.wait()
             return []
@@ -117,10 +117,10 @@ def answer() -> None:
     """Run a reader: read the files whose paths come in on standard input, until it ends."""
     with suppress(EOFError, BrokenPipeError):
         version, source, suspicious, project = pickle.load(sys.stdin.buffer)
-        # Else this program was exchanged while the other process ran
+        # Otherwise this program was replaced while the other process ran.
         while version == SCHEMA_VERSION:
-            # Each step is done for all files before the next: what a processor keeps at hand then
-            # serves the next file, which takes a fifth less time.
+            # Each step is done for all files before the next step, which takes a fifth less time:
+            # the processor's caches serve the next file.
             files: list[tuple[str, str, File]] = []
             for path in pickle.load(sys.stdin.buffer):
                 with suppress(MemorandaError, UnicodeDecodeError):

@@ -31,6 +31,7 @@ from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.note.notion import file_address
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text, unescaped
 
@@ -55,7 +56,7 @@ _LONGEST_PREFIX = 200
 # Names looked up by one statement.
 _MOST_VALUES = 400
 # An id, or its first eight digits and more.
-_UUID_BEGIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
+_UUID_BEGIN = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f-]{0,27})?", re.IGNORECASE)
 # Fewer digits than these could be several ids.
 _SHORTEST = 8
 # Characters an id, or its beginning, has at least where names mean notes too; and where only
@@ -218,7 +219,7 @@ class Resolver:
         self._candidates: dict[str, list[Candidate]] = {}
         names = [*projects, *(name for (name,) in db.execute("select name from project"))]
         self._projects = {prefix.casefold() for prefix in (*names, *map(lead, names))}
-        # What targets that were looked up together are looked up under
+        # The names under which targets were looked up together.
         self._names_of: dict[str, list[str]] = {}
         self._answers: dict[_Question, _Answer] = {}
 
@@ -304,6 +305,9 @@ class Resolver:
         if home not in MEMORY_PROJECTS:
             for note in inside:
                 beside.setdefault(note.path.rpartition("/")[0], []).append(note)
+        if len(inside) == 1 and _by_title(target, inside, FORMS[0]):
+            # Most links: no step could mean another note
+            return _Answer(_target(inside), 0, beside)
         for number, form in enumerate(FORMS):
             if form.looseness is Looseness.SIGNS:
                 # An exact name in another project says more than a loose one here
@@ -315,7 +319,8 @@ class Resolver:
             matches = _linked(target, inside, form)
             strictness = number
             if not matches:
-                # It is derived from a name: `[[readme]]` means the `README.md` beside the link first
+                # A permalink is derived from a name: `[[readme]]` first means the `README.md`
+                # beside the link.
                 matches = _by_permalink(target, inside, form)
                 strictness = max(number, _CASE)
             if len(matches) > 1 and home == question.project == CATEGORY_PROJECT:
@@ -532,7 +537,7 @@ def _inside(notes: list[Candidate], project: str) -> list[Candidate]:
     return [note for note in notes if note.project.casefold() == project.casefold()]
 
 
-# Else another process may replace the row before it is read
+# In a snapshot, since another process could replace the row before it is read.
 @in_snapshot
 def find(
     db: sqlite3.Connection,

@@ -1,7 +1,7 @@
 """The index's knowledge about notes, as values, and how it is read by row.
 
 Also reads databases without creating or updating them: an index, for the completions of a shell,
-and those of other programs, for moving in.
+and other programs' databases, for moving in.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from memoranda.note.model import (
     one_line_repr,
     warning_text,
 )
+from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.note.model import Observation
@@ -69,8 +70,8 @@ _SQL = {
 }
 
 
-@dataclass(slots=True, repr=False)
-class NoteInfo:
+@dataclass(slots=True, eq=False, repr=False)
+class NoteInfo(ValueObject):
     """A note as the index holds it, without its text. Times are ISO 8601 UTC with `Z`."""
 
     row: int
@@ -185,8 +186,8 @@ def _texts(value: Any) -> list[str]:
     return [" ".join(str(value).split("\n"))]
 
 
-@dataclass(slots=True, repr=False)
-class Hit:
+@dataclass(slots=True, eq=False, repr=False)
+class Hit(ValueObject):
     """A note found by a search.
 
     note: the note.
@@ -209,8 +210,19 @@ class Hit:
         return one_line_repr(f"Hit {self.score:.3g}", place, self.passage)
 
 
-@dataclass(slots=True)
-class ScoredMemory:
+class NotesListed(NamedTuple):
+    """A page of a list of notes; it unpacks as `notes, total`.
+
+    notes: the notes of this page.
+    total: how many notes the whole list has.
+    """
+
+    notes: list[NoteInfo]
+    total: int
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ScoredMemory(ValueObject):
     """One memory found: `score` of two decimals, `matched` the tokens its text contains."""
 
     note: NoteInfo
@@ -218,8 +230,8 @@ class ScoredMemory:
     matched: list[str]
 
 
-@dataclass(slots=True)
-class SmartResult:
+@dataclass(slots=True, eq=False, repr=False)
+class SmartResult(ValueObject):
     """The best memories for a query; `total` is how many have a score above 0."""
 
     tokens: list[str]
@@ -227,8 +239,8 @@ class SmartResult:
     total: int
 
 
-@dataclass(slots=True, repr=False)
-class Hits:
+@dataclass(slots=True, eq=False, repr=False)
+class Hits(ValueObject):
     """One page of a search: `total` notes match in all, or more where it `is_lower_bound`: beyond
     10,000, and beyond the page, they are not counted. `relaxed` when AND found nothing."""
 
@@ -290,8 +302,20 @@ class Hits:
         self.hits = hits_kept
 
 
-@dataclass(slots=True)
-class Edge:
+class NotePlace(NamedTuple):
+    """Where a note is: much less than what a `NoteInfo` says, for all notes of a home."""
+
+    row: int
+    id: str
+    project: str
+    path: str
+    category: str | None
+    phase: str | None
+    title: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Edge(ValueObject):
     """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the
     source for `out`, the other note's title for `in`; `note` the other end when it exists."""
 
@@ -304,8 +328,8 @@ class Edge:
     line: int = 0
 
 
-@dataclass(slots=True)
-class Reached:
+@dataclass(slots=True, eq=False, repr=False)
+class Reached(ValueObject):
     """A note found on a walk: `depth` steps away, through the relation type `via`."""
 
     note: NoteInfo

@@ -19,7 +19,7 @@ from memoranda.index.resolve import Resolver
 from memoranda.note.links import parse_link
 from memoranda.text.unicode import one_line
 
-# What one agent keeps to himself no other agent ends.
+# A note private to one agent does not end the notes of others.
 _MAY_END = (
     "old.row <> new.row and"
     " (new.scope = old.scope or new.scope = 'global' and (old.scope = 'global'"
@@ -82,7 +82,7 @@ def validity_marks(
 ) -> dict[int, str]:
     """Remarks to show at the notes of `rows` that are not always valid, by row.
 
-    Examples: `superseded by …`, `valid until …`. Days are those of `zone`; None means the system's.
+    Examples: `superseded by …`, `valid until …`. Days are in `zone`; None means the system's zone.
     """
     rows_json = json.dumps(list(rows))
     limited = db.execute(

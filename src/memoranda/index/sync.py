@@ -135,7 +135,7 @@ class Comparison:
         out of `known_stamps`.
         """
         before = [*map(known_stamps.pop, stamps, repeat(None))]
-        # Of a number of more than 64 bits
+        # Numbers of more than 64 bits cannot be packed.
         with suppress(error):
             if before == [*starmap(PACKED.pack, stamps.values())]:
                 # The usual case, compared in C

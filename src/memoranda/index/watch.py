@@ -84,12 +84,12 @@ class Watch:
         )
         try:
             number = self._inotify.add_watch(os.path.join(root, folder) if folder else root, mask)
-        # What nobody may read, we cannot show
         except (
             FileNotFoundError,
             NotADirectoryError,
             PermissionError,
         ):
+            # An unreadable folder cannot be shown.
             return
         self._places[number] = (project, root, folder)
 
@@ -116,7 +116,7 @@ class Watch:
             return
         project, root, folder = place
         if mask & (flags.DELETE_SELF | flags.MOVE_SELF):
-            # That of a folder below is also an event of the folder it is in.
+            # A folder below the project is also reported by the folder that contains it.
             changes.lost = changes.lost or not folder
             return
         name = event.name
@@ -140,14 +140,14 @@ class Watch:
         """Watch a folder that came, with those in it; watch one that went no longer."""
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
-            # What watches the folder would report under its old name.
+            # Watches of the folder would report under its old name.
             for number, (watched, _, below) in list(self._places.items()):
                 if watched == project and f"{below}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)
-        # A changed mode may hide what the folder holds, but its watches stay.
         elif not mask & flags.ATTRIB:
+            # A changed mode may hide the contents of the folder, but its watches stay.
             self.add(project, root, path)
             for parent, names, _ in walk(os.path.join(root, path)):
                 names[:] = [name for name in names if _is_watched(name)]

@@ -6,7 +6,6 @@ Every function expects to run inside a transaction (`database.transaction`).
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +36,7 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import UUID
 from memoranda.sources.base import NO_STAMP, Stamp
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import fts_text, passages, tokens
 from memoranda.text.unicode import is_valid_unicode, sqlite_text, sqlite_value
@@ -53,7 +53,7 @@ further on shows the note's beginning."""
 # Different words of a note that are searched, and different pairs of a run.
 WORDS = 100_000
 PAIRS = 150_000
-# About how many different words or CJK pairs of a note are searched: SQLite holds those of one row
+# About how many different words or CJK pairs of a note are searched. SQLite holds those of one row
 # in memory, and each takes longer than the one before.
 _STEP = 1 << 16
 # Stands between names of one column. No query can hold it, so no phrase reaches from one name into
@@ -62,7 +62,7 @@ _APART = "\uf8fe"
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 # A permalink that was numbered because another note had its name.
-_NUMBERED = re.compile(r"(.+)-([1-9]\d*)")
+_NUMBERED = lazy_pattern(r"(.+)-([1-9]\d*)")
 
 # Every table that has rows of a note, in the order they are written, with the column that names the
 # note.
@@ -533,7 +533,7 @@ def _links(note: Note) -> list[Row]:
     in_graph = note.project == GRAPH_PROJECT
     rows = []
     for position, relation in enumerate([*note.relations, *further]):
-        # In a graph a name is no path
+        # In a graph a name is not a path.
         is_name = relation.is_item and in_graph
         fold = key(relation.target) if is_name else link_key(relation.target, note.path)
         rows.append(
@@ -646,7 +646,7 @@ def _words(project: str, old: _Indexed) -> dict[str, Row]:
     tags = _names_apart(old.tags)
     address = old.path
     tail = (old.base or old.permalink).removeprefix(f"{lead(project)}/")
-    # It says more than the path
+    # The permalink says more than the path.
     if not set(tokens(address.casefold())).issuperset(tokens(tail)):
         address = f"{address}\n{tail}"
     address = _names_apart(f"{address}\n{property_text(old.header)}")
@@ -699,10 +699,10 @@ def _claimed(
 ) -> None:
     """Give `permalink` to the note `row`, and renumber the groups that this touches.
 
-    Of the notes with one derived permalink (contract 000b, 4.1), the first path in code-point order
-    keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or frontmatter
-    permalink of another note. The outcome does not depend on the order in which notes came. A note
-    with a permalink of its own never gives way.
+    If several notes have one derived permalink (contract 000b, 4.1), the first path in code-point
+    order keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or
+    frontmatter permalink of another note. The outcome does not depend on the order in which notes
+    came. A note with its own permalink never gives way.
     """
     other_rows = db.execute(
         "select own, base from note where permalink = ? and project = ? and row <> ?",

@@ -53,7 +53,7 @@ class IngestPlan:
     warnings: list[str] = field(default_factory=list)
 
 
-# A file whose text is another one than its memory has.
+# A file whose text differs from its memory's.
 _ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
 
 
@@ -75,9 +75,14 @@ ALL = "all"
 def named_sources(
     name_wanted: str, path: str | None, settings: Settings
 ) -> list[tuple[Source, Path | None]]:
-    """The sources named (parted by commas), each with its folder; of all sources those that are
-    there and not switched off. `path`: the folder to read instead. Raises InvalidInput for an
-    unknown source, or a `path` that is missing, a file or blank."""
+    """The sources with these names, each with its folder. The folder is None if its place is
+    unknown.
+
+    name_wanted: names separated by commas. `all` means all that exist and are not switched off.
+    path: a folder to read instead.
+
+    Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
+    """
     names = list(dict.fromkeys(split_list(name_wanted)))
     for name in names or [name_wanted]:
         if name != ALL and name not in SOURCES:
@@ -105,7 +110,7 @@ def _checked_folder(path: str) -> Path:
 
 
 def _root_of(source: Source, settings: Settings) -> Path | None:
-    """Where the files of a source are; None for one without a known place."""
+    """The folder of a source. None if its place is unknown."""
     root = settings.ingestion.get(source.name) or source.root
     if root:
         return _absolute(root)
@@ -143,12 +148,12 @@ def run(
 def plan(
     reads: Sequence[tuple[Source, Tree]], texts_known: IngestedTexts, *, again: bool = False
 ) -> list[IngestPlan]:
-    """Plan what the files of these sources ask for. Nothing is written.
+    """Plan what to do with the files of these sources. Nothing is written.
 
-    A text some memory has is skipped; a known file with a new text changes its memory; what was
-    removed stays so, unless `again`.
+    A text that a memory already has is skipped. A known file with a new text changes its memory.
+    Removed memories stay removed, unless `again`.
 
-    texts_known: the texts stored already; those of the plan are added to them.
+    texts_known: the texts stored already; the plan's texts are added to them.
     """
     plans: list[IngestPlan] = []
     unknown: list[tuple[IngestPlan, SourceNote]] = []
@@ -214,7 +219,7 @@ def apply(
     for source_plan, outcome in zip(plans, outcomes, strict=True):
         records = []
         for note in source_plan.new:
-            # One after the other: of two files of one name the first is the older
+            # One after the other, so that of two files with one name the first is older.
             now = memory.clock()
             expires = now + memory.settings.short_term_ttl
             further = _further(note, source_plan.root, note.aliases)
@@ -227,7 +232,7 @@ def apply(
             list(batches(records, BATCH, size, BATCH_CHARACTERS)), texts_known, advance
         )
     for source_plan, outcome in zip(plans, outcomes, strict=True):
-        # What a memory was tagged and named with since stays
+        # Tags and names that a memory got since stay.
         for info, note in source_plan.changed:
             keys = _further(
                 note, source_plan.root, tuple(dict.fromkeys((*info.aliases, *note.aliases)))

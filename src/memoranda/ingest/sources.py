@@ -1,4 +1,4 @@
-"""Which sources there are, where they are, and what their files say (contract 001, 11)."""
+"""The sources: where they are, and how their files are read (contract 001, 11)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ MOST_BYTES = 1 << 20
 
 
 class Tree:
-    """A folder being read; None or a missing one holds nothing. `warnings` tells what was left out
-    and why, `seen` counts the files asked for. Folders of `apart` (the memory home) are never
-    entered. Nothing here writes."""
+    """A folder being read. None, or a missing folder, is empty. Nothing here writes.
+
+    warnings: what was left out and why.
+    seen: how many files were asked for.
+    apart: folders that are never entered (the memory home).
+    """
 
     def __init__(self, root: Path | None, apart: Collection[Path] = ()):
         if root is None:
@@ -67,7 +70,10 @@ class Tree:
     def _followed_entries(
         self, folder: str, *, hidden: bool
     ) -> Iterator[tuple[str, os.DirEntry[str], str]]:
-        """(path, entry, where it leads, "" if it is no link) of what may be read in a folder."""
+        """(path, entry, target of a link) of the readable entries in a folder.
+
+        The target is "" without a link.
+        """
         for entry in self._entries(folder):
             path = os.path.join(folder, entry.name)
             if entry.name.startswith(".") and not hidden:
@@ -81,7 +87,7 @@ class Tree:
 
     def _target(self, entry: os.DirEntry[str], path: str, *, hidden: bool) -> str:
         """Where a link leads; "" for one that is left out. Warns of one out of the root."""
-        # It leads nowhere, or to itself.
+        # The link leads nowhere, or to itself.
         if not os.path.exists(entry.path):
             return ""
         target = os.path.realpath(entry.path)
@@ -151,7 +157,7 @@ def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
     return not f"{own_folder}/".startswith(f"{target.rstrip('/')}/")
 
 
-# Characters of a file that become a memory; the file itself stays where it is.
+# Characters of a file that become a memory. The file itself is not changed.
 LONGEST_START = 5000
 # Paths that one warning names.
 _NAMED = 20
@@ -170,10 +176,11 @@ _PLACEHOLDER = "\ue000"
 class SourceNote:
     """The text of one file that may become a memory.
 
-    `source_ref` is `<source>:<path relative to the root>`; `content` is trimmed and not empty;
-    `own_tags` are those its place and header give it; `inline` tells which tags in the text count:
-    none (None), `#tag` (""), also `#[[two words]]` ("[["). `date` is the day the text is about, as
-    written, if the file says so.
+    content: trimmed, and not empty.
+    own_tags: the tags that its place and header give it.
+    inline: which tags in the text count: none (None), `#tag` (""), also `#[[two words]]` ("[[").
+    date: the day the text is about, as written, if the file names one.
+    source_ref: `<source>:<path relative to the root>`.
     """
 
     source: str
@@ -235,8 +242,10 @@ def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
 
 
 def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
-    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph. A page that holds nothing but
-    empty bullets is no note; one warning names those."""
+    """Logseq: `journals/**/*.md` and `pages/**/*.md` of a graph.
+
+    A page with nothing but empty bullets is not a note. One warning names these pages.
+    """
     empty: list[str] = []
     for folder in ("journals", "pages"):
         for path in tree.notes(folder, hidden=False):
@@ -250,7 +259,7 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
 
 
 def _named(paths: Sequence[str]) -> str:
-    """The first paths, and how many more there are."""
+    """The first paths, and the number of the others."""
     first_paths = ", ".join(paths[:_NAMED])
     if len(paths) > _NAMED:
         return f"{first_paths} and {len(paths) - _NAMED} more"
@@ -320,7 +329,10 @@ def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A kind of folder. `root` is where it is if nobody says otherwise; None: nowhere."""
+    """A kind of folder.
+
+    root: its usual place. None if it has none.
+    """
 
     name: str
     root: str | None
@@ -344,7 +356,7 @@ def stem(path: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """The text trimmed; of a longer one the first 5,000 characters and `...`."""
+    """The text trimmed. A longer text is cut after 5,000 characters, and `...` is added."""
     text = text.strip()
     if len(text) <= LONGEST_START:
         return text
@@ -363,8 +375,9 @@ def day(text: str) -> str | None:
 
 
 def _header(text: str) -> tuple[dict[str, Any], int]:
-    """The frontmatter's keys in lower case, and how many characters it takes; of one that cannot be
-    read none, 0.
+    """The frontmatter's keys in lower case, and its length in characters.
+
+    Empty and 0 if unreadable.
     """
     yaml_text, body_at = frontmatter.split(text)
     try:
@@ -417,8 +430,8 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         names.append(name)
         return f"[[{_PLACEHOLDER}{len(names) - 1}]]"
 
-    # A wikilink in a tag's place is a relation just where the tag is text: one place knows what is
-    # code.
+    # A wikilink in place of a tag is a relation exactly if the tag is text. The grammar decides
+    # what is code.
     probe = _TAG.sub(placeholder, text)
     if not names:
         return ()

@@ -54,7 +54,7 @@ _OUTWEIGHS = 0.25
 _TABLE_SHARE = 0.15
 # The likeness a memory the owner corrected must have to decide
 _CORRECTED = 0.35
-# How many times the votes of the second category those of the first are when nobody need be asked
+# How many times the votes of the second category the first must have so that nobody is asked.
 _SURE = 1.5
 # Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
@@ -78,10 +78,15 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class CategoryChoice:
-    """The category chosen for a text, why in words, the table's words that decided, and what came
-    second. `layer`: `correction`, `table`, `time`, `example` or `fallback`; `second`: the category
-    the owner may be asked for; `is_doubtful`: the layer was wrong too often of texts like this one
-    (docs/lab/categories-2026-11-28.md)."""
+    """The category chosen for a text.
+
+    layer: `correction`, `table`, `time`, `example` or `fallback`.
+    reason: the reason in words.
+    words: the words of the table that decided.
+    second: the second-best category, which the owner may be asked about.
+    is_doubtful: whether this layer was wrong too often for such texts
+        (docs/lab/categories-2026-11-28.md).
+    """
 
     category: str
     layer: str
@@ -127,7 +132,7 @@ class Classifier:
         classified = classify(text)
         highest = max(classified.scores.values(), default=0)
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
-        # One usual word decides only if no example is very like the text.
+        # A single usual word decides only if no example is very similar to the text.
         if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
@@ -141,7 +146,7 @@ class Classifier:
         return self._by_examples(text, is_timeless=is_timeless)
 
     def _by_correction(self, text: str) -> CategoryChoice | None:
-        """The category the owner gave to a text that is much like this one."""
+        """The category that the owner gave to a very similar text. None if none exists."""
         if self._corrected is None:
             return None
         nearest = self._corrected.nearest(text, 1, _CORRECTED)
@@ -152,7 +157,7 @@ class Classifier:
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
-        """The times that a text names; None for one that cannot be read."""
+        """The times that a text names. An unreadable time gives None."""
         from memoranda.note import timephrase
 
         zone = self._settings.reading_zone
@@ -162,10 +167,11 @@ class Classifier:
     def _by_examples(
         self, text: str, leaning: str | None = None, *, is_timeless: bool = False
     ) -> CategoryChoice:
-        """By the examples that are nearest in their words and, where a model is, in what they mean:
-        both vote alike.
+        """Choose by the nearest examples, in words and, if there is a model, in meaning. Both vote
+        alike.
 
-        `leaning`: what the table says. Examples of `date` have no vote on a text that names no time.
+        leaning: the category by the table.
+        is_timeless: whether the text names no time. Examples of `date` have no vote then.
         """
         if is_timeless:
             without = "date"
@@ -221,9 +227,13 @@ def organize(
     *,
     careful: bool = False,
 ) -> Action | None:
-    """The action that takes a memory out of the inbox: into the category it has, else where the
-    classifier says.
-    `careful`: None where it is not sure, of which `memory review` asks."""
+    """The action that takes a memory out of the inbox.
+
+    It goes into its category or, without one, into the classifier's choice.
+
+    why: a reason to put before the classifier's.
+    careful: return None if the classifier is not sure; `memory review` asks about these.
+    """
     category, reason = memory.category, memory.category
     words: tuple[str, ...] = ()
     if category == INBOX:
@@ -259,7 +269,7 @@ def _by_table(classified: Classified, highest: int) -> CategoryChoice:
 
 
 def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | None:
-    """`habits` for a repeat, `date` for a day of the calendar."""
+    """`habits` for a repetition, `date` for a day of the calendar. None for other times."""
     readings = [time for time in times if time is not None]
     candidates = [("habits", reading) for reading in readings if reading.repeat]
     candidates += [("date", reading) for reading in readings if reading.is_dated]
@@ -306,8 +316,11 @@ def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]])
 
 
 def learn(settings: Settings) -> int:
-    """Embed some of the examples, so that texts are compared by meaning, too. Returns how many
-    were; 0 = all are, or there is no model. Raises NoModel, NoAnswer, StorageError."""
+    """Embed some of the examples, so that texts are also compared by meaning.
+
+    Returns how many were embedded: 0 if all are, or without a model. Raises NoModel, NoAnswer,
+    StorageError.
+    """
     known_examples = known_texts(settings, examples().texts)
     if known_examples:
         return known_examples.learn()
@@ -390,10 +403,13 @@ _MARK = re.compile("[?!:;,、，：；]")
 
 
 def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
-    """The features by which each text is compared, with their counts: its words without endings,
-    CJK characters and pairs, how it begins, and how it is built: names, numbers, marks, length. Of
-    a long text the beginning counts. Loops and patterns, no small functions: a thousand examples
-    are read before the first text is compared."""
+    """The features by which texts are compared, counted for each text.
+
+    They are its words without endings, CJK characters and pairs, its beginning (`^word`), and its
+    form: names, numbers, marks, length. Only the beginning of a long text counts. The function uses
+    loops and patterns instead of small functions for speed: a thousand examples are read before the
+    first text is compared.
+    """
     all_counts = list[Counter[str]]()
     words = one_word()
     is_cjk = runs().match

@@ -1,6 +1,6 @@
-"""The question which of two statements holds: of two notes, or of two lines of one note.
+"""Asking which of two statements is true, of two notes or of two lines of one note.
 
-What notes claim is in note/claims.py, which of them are two notes' own in engine/contested.py.
+Claims are found in note/claims.py, contradictions of two notes in engine/contested.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoranda.engine.contents import contents
 from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
-from memoranda.engine.overview import contents
 from memoranda.engine.review import ReviewItem, ReviewSource
 from memoranda.engine.telling import author
 from memoranda.errors import NotFound
@@ -56,7 +56,7 @@ class LinePair(NamedTuple):
 
     @property
     def refs(self) -> tuple[str, str]:
-        """What names the two lines."""
+        """The references of the two lines."""
         return (f"{self.info.id}:{self.first.number}", f"{self.info.id}:{self.second.number}")
 
     @property
@@ -91,13 +91,13 @@ def _rules() -> dict[str, Any]:
 
 def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     """The lines of one note that cannot both hold."""
-    infos, _ = memory.list(Query(valid_at=memory.clock(), order="path"), limit=0)
-    infos = [info for info in infos if info.project != KV_PROJECT]
-    for info, text in zip(infos, contents(memory, infos), strict=True):
-        # Most notes have no two such lines, and need no parsing.
-        if len(_rules()["promising"].findall(text)) > 1:
-            for subject, lines in _lines(memory, info).items():
-                yield from _pairs_of(info, subject, lines)
+    query = Query(valid_at=memory.clock(), order="path")
+    # Most notes have no two such lines, and need no parsing
+    for info in memory.list_repeating(query, _rules()["promising"]):
+        if info.project == KV_PROJECT:
+            continue
+        for subject, lines in _lines(memory, info).items():
+            yield from _pairs_of(info, subject, lines)
 
 
 def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
@@ -192,7 +192,11 @@ def _saying(count: int, infos: Sequence[NoteInfo]) -> str:
 
 
 def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
-    """`n` and `o`: what does not hold any more gets its end, today."""
+    """End the statement that is no longer true, as of today: the older one for `n`, the newer for
+    `o`.
+
+    For `b`, both stay. Returns whether something was changed. Raises NotFound.
+    """
     if choice == "b":
         return False
     for pair in contradictions(memory):
@@ -213,7 +217,7 @@ def _apply(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _end_statement(memory: MemorySession, old: Statement, new: Statement) -> None:
-    """Say that a statement ended: of the whole note, or of its sentence or line only."""
+    """Mark a statement as ended: the whole note, or only its sentence or line."""
     claim = old.claim
     if not claim.stop:
         _end_line(memory, old.info, claim.line)

@@ -1,10 +1,9 @@
-"""Which memories say the same, and which say nearly the same. Pure: plans over `MemoryState`
-values.
+"""Finding memories that say the same, or nearly the same. Pure: plans over `MemoryState` values.
 
 A memory is the *same* as another when its text is, blanks apart, or all its lines are lines of the
-other in order. That goes along chains: what is in a text that is in C is in C, so all of a chain is
-merged into its end at once, and a second run finds nothing. Source: contract 001, 5 (dream level 2)
-and 18.6.
+other in order. This works along chains: a text contained in B, which is contained in C, is
+contained in C. So all of a chain is merged into its end together, and a second run finds nothing.
+Source: contract 001, 5 (dream level 2) and 18.6.
 """
 
 from __future__ import annotations
@@ -71,8 +70,8 @@ ENDING = re.compile(r"(?<=[^\W_]{3})(?:ing|ed|es|s|ly)(?![^\W_])")
 _FINAL = ".。!！"
 
 
-# One English sentence, whose capital says nothing: three words or more, without what keys and
-# commands have.
+# An English sentence, whose capital means nothing: three words or more, without signs of keys and
+# commands.
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [\w'’,;:()-]+){2,}[.!?]?", re.A)
 # Signs of keys, flags and commands: in such lines a capital counts.
 _CODE = re.compile(r"[_\d]|(?:^| )-|[a-z][A-Z]")
@@ -188,8 +187,10 @@ def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
 
 
 def _holder_of(text: _Text, with_line: Mapping[str, Sequence[_Text]]) -> _Text | None:
-    """The first text that holds all lines of `text`. It holds the rarest of them, so only the texts
-    with that line are looked at."""
+    """The first text that contains all lines of `text`. None if none exists.
+
+    It must contain the rarest of them, so only the texts with that line are looked at.
+    """
     for lines in (text.lines, text.unended):
         rarest = min((with_line[line] for line in lines), key=len)
         for candidate in rarest:
@@ -274,7 +275,7 @@ _ALIKE = 0.75
 _FEWEST_RARE = 2
 _MOST_OF_RARE = 4
 _SHARE_OF_RARE = 50
-# So many memories may have a word by which near ones are found
+# How many memories may share a word by which near ones are found.
 _MOST_WITH_WORD = 40
 # Words of the longest text that is compared word by word
 _LONGEST_SAID = 80
@@ -304,10 +305,13 @@ def _content(word: str) -> str:
 
 
 def _nearness(a: _Said, b: _Said) -> float:
-    """How much of their content two texts share that say the same in other words; 0.0 for texts
-    that do not. Texts that differ in a number or a negation, have a word in place of another one,
-    or swap two, do not; but one may have the second part of the other first, where nothing is
-    compared."""
+    """How much of their content two texts share, if they say the same in other words. Otherwise
+    0.0.
+
+    Texts do not say the same if they differ in a number or a negation, if one has a different word
+    at a place, or if two words are swapped. The two halves may be swapped, unless something is
+    compared.
+    """
     words_a, content_a = a
     words_b, content_b = b
     shared = content_a & content_b
@@ -406,7 +410,7 @@ def _near_in(
     scored_pairs: list[tuple[float, str, str]] = []
     spoken_texts = [spoken(memory.content) for memory in group]
     for pair, count in _words_in_common(spoken_texts).items():
-        # One word in common is chance.
+        # A single common word is chance.
         if count < 2 or pair in closed:
             continue
         first, second = pair

@@ -1,14 +1,14 @@
-"""Dreams: what is done to memories while nobody asks for anything (contract 001, 6).
+"""Dreams: upkeep of memories while nobody asks for anything (contract 001, 6).
 
-Level 1 classifies the inbox; 2 also merges and links what is similar and turns wikilinks into
-links; 3 also links across categories and makes reminders of what the texts say about time. Those
-reminders are copies: they are neither compared nor counted, or every dream would find work in what
-the last one made.
+Level 1 classifies the inbox. Level 2 also merges and links similar memories, and turns wikilinks
+into links. Level 3 also links across categories, and makes reminders of times in texts. Such
+reminders are neither compared nor counted: otherwise every dream would find work in the results of
+the last one.
 
 At level 3 a language model may propose categories and links. Every answer is checked, and none is
 needed.
 
-What a dream did is its report, kept below `.memoranda` and shown again to those who may see it.
+The report of a dream is stored below `.memoranda`, and shown to those who may see it.
 """
 
 from __future__ import annotations
@@ -242,8 +242,11 @@ def proposed_categories(
 
 
 class _LinkLimits:
-    """Which links of one run may still be made: none between memories that are linked or were
-    unlinked, and not too many of one memory nor in all."""
+    """The limits for links of one run.
+
+    Memories that are linked or were unlinked get no link, and neither one memory nor the run may
+    get too many.
+    """
 
     def __init__(self, memories: Sequence[MemoryState], made_links: Sequence[Action]):
         pairs = linked_pairs(memories) | linked_pairs(memories, "unlinked")
@@ -295,7 +298,10 @@ def proposed_links(
 def _scopes_with_fresh(
     memories: Sequence[MemoryState], fresh: set[str]
 ) -> Iterator[list[MemoryState]]:
-    """The memories that may be linked, scope by scope, where one of them is `fresh`."""
+    """The memories that may be linked, scope by scope.
+
+    A scope without a `fresh` memory is left out.
+    """
     by_scope: dict[str, list[MemoryState]] = {}
     for memory in memories:
         if memory.phase == ORGANIZED and memory.category != REMINDERS:
@@ -351,8 +357,9 @@ def _checked_link(row: Any, shown_ids: set[str], fresh: set[str]) -> tuple[str, 
 def _ask(
     endpoint: Endpoint, prompt: str, memories: Iterable[MemoryState], read: Callable[[Any], T]
 ) -> T | None:
-    """Ask the model about these memories and have `read` check its answer; None if the answer
-    cannot be used.
+    """Ask the model about these memories, and have `read` check its answer.
+
+    None if the answer cannot be used, or if there are no memories to ask about.
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
@@ -432,7 +439,7 @@ def _report_of(
 
 
 def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The part of a report that tells of an action ("" for none), and its row there."""
+    """The part of a report that an action belongs to (empty for none), and its row there."""
     target = action.target or ""
     if action.verb == MERGE:
         return "merged", {"id": action.id, "target": target, "reason": action.reason}
@@ -504,7 +511,7 @@ def report_seen_by(memory: MemorySession, report: Report) -> Report:
 
 
 def report_lines(parts: dict[str, Any], zone: tzinfo | None) -> list[str]:
-    """The report as text; `zone` is that of the times shown (None: the system's)."""
+    """The report as text. Times are shown in `zone`; None means the system's."""
     counts = ", ".join(f"{name} {count}" for name, count in parts["classified"].items())
     lines = [f"Classified: {counts or 'none'}"]
     for part, (title, form) in _LINES.items():

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.clock import parse_stamp
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.telling import is_foreign
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
@@ -65,11 +65,15 @@ CHANGED_MEANWHILE = (Conflict, Exists, Locked, NotFound, NotText)
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """One memory as a plan sees it. Times are aware UTC; `due_at` and `repeat` are compared for
-    equality only. `used` is when a search last showed it. `targets` are those of its wikilinks as
-    written, except code. `links`, `unlinked` and `merged` are whole ids (contract 001, 2).
-    `header` is that of the file when the round read it. Under a dry run fields may differ from
-    `info`, the index's."""
+    """One memory as a plan sees it. Times are aware UTC.
+
+    due_at, repeat: compared for equality only.
+    links, unlinked, merged: whole ids (contract 001, 2).
+    used: when a search last showed it.
+    targets: the targets of its wikilinks as written, outside of code.
+    info: the index's entry. In a dry run, other fields may differ from it.
+    header: the header of the file when the round read it.
+    """
 
     id: str
     scope: str
@@ -129,11 +133,14 @@ class MemoryState:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether its owner pinned it: it neither expires nor decays nor is merged away."""
+        """Whether its owner pinned it, so that it does not expire, decay or get merged away."""
         return self.header.get("pinned") is True
 
     def is_kept_from(self, *verbs: str) -> bool:
-        """Whether a person took such an action on it back; of a pair `verb:ID` with the other's id."""
+        """Whether a person took back such an action on it.
+
+        For a pair, use `verb:ID` with the other's id.
+        """
         return not {*verbs}.isdisjoint(id_list(self.header.get("kept_from")))
 
     @property
@@ -186,10 +193,10 @@ def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryStat
     """The survivor after the others were merged into it, in this order (contract 001, 5,
     "Merging").
 
-    It keeps id, content and category, but one in the inbox takes category and phase of the first
-    organized other. Tags and links are united, its own first; access counts are summed; `created`
-    is the earliest; `expires` is None if any is organized, else the latest; `merged` gains the
-    others' ids and those in them.
+    It keeps id, content and category. If it is in the inbox, it takes category and phase of the
+    first organized memory. Tags and links are united, its own first; access counts are summed;
+    `created` is the earliest. `expires` is None if any memory is organized, otherwise the latest.
+    `merged` gains the others' ids, and the ids in their `merged`.
     """
     merged_states = list(others_merged_states)
     states = [survivor, *merged_states]
@@ -237,12 +244,17 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One planned change: `job` wants to do `verb` to the memory `id`, which is at `path`
-    (relative to the home).
+    """One planned change of a memory.
 
-    `category`, the `words` that decided, and who set it, if somebody did: `upgrade`, `classify`;
-    the `category` alone: `expire`. `target`: the survivor of a `merge`, the other end of a `link`,
-    what a reminder was made from (`remind`, with the `record` to store and the `phrase` read).
+    job, verb: the job that plans it, and what to do.
+    id, path: the memory, and its path relative to the home.
+    reason: the reason in words.
+    category: the new category, for `upgrade` and `classify`; the present one for `expire`.
+    words: the words that decided about the category.
+    set_by: who set the category, if somebody did.
+    target: the survivor of a `merge`, the other end of a `link`, or the memory that a reminder was
+        made from (`remind`).
+    phrase, record: for `remind`, the words read as a time, and the reminder to store.
     """
 
     job: str
@@ -289,7 +301,7 @@ class Outcome:
 
     @property
     def failure(self) -> str | None:
-        """The error as one sentence that names the place in our code; None when nothing did."""
+        """The error as one sentence that names the place in our code. None without an error."""
         if self.error is None:
             return None
         if isinstance(self.error, MemorandaError):
@@ -298,9 +310,12 @@ class Outcome:
 
 
 class Round:
-    """One run of jobs over the memories its caller sees. `now` is the time of all jobs. `stop` is
-    asked before each action: when it says True, what is left of the round is not done. `progress`
-    is told before each action which of the job's it is, and how many there are."""
+    """One run of jobs over the memories that its caller sees.
+
+    now: the time for all jobs.
+    stop: called before each action. If it returns True, the rest of the round is left out.
+    progress: called before each action with its number within the job, and the number of all.
+    """
 
     def __init__(
         self,
@@ -376,16 +391,17 @@ class Round:
             is_known = not skipped and all(action.record is None for action in carried_out)
             if carried_out and is_known:
                 self._memories = _states_after(states, infos)
-        # One of the outermost loops: reported, and the next job runs.
         except Exception as error:
+            # One of the outermost loops: errors are reported, and the next job runs.
             return Outcome(job, tuple(carried_out), skipped, error)
         finally:
             self.memory.run = None
         return Outcome(job, tuple(carried_out), skipped)
 
     def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
-        """Apply an action and bring `infos` up to date. Returns False when a memory changed since the
-        plan.
+        """Apply an action, and update `infos`.
+
+        Returns False if a memory changed after the plan was made.
         """
         info = infos.get(action.id)
         target_info = infos.get(action.target or "")
@@ -500,7 +516,7 @@ def after_actions(
     states = {memory.id: memory for memory in memories}
     linked = defaultdict[str, list[str]](list)
     merged = defaultdict[str, list[MemoryState]](list)
-    # What is merged is organized by then.
+    # Merged memories must be organized before.
     for action in sorted(actions, key=lambda action: action.verb == MERGE):
         target = action.target or ""
         if action.verb in _REMOVING:
@@ -545,9 +561,7 @@ def _relinked(
 
 
 def stored_report(home: Path) -> dict[str, Any]:
-    """Read the file of the dreams' report; empty when there is no report in it. Raises
-    StorageError.
-    """
+    """Read the report of the last dream. Empty if none exists. Raises StorageError."""
     try:
         report = json.loads(read_file(str(Layout(home).dream_report)).data)
     except (FileNotFoundError, ValueError):
@@ -560,7 +574,7 @@ def stored_report(home: Path) -> dict[str, Any]:
 
 
 def last_dream(home: Path) -> datetime | None:
-    """When the last dream was, whatever its level and though it did nothing; None before the first."""
+    """When the last dream was, at any level and even if it did nothing. None before the first."""
     try:
         return parse_stamp(stored_report(home)["last_dream"])
     except (KeyError, TypeError, ValueError, AttributeError, StorageError):

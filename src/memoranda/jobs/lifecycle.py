@@ -55,7 +55,7 @@ def plan_expire(
     actions = []
     for memory, at in expired:
         category = category_of(memory, classifier)
-        # Of what was made from a file that is gone nothing is kept.
+        # Nothing is kept of a memory whose file is gone.
         if not careful or category not in settings.keep or "source_ref" in memory.header:
             actions.append(
                 Action("expire", "expire", memory.id, f"expired {stamp(at)}", memory.path, category)
@@ -209,8 +209,11 @@ def plan_upgrade_of(
     category: str | None = None,
     set_by: str | None = None,
 ) -> Action | None:
-    """Carry out `memory upgrade ID`: into `category`, which `set_by` asked for, else where the
-    classifier says; None when it is there already."""
+    """The action of `memory upgrade ID`. None if the memory is already in place.
+
+    category: the category to use; by default the classifier chooses.
+    set_by: who asked for it.
+    """
     if category is None:
         if memory.phase == INBOX:
             return organize("upgrade", "upgrade", memory, classifier, "asked for")
@@ -230,9 +233,13 @@ def upgrade_named(
     *,
     dry_run: bool = False,
 ) -> tuple[list[NoteInfo], list[Action | None], set[str]]:
-    """Organize the memories `refs` name into `category` [by their words], for good, as one change.
-    Returns them as they are then, what was done with each, and the ids of those that came back from
-    the archive."""
+    """Organize the memories that `refs` name for good, as one change.
+
+    category: the category; by default the classifier chooses one by their words.
+
+    Returns the memories afterwards, the action for each (None if nothing was to do), and the ids of
+    those taken out of the archive.
+    """
     upkeep = Upkeep(memory)
     classifier = _classifier(memory)
     if memory.agent is None:
@@ -299,8 +306,10 @@ def decay(memory: MemorySession, *, dry_run: bool = False) -> list[Action]:
 
 
 def next_due(memories: Sequence[MemoryState], settings: Settings, now: datetime) -> datetime | None:
-    """The moment after which the daemon's jobs have something to do, if they have nothing to do
-    `now` and no memory changes until then (`Upkeep.state` tells); None: never."""
+    """The moment when the daemon's jobs next have something to do. None means never.
+
+    It is true if they have nothing to do `now`, and until a memory changes (see `Upkeep.state`).
+    """
     kept_until = kept_for_reminders(memories, settings)
     moments = [at for _, at in _ends(memories, settings, careful=True) if at >= now]
     unread = [
@@ -384,7 +393,7 @@ class Scheduler:
         """The steps of a round in their order: the name, and what to call for the number of items
         it processed.
         """
-        # What each machine does for itself.
+        # The steps that each machine does for itself.
         own_steps: list[Step] = [
             ("embed", partial(self._embed, EMBED_SECONDS)),
             ("memory.md", lambda: int(Overview(self.memory).refresh())),
@@ -472,9 +481,12 @@ class Scheduler:
         return embedded
 
     def _job(self, turn: Round, name: str, plan: Plan, counts: list[int]) -> int:
-        """Run one of the four jobs, unless nothing changed since they had nothing to do and no time
-        is over. Asked before the first of them looks: what is written while they do counts as
-        changed since."""
+        """Run one of the four jobs, and add its actions to `counts`.
+
+        It is skipped if nothing has changed since the jobs had nothing to do, and no moment has
+        come. The state is read before the first job looks, so texts written in the meantime count
+        as changed.
+        """
         if name == "expire":
             self._state = Upkeep(self.memory).state()
             state, until = self._idle or (self._state, None)
@@ -511,5 +523,5 @@ class Scheduler:
         return 0
 
     def _last_change(self) -> datetime | None:
-        """When anything but the daemon last changed something, by hand included."""
+        """When anything but the daemon last changed something, even by hand. None if never."""
         return max(filter(None, (self.memory.last_change(FACE), self._edited)), default=None)

@@ -1,13 +1,12 @@
-"""Cross-category analysis: links between memories of different categories that have rare things in
-common.
+"""Cross-category analysis: links between memories of different categories that share rare features.
 
 Pure: plans over `MemoryState` values. Source: contract 001, 6.
 
-A pair is *related* when the evidence would link it. A memory's links to related memories count
-towards its 3 whoever made them: so a second run gives it none. Of the 50 of a run, related pairs
-both `updated` at `now` are taken as made by this very run: with the same clock nothing is left to
-do, with a later one the next 50 are. Both counts only grow when a plan is carried out, therefore
-what was refused once is refused again.
+A pair is *related* if the evidence would link it. All links of a memory to related memories count
+towards its limit of 3, even those made by hand, so a second run adds none. Related pairs that were
+both `updated` at `now` count towards the limit of 50 per run: with the same clock nothing is left
+to do, and a later run makes the next 50. Both counts only grow when a plan is carried out, so a
+refused pair is refused again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from memoranda.note.model import ORGANIZED, REMINDERS
 LEAST_SCORE = 2.0
 MOST_LINKS = 3
 """Links to related memories a memory has when it gets no further ones."""
-# So many links that a person can look through them.
+# Few enough links for a person to look through.
 MOST_LINKS_PER_RUN = 50
 MOST_TERMS = 3
 """Shared terms of a pair that count."""
@@ -56,7 +55,7 @@ _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 _SHORTEST = 4
 # A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
-# The beginning of a sentence, where a capital is no sign of a name.
+# The beginning of a sentence, where a capital does not mean a name.
 _BEGINNING = re.compile(
     r"(?:\A|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bProf)\.|[!?:;\n]|^[-*#>]+)\s*[\"'“‘(]?\Z",
     re.M,
@@ -96,9 +95,11 @@ def evidence_pairs(low: str) -> set[str]:
 
 
 def name_words(text: str) -> tuple[dict[str, str], set[str]]:
-    """The words of a text written with a capital: in lower case to how they are written, and those
-    of them that stand within a sentence, where only names do. Without wikilinks, weekdays and
-    months."""
+    """The capitalized words of a text: lower case to spelling, and those that occur inside a
+    sentence.
+
+    Inside a sentence only names have capitals. Wikilinks, weekdays and months are left out.
+    """
     words_by_name: dict[str, str] = {}
     within: set[str] = set()
     text = without_wikilinks(text)
@@ -248,9 +249,11 @@ class _Pairs:
                 yield from positions[bisect_right(positions, at) :]
 
     def evidence(self, a: int, b: int) -> tuple[float, list[str]]:
-        """The score of what two memories share, and each reason in words: `tag "x"`, `link "y"`,
-        `name "N"`, `term "z"`; of the terms the rarest. Four Han characters or more count like two
-        terms."""
+        """The score of the features that two memories share, and each reason in words.
+
+        Reasons are `tag "x"`, `link "y"`, `name "N"`, `term "z"`; only the rarest terms are listed.
+        Four Han characters or more count like two terms.
+        """
         mine = self._marked[a]
         marked_b = self._marked[b]
         tags = sorted(mine.tags.keys() & marked_b.tags.keys())

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.review import ReviewBatch, ReviewItem, ReviewSource
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import NotFound
@@ -55,7 +55,10 @@ def _mark(*memories: MemoryState) -> str:
 
 
 def _carry_out(memory: MemorySession, action: Action) -> bool:
-    """Raises NotFound for a memory that is gone; Conflict, Locked."""
+    """Carry out an action.
+
+    Returns True. Raises Conflict, Locked, and NotFound if the memory is gone.
+    """
     infos = {memory_state.id: memory_state.info for memory_state in Round(memory).memories}
     if action.id not in infos and action.record is None:
         raise NotFound(action.id, CATEGORY_PROJECT)
@@ -70,8 +73,7 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
         for memory_state in memories
         if not memory_state.header.get("reminder_of")
     }
-    # Of several memories that say the same each is asked about once: what the answer leaves is the
-    # next question.
+    # Each of several equal memories is asked about once. The rest is the next question.
     asked_ids: set[str] = set()
     for _, a, b in pairs_to_ask(list(memories_by_id.values())):
         first_memory = memories_by_id[a]
@@ -90,7 +92,10 @@ def _merges(memory: MemorySession) -> Iterator[ReviewItem]:
 
 
 def _categories(memory: MemorySession) -> Iterator[ReviewItem]:
-    """Of what stays in the inbox: nobody need sort what expires."""
+    """Questions about the category of memories that stay in the inbox.
+
+    Expiring ones need no sorting.
+    """
     turn = Round(memory)
     passing = {
         item.id for item in plan_expire(turn.memories, memory.settings, _ALWAYS, careful=True)
@@ -130,7 +135,7 @@ def _categorize(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 
 
 def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
-    """Each into the first of the categories asked about."""
+    """Put each memory into the first category that was proposed for it."""
     infos = [memory.memory_id(item.refs[0]) for item in items]
     states = states_of(memory, infos)
     classifier = Classifier(memory.settings)
@@ -144,7 +149,8 @@ def _sort_all(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     )
 
 
-# How long nobody must have read or used what the owner is asked about: it does no harm where it is.
+# How long nobody must have read or used a memory before the owner is asked. It does no harm where
+# it is.
 _UNREAD = timedelta(days=365)
 
 
@@ -157,8 +163,8 @@ def _unused(memory: MemorySession) -> Iterator[ReviewItem]:
     long = replace(settings, decay_threshold=max(_UNREAD, settings.decay_threshold))
     for action in plan_decay(turn.memories, long, turn.now):
         memory_state = memories_by_id[action.id]
-        # What is sure the daemon archives unasked; what has a reminder ahead it keeps until then,
-        # unasked too.
+        # The daemon archives sure cases unasked, and keeps memories with a coming reminder until
+        # then.
         if (
             memory_state.id not in sure
             and memory_state.category not in settings.keep

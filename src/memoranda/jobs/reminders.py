@@ -16,7 +16,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clock import stamp
-from memoranda.engine.overview import Pending, contents
+from memoranda.engine.contents import contents
+from memoranda.engine.overview import Pending
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput
 from memoranda.jobs.job import CHANGED_MEANWHILE, Action
@@ -74,8 +75,11 @@ def store(
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
-    """The reminders the caller sees that are still to fire, the next one first, then those that
-    cannot, as they have no time anybody can read; with `fired` all there are."""
+    """The reminders that the caller sees and that will still fire, the next one first.
+
+    After them come those that cannot fire because their time is unreadable. With `fired`, all
+    reminders.
+    """
     dated: list[tuple[datetime, str, NoteInfo, Reminder]] = []
     undated: list[tuple[NoteInfo, Reminder]] = []
     for info in Pending(memory).reminders():
@@ -92,8 +96,11 @@ def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo
 
 
 def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
-    """Acknowledge a reminder: it leaves the pending lists. One that has not fired yet never will,
-    unless it repeats. Raises NotFound, Ambiguous, Locked; InvalidInput for another memory."""
+    """Acknowledge a reminder, which removes it from the pending lists.
+
+    A reminder that has not fired yet never will, unless it repeats. Raises NotFound, Ambiguous,
+    Locked; InvalidInput for another memory.
+    """
     now = memory.clock()
 
     def keys(reminder: Reminder) -> dict[str, Any] | None:
@@ -112,9 +119,11 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
 
 
 def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
-    """Put a reminder off to the time `when` names: it leaves the pending lists and fires then. Of
-    one that repeats this occurrence moves; the others come when they would. Raises as
-    `acknowledge`; TimeRefused."""
+    """Put a reminder off to the time that `when` names. It leaves the pending lists and fires then.
+
+    For a repeating one, only this occurrence moves. Raises the errors of `acknowledge`;
+    TimeRefused.
+    """
     reading = read_time(memory, when)
 
     def keys(reminder: Reminder) -> dict[str, Any]:
@@ -133,7 +142,7 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
 def _changed(
     memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
 ) -> NoteInfo:
-    """The reminder once it has these header keys; None for none to set."""
+    """Set header keys of a reminder and return it. If `keys` returns None, nothing is set."""
     upkeep = Upkeep(memory)
 
     def change(infos: list[NoteInfo]) -> NoteInfo:
@@ -149,9 +158,13 @@ def _changed(
 
 
 class Notified(NamedTuple):
-    """`notified`: the reminders that fired (under a dry run: would fire), oldest due first;
-    `pending`: how many of those the caller sees wait for an acknowledgement now. `failure`: why the
-    desktop showed none."""
+    """The result of `notify`.
+
+    notified: the reminders that fired (or would fire, in a dry run), the oldest due first.
+    pending: how many reminders that the caller sees wait for an acknowledgement now.
+    actions: what was done.
+    failure: why the desktop showed no notification.
+    """
 
     notified: tuple[NoteInfo, ...]
     pending: int
@@ -160,9 +173,11 @@ class Notified(NamedTuple):
 
 
 def notify(memory: MemorySession, *, dry_run: bool = False) -> Notified:
-    """Fire what is due of what the caller sees, each time once. A reminder its owner locked cannot
-    be marked as fired, so it does not fire. Raises StorageError; a desktop that cannot be reached
-    is no error."""
+    """Fire the due reminders that the caller sees, each once.
+
+    A reminder that its owner locked cannot be marked as fired, so it does not fire. An unreachable
+    desktop is not an error. Raises StorageError.
+    """
     now = memory.clock()
     pending = Pending(memory)
     # Before the lock, as it may take long
@@ -221,7 +236,7 @@ def _fire_action(memory: MemorySession, info: NoteInfo, moment: datetime) -> Act
 def _due(
     memory: MemorySession, pending: Pending, now: datetime, changed: Mapping[str, str | None]
 ) -> list[_Due]:
-    """The reminders to fire; `changed` is that of `outdated`."""
+    """The reminders to fire. `changed` comes from `outdated`."""
     zone = memory.settings.reading_zone
     before = memory.settings.notify_before
     due_reminders = []
@@ -246,7 +261,7 @@ def show(settings: Settings, contents: Sequence[str]) -> str | None:
     """Show a desktop notification of reminders with these texts, as configured (`notification.*`).
 
     A reminder's text goes to another program as one argument, never into a script or through a
-    shell. Returns None when that went well or nothing is to show, else the reason for stderr.
+    shell. Returns None on success or if there is nothing to show. Otherwise the reason, for stderr.
     Source: contract 001, 8, "Methods".
     """
     if settings.notify and contents:
@@ -280,7 +295,7 @@ def _method(settings: Settings) -> str:
 
 
 def _message(contents: Sequence[str]) -> str:
-    """The text of a notification: a lone reminder's own, else how many there are."""
+    """The text of a notification: the text of a single reminder, or the number of several."""
     if len(contents) > 1:
         return f"You have {len(contents)} reminder(s)"
     # No argument of a process can hold a NUL

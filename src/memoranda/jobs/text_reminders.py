@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.engine.overview import contents
+from memoranda.engine.contents import contents
 from memoranda.engine.upkeep import Upkeep
 from memoranda.engine.writing import id_list
 from memoranda.errors import Ambiguous, AmbiguousTime, InvalidInput, NotFound, PastTime, TimeRefused
@@ -53,15 +53,17 @@ def plan_from_text(
     skipped: list[Skipped],
     doubt: str = "",
 ) -> list[Action]:
-    """A reminder for each date ahead, or deadline, that a memory which is no reminder names for
-    sure (see `TextTime.doubt`), read with its own `created_at` as the clock. With `doubt` VAGUE_DAY
-    those left out since the text names no explicit date, which the owner may want.
+    """Plan a reminder for each coming date or deadline that a memory names for sure
+    (`TextTime.doubt`).
 
-    Each is made once: its id says from which memory and words, and stays in that memory's header
-    under `reminded` though the reminder be deleted. What another memory of its scope, or a
-    reminder, says of the same time in no other words makes none; a birthday makes one for every
-    year. Times that are ambiguous, that leave a time word unused, or that are over at `now` go to
-    `skipped`; a text may say "soon", or what is done on Mondays, as often as it likes.
+    The time of writing is the clock. Reminders themselves are not read. Each reminder is made once:
+    its id is derived from the memory and the words, and stays in the memory's header under
+    `reminded` even if the reminder is deleted. If another memory of its scope, or a reminder,
+    already names the same time in the same words, none is made. A birthday gets one for every year.
+
+    skipped: gets the times that are ambiguous, that leave a time word unused, or that are over at
+        `now`. Vague words such as "soon" and habits are not listed.
+    doubt: with VAGUE_DAY, plan instead those left out for want of an explicit date, for the owner.
     """
     plan = _Plan(memories, settings, now, skipped, doubt)
     actions = []
@@ -76,7 +78,7 @@ def plan_from_text(
 
 
 class _Plan:
-    """The state while reminders are planned: the ids that were made, and what is to happen when."""
+    """The state while reminders are planned: the ids that were made, and what happens when."""
 
     def __init__(
         self,
@@ -91,7 +93,7 @@ class _Plan:
         self._skipped = skipped
         self._doubt = doubt
         self._made_ids = {memory.id for memory in memories}
-        # What is to happen, by scope and time
+        # The coming events, by scope and time.
         self._subjects = defaultdict[object, list[frozenset[str]]](list)
         for memory in memories:
             self._made_ids.update(id_list(memory.header.get(REMINDED)))
@@ -185,9 +187,12 @@ _NO_SUBJECT = frozenset(("due", "deadline", "user", "用户", "截止", *"和与
 
 
 def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str | None]:
-    """By id, of these reminders those a dream made from a text that does not ask for them any
-    longer, nor does another memory: what theirs says now, None when it is gone. Whether they are
-    still wanted only the owner knows: they fire, and say so."""
+    """The reminders made by a dream from a text that no longer asks for them, by id.
+
+    The value is the present text of the memory, or None if it is gone. Reminders that another
+    memory asks for are left out. Only the owner knows whether they are still wanted, so they fire
+    with a remark.
+    """
     texts: dict[str, str | None] = {}
     further_texts: list[_MemoryText] | None = None
     for info in infos:
@@ -207,8 +212,11 @@ def outdated(memory: MemorySession, infos: Iterable[NoteInfo]) -> dict[str, str 
 
 
 def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] | None:
-    """The memory that a reminder was made from, none when it is gone; None for a reminder that was
-    not made by a dream, that the owner put off, or whose memory cannot be told."""
+    """The memory that a reminder was made from; an empty list if it is gone.
+
+    None for a reminder that a dream did not make, or that the owner put off, and if the memory
+    cannot be identified.
+    """
     source = info.header.get("reminder_of")
     is_made = info.source == SOURCE and TAG in info.tags and isinstance(source, str)
     if not is_made or SNOOZED in info.header:
@@ -218,7 +226,7 @@ def _source_states(memory: MemorySession, info: NoteInfo) -> list[MemoryState] |
     except Ambiguous:
         return None
     except NotFound:
-        # For an agent it may be what another one keeps to itself
+        # For an agent, the memory may be private to another agent.
         if memory.agent is None:
             return []
         return None
@@ -295,7 +303,7 @@ class _MemoryText:
         return (time for time in self._times if time.doubt in ("", VAGUE_DAY))
 
     def _is_then(self, time: TextTime, reminder: _MadeReminder) -> bool:
-        """Whether a time is that of a reminder, or has its rule."""
+        """Whether a time is the time of a reminder, or has its rule."""
         if isinstance(time.outcome, TimeRefused):
             return False
         is_same_rule = bool(time.outcome.repeat) and (
@@ -305,8 +313,8 @@ class _MemoryText:
 
 
 def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
-    """Whether `_is_same` may hold for a paragraph with these words once those of its time are left
-    out.
+    """Whether `_is_same` may be true for a paragraph with these words, without the words of its
+    time.
     """
     if subject and (subject <= words or subject.isdisjoint(words)):
         return subject <= words

@@ -44,7 +44,7 @@ _TO_CANCEL = re.compile(
     r"|(?:\A[\s*•>-]*|[要得去请])取消(?![了的])",
     re.I,
 )
-# Words of a habit, which is no appointment.
+# Words of a habit, which is not an appointment.
 _HABIT = re.compile(
     r"\b(?:every|each|usually|always|often|weekly|monthly|yearly)\b|每|通常|总是|经常|平时", re.I
 )
@@ -81,8 +81,13 @@ _Marks = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class TextTime:
-    """A time that a memory names: its paragraph, its words, its reading or the refusal, and
-    the reason why it is no sure reminder, "" for a sure one."""
+    """A time that a memory names.
+
+    paragraph: its paragraph.
+    phrase: its words.
+    outcome: its reading, or the refusal.
+    doubt: the reason why it is not a sure reminder. Empty for a sure one.
+    """
 
     paragraph: str
     phrase: str
@@ -106,9 +111,9 @@ class _Place:
 def times_of(memory: MemoryState, settings: Settings) -> Iterator[TextTime]:
     """The times that a memory names, read with its own time of writing as the clock.
 
-    Of several ways to say one time in a paragraph the first counts, of a range its start. Hours
-    later in the sentence of a day are of that day, and the first one counts where it is early:
-    "Flight on 10 March, BA 117, at 7 am".
+    If a paragraph names one time in several ways, the first counts; for a range, its start. Hours
+    later in the sentence belong to its day, and the first of them counts if it is early: "Flight on
+    10 March, BA 117, at 7 am".
     """
     text = _MemoryText(memory, settings)
     yielded: set[object] = set()
@@ -182,7 +187,7 @@ class _MemoryText:
             if start >= place.end or getattr(outcome, "is_dated", False):
                 break
             if self.ends_range(later):
-                # It may be after midnight
+                # The end of a range may be after midnight.
                 continue
             words = f"{day.phrase} {outcome.phrase}"
             with suppress(TimeRefused):
@@ -193,15 +198,18 @@ class _MemoryText:
         return hours
 
     def with_hour(self, day: Reading, hours: dict[int, datetime], place: _Place) -> Reading:
-        """A day at its first hour, where that is too early for the usual hour of days."""
+        """Move a day to its first hour, if that is earlier than the usual hour of days."""
         earliest = min(hours.values(), default=day.due)
         if place.is_deadline or earliest - self._settings.notify_before >= day.due:
             return day
         return replace(day, due=earliest, all_day=not hours)
 
     def yearly(self, outcome: Reading | TimeRefused) -> Reading | None:
-        """The reading of a birthday, its next one or its first, as one for every year; None for
-        words that name no day of the calendar: those would mean another one long ago."""
+        """Read a birthday, its next or its first, as a time of every year.
+
+        None for words that do not name a day of the calendar: long ago they would mean a different
+        day.
+        """
         from memoranda.note import timephrase
 
         settings = self._settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,8 @@ from pathlib import Path
 def boot_id() -> str:
     """A value that changes with every start of the machine."""
     if sys.platform == "darwin":
+        import subprocess
+
         ran = subprocess.run(
             ["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False
         )

@@ -13,6 +13,7 @@ from typing import Any
 from memoranda.note.model import Provenance
 from memoranda.sources.base import sha256
 from memoranda.sources.step import Step
+from memoranda.value_object import ValueObject
 
 ERASE = "erase"
 """The verb of a change that says that something was erased. Without details it takes the place of
@@ -30,20 +31,20 @@ TAKEN_BACK = "taken_back"
 KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
-@dataclass(slots=True)
-class Touched:
+@dataclass(slots=True, eq=False, repr=False)
+class Touched(ValueObject):
     """One file or folder that a change touched.
 
     do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
         to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
-        `old` are the removed lines, `new` describes the added ones).
+        `old` are the removed lines, `new` describes the added ones: `LineChange`).
     old, new: SHA-256 of the text before and after.
     mode: the file's mode before.
     scope: the scope of the note.
     kept: whether the old text is kept.
     root: the project's real folder, if other processes of the home would not look for it there.
         Otherwise empty.
-    size: of the text after, in bytes.
+    size: the size of the text after, in bytes.
     by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
 
@@ -63,8 +64,8 @@ class Touched:
     by: dict[str, str] | None = None
 
 
-@dataclass(slots=True)
-class Change:
+@dataclass(slots=True, eq=False, repr=False)
+class Change(ValueObject):
     """One line of the journal.
 
     number, time, verb: which change it is, when it was made, and how.
@@ -75,7 +76,7 @@ class Change:
     details: what the caller said about it, as words to texts and numbers.
     run: the number of the first change of the same run of a job. For an undo, that it takes back
         the whole run.
-    by: the client, session and tool it came through, as far as known.
+    by: the client, session and tool it came through, if known.
     """
 
     number: int
@@ -174,7 +175,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def touched_by(step: Step) -> Touched:
-    """What the ledger records of a step."""
+    """The ledger's record of a step. Sets `etag` of a step with data."""
     if step.data is not None:
         step.etag = sha256(step.data)
     old = None

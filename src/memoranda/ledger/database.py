@@ -172,8 +172,8 @@ class LedgerDatabase:
         except sqlite3.Error as error:
             raise self.refusal(error) from None
 
-    def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
-        """The first row of a query. None if it has no rows. Raises StorageError."""
+    def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Row | None:
+        """The first row of a query. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager

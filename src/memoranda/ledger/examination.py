@@ -74,7 +74,7 @@ def examine(history: History, *, has_all_texts: bool = True) -> list[Damage]:
 
 
 def mend(history: History, damage: Damage) -> None:
-    """Repair one damage as far as it can be repaired. The home's lock must be held. Raises
+    """Repair one damage, if possible. The home's lock must be held. Raises
     StorageError."""
     if damage.kind is DamageKind.PAGES:
         history.database.begin_again()

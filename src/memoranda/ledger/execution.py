@@ -17,7 +17,7 @@ from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.sources.base import File
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
 from memoranda.sources.path_guard import Folder, open_folder
-from memoranda.sources.step import NEW_MODE, SET, Step
+from memoranda.sources.step import LINES, NEW_MODE, SET, Step
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -84,7 +84,7 @@ class Execution:
         touched = set[tuple[str, str]]()
         rearranged = set[str]()
         for step in steps:
-            if step.do == SET:
+            if step.do in (SET, LINES):
                 continue
             is_first = step.root not in rearranged and (step.root, step.path) not in touched
             if step.do in ("put", "remove"):
@@ -164,6 +164,9 @@ class Execution:
         A row of the ledger was set when the change was recorded.
         """
         if step.do == SET:
+            return
+        if step.lines is not None:
+            step.lines.write.run()
             return
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
@@ -253,7 +256,7 @@ class Execution:
         except FileNotFoundError:
             raise Conflict(step.path, "none", step.old.etag[:8]) from None
         if not self._is_old(step, temp):
-            # Where a newer one came meanwhile, that stays
+            # If a newer file is there by now, it stays.
             with suppress(FileExistsError):
                 put_new(temp, place)
             raise self._conflict(step, folder, place.name)
@@ -302,6 +305,8 @@ class Execution:
     def remove_temps(self, steps: Iterable[Step]) -> None:
         """Remove the temporary files of these steps, if they exist."""
         for step in steps:
+            if step.lines is not None:
+                step.lines.write.cancel()
             if step.temp and not self._has_removed(step):
                 self._refused.append(step)
 
@@ -443,7 +448,7 @@ class Execution:
         return is_changed
 
     def _file(self, step: Step) -> File | None:
-        """The present file at the step's place. None if there is none."""
+        """The present file at the step's place. None if none exists."""
         with suppress(NotFound):
             folder, name = self._at(step)
             if stat_in(name, folder.fd) is not None:

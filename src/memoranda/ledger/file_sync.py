@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from memoranda.errors import MemorandaError
-from memoranda.sources.step import SET, Step
+from memoranda.sources.step import LINES, SET, Step
 
 # Files are synced after so many changes, or after so many seconds.
 CHANGES = 64
@@ -21,7 +21,7 @@ SECONDS = 0.8
 _PARALLEL = 16
 # How often the thread finds nothing to do before it ends.
 _IDLE_ROUNDS = 20
-# What the system says of a path that is no longer the file or folder it was.
+# The system's errors for a path that is no longer the same file or folder.
 _PASSED_OVER = {
     errno.ENOENT,
     errno.ENOTDIR,
@@ -117,7 +117,8 @@ def places_of(steps: Iterable[Step]) -> set[str]:
     """The absolute paths whose bytes or entries these steps changed."""
     places = set[str]()
     for step in steps:
-        if step.do == SET:
+        if step.do in (SET, LINES):
+            # A file used in place is synced as it is written
             continue
         place = os.path.join(step.root, step.path)
         places.add(os.path.dirname(place))

@@ -4,7 +4,7 @@ Either the two places are on different file systems, or the folder is in a lower
 as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
-one. Only then is the original removed, file by file, as far as it is unchanged. A file that
+one. Only then is the original removed, file by file, if it is unchanged. A file that
 somebody saved there in between moves to the new place, over the copy.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from contextlib import suppress
 
@@ -95,12 +94,14 @@ def _copy(old: Entry, new: Entry, path: str) -> dict[str, Stamp]:
 
 
 def _copy_file(old: Entry, new: Entry) -> Stamp:
+    from shutil import copyfileobj
+
     source = os.open(old.name, _FILE, dir_fd=old.folder)
     try:
         status = os.fstat(source)
         target = os.open(new.name, _NEW_FILE, 0o600, dir_fd=new.folder)
         with open(source, "rb", closefd=False) as reading, open(target, "wb") as writing:
-            shutil.copyfileobj(reading, writing)
+            copyfileobj(reading, writing)
             writing.flush()
             os.fchmod(target, stat.S_IMODE(status.st_mode))
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -181,6 +182,8 @@ def _remove_all(entry: Entry) -> None:
     if status is None:
         return
     if stat.S_ISDIR(status.st_mode):
-        shutil.rmtree(entry.name, dir_fd=entry.folder)
+        from shutil import rmtree
+
+        rmtree(entry.name, dir_fd=entry.folder)
     else:
         os.unlink(entry.name, dir_fd=entry.folder)

@@ -37,6 +37,7 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import PRIVATE, Layout
 from memoranda.sources.step import LINES, SET
+from memoranda.value_object import FrozenValueObject
 
 # Then a text is copied where a link would do.
 CANNOT_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
@@ -77,8 +78,8 @@ _ALL_WRITERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedStep:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PlacedStep(FrozenValueObject):
     """A step with its place in the history: change `number`, by `verb`, at `position` in it."""
 
     number: int
@@ -123,17 +124,6 @@ class History:
         if origins:
             yield from self._origins()
 
-    def oldest_first(self) -> Iterator[Change]:
-        """All changes, the oldest first."""
-        number = 0
-        while True:
-            sql = "select * from change where number > ? order by number limit ?"
-            rows = self.database.rows(sql, (number, _PART))
-            yield from self._with_steps(rows[::-1])[::-1]
-            if len(rows) < _PART:
-                return
-            number = rows[-1]["number"]
-
     def changes_by(self, agent: str, *, before: int | None = None) -> Iterator[Change]:
         """The changes an agent made, newest first, or those numbered `before` this."""
         sql = "select * from change where number < ? and agent = ?"
@@ -176,7 +166,8 @@ class History:
 
     def _roots_above(self, absolute: str) -> list[Any]:
         """The folders elsewhere, as they are stored, that a path is in."""
-        # Each looked up in the index behind the one before: there are few among many steps
+        # Each folder is looked up in the index after the one before, since few occur among many
+        # steps.
         sql = (
             "with recursive known (root) as (select min(root) from step where root <> '' union all "
             "select (select min(root) from step where root <> '' and root > known.root) "
@@ -216,6 +207,36 @@ class History:
             "where project = ? and do = 'move' and old is null and change < ?"
         )
         return [row["change"] for row in self.database.rows(sql, (project, before))]
+
+    def files_made_by(self, agent: str) -> Iterator[PlacedStep]:
+        """The steps by which an agent wrote a file where none was, oldest first."""
+        where = (
+            "s.change in (select number from change where agent = ?) "
+            "and s.do = 'put' and s.old is null order by s.change, s.position"
+        )
+        yield from self._placed(where, (agent,))
+
+    def next_departure(self, project: str, path: str, after: int) -> int | None:
+        """The number of the first change `after` this that moved, removed or made a file there."""
+        sql = (
+            "select min(change) as number from step where path = ? and project = ? and change > ? "
+            "and (do in ('move', 'remove') or (do = 'put' and old is null))"
+        )
+        row = self.database.row(sql, (path, project, after))
+        if row is None:
+            return None
+        return row["number"]
+
+    def was_made(self, project: str, path: str, before: int) -> bool:
+        """Whether a change `before` this made the file at a place, or moved one there."""
+        sql = (
+            "select 1 from step where path = :path and project = :project and change < :before "
+            "and do = 'put' and old is null "
+            "union all select 1 from step where dest = :path and dest <> '' "
+            "and project = :project and change < :before limit 1"
+        )
+        values = {"project": project, "path": path, "before": before}
+        return self.database.row(sql, values) is not None
 
     def numbers_about(self, verb: str, project: str, path: str) -> list[int]:
         """The numbers of changes by a verb that are listed under a place."""
@@ -346,7 +367,7 @@ class History:
         return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
-        """The change with this number. None if there is none."""
+        """The change with this number. None if none exists."""
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 
@@ -529,7 +550,7 @@ class History:
             self._sync_text(place)
         except FileExistsError:
             if not self._is_sound(old.etag):
-                # Somebody who kept that file open wrote into it: it is no longer that text
+                # A program that kept that file open may have written into it, so it may differ.
                 os.unlink(place)
                 write_file(place, old.data)
         except OSError as error:

@@ -1,13 +1,12 @@
-"""The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
+"""The writer: the only way the bytes of notes change, all or nothing (docs/format.md).
 
-A change is a list of `Step`s. `Ledger.commit` checks that the files are as they were read and writes
-the new bytes as temporary files. It records the change with its steps and texts in the ledger, and
-commits: that is the promise. Then the files are exchanged. The next process that takes the lock
-after a writer died completes the changes that are in the ledger but not on disk. The files are
-synced within a second.
+A source turns an edit into steps; a change is a list of these. `Ledger.write` looks whether the
+files are as they were read, writes the new bytes as temporary files, records the change with its
+steps, the replaced texts and the new ones in the ledger, and commits: that is the promise. Then the
+files are exchanged. Whoever takes the lock after a writer that died carries out what the ledger has
+and the disk has not. The files are synced within a second.
 
-If several callers wait, their changes are made together, in one transaction of the ledger
-(`planned_change.py`). The lock is held from the first change until then.
+Changes of several callers may be made together (docs/concurrency.md).
 """
 
 from __future__ import annotations
@@ -45,15 +44,7 @@ from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ANSWER, REQUEST
-from memoranda.ledger.served_rows import ServedRows
-from memoranda.ledger.sessions import SessionRows, forget_sessions
-from memoranda.ledger.takeover import (
-    Damaged,
-    is_left,
-    review_files,
-    take_over,
-    take_over_review,
-)
+from memoranda.ledger.state_folder import open_state
 from memoranda.sources.files import (
     UNWRITABLE,
     closed_on_error,
@@ -65,12 +56,18 @@ from memoranda.sources.files import (
     storing,
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
+from memoranda.sources.line_change import LineChange
+from memoranda.sources.locked_file import Unconfirmed
 from memoranda.sources.step import SET, Step
+from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-HOME_TEMP = re.compile(
+    from memoranda.ledger.served_rows import ServedRows
+    from memoranda.ledger.sessions import SessionRows
+
+HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
     r"|dream-report\.json-(?=\d+-[0-9a-f]{8})"
     r"|config\.yaml-|erasing-|[^/]+\.vectors-)(\d+)(?:-[0-9a-f]{8})?"
@@ -78,7 +75,7 @@ HOME_TEMP = re.compile(
 """What is written beside a list, the configuration, a report or vectors before it takes the place
 of the file it is named after; the number is that of the process."""
 # The temporary file of a step; the first number is that of the process.
-_TEMP = re.compile(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
+_TEMP = lazy_pattern(rf"{re.escape(TEMP_PREFIX)}(\d+)-\d+-[0-9a-f]{{8}}-\d+(?:-out)?")
 _WAITING = "change-"
 
 
@@ -100,6 +97,7 @@ class Ledger:
         """The changes that wait to be made together."""
         former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
+            open_state(layout)
             try:
                 make_private(layout.private)
             except OSError as error:
@@ -113,15 +111,21 @@ class Ledger:
         self.reads = self._open_reads()
         self.history = self._open_history()
         self.review_rows = self.history.review_rows
-        self.served_rows = ServedRows(self.database)
         self.paused_rows = PausedRows(self.database)
         self.lines = LineChanges(self.history)
         self.file_sync = FileSync(self._note_synced)
         self.lock = HomeLock(self.layout.private, self._entered)
-        if self.unfinished() or is_left(self.layout):
+        if self.unfinished() or self.layout.has_former_files():
             self.try_to_recover()
         for folder in (self.layout.root, self.layout.private, self.layout.vectors):
             remove_left(folder, HOME_TEMP)
+
+    @cached_property
+    def served_rows(self) -> ServedRows:
+        """What agents were given."""
+        from memoranda.ledger.served_rows import ServedRows
+
+        return ServedRows(self.database)
 
     def _open_history(self) -> History:
         return History(self.layout, self.database)
@@ -181,17 +185,25 @@ class Ledger:
 
     # --- changing
 
-    def commit(
-        self, verb: str, steps: Sequence[Step], *, about: tuple[str, str], **more: Any
+    def write(
+        self,
+        verb: str,
+        plan: Callable[[], Sequence[Step]],
+        about: tuple[str, str],
+        **more: Any,
     ) -> Change:
-        """Carry out `steps` as one change: all or nothing, durable on return. The lock must be
-        held.
+        """Carry out the steps that `plan` returns as one change: all or nothing, durable on return.
 
-        `about` and `more`: see `plan`. Raises Conflict when a file is not as read, Exists when a
-        destination is taken, StorageError when the disk refuses; then nothing changed.
+        `plan` is called with the lock held, where nobody else writes. `about` and `more`: see
+        `plan`. Raises Conflict when a file is not as read, Exists when a destination is taken,
+        StorageError when the disk refuses, and what `plan` raises; then nothing changed.
+
+        Who may share the wait for the disk with others, plans a change by `plan` and has it made
+        with theirs: `wait`, `make_waiting`. There is no other way a byte of a note changes.
         """
-        planned = self.plan(verb, steps, about=about, **more)
-        self.make([planned])
+        with self.writing():
+            planned = self.plan(verb, plan(), about=about, **more)
+            self.make([planned])
         if planned.error is not None:
             raise planned.error
         return planned.change
@@ -235,14 +247,14 @@ class Ledger:
     def make(self, changes: Sequence[PlannedChange]) -> None:
         """Make changes durable with one wait for the disk. The lock must be held.
 
-        Each is made as a whole, or has an `error` and nothing of it is there: as `commit` raises.
+        Each is made as a whole, or has an `error` and nothing of it is there: as `write` raises.
         """
         execution = Execution(holds_truth=self.holds_truth)
         try:
             self._promise(execution, changes)
             self._apply_all(execution, accepted(changes))
-        # Whoever takes the lock next looks at it, as after a crash
         except KeyboardInterrupt:
+            # The next process that takes the lock completes it, as after a crash.
             self.lock.leave_torn()
             raise
         finally:
@@ -299,6 +311,8 @@ class Ledger:
         self._place_temps(steps)
         execution.check(steps)
         execution.write_temps([step for step in steps if step.do == "put"])
+        if planned.lines is not None:
+            planned.lines.write.prepare()
         self._keep_large_texts(execution, steps)
         folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
 
@@ -315,10 +329,15 @@ class Ledger:
             try:
                 for step in planned.steps:
                     execution.run(step)
+            except Unconfirmed as error:
+                # It is in the file
+                planned.error = error
             except (OSError, MemorandaError) as error:
                 self._take_back(execution, changes[position:], error)
                 return
             execution.finish()
+            if planned.lines is not None:
+                self.lines.end(planned.change.number)
 
     def _take_back(
         self,
@@ -386,7 +405,8 @@ class Ledger:
         """
         number = self.history.last
         batch = number + 1
-        with self.database.transaction() as connection:
+        is_durable = not all(_is_safe_in_file(planned) for planned in changes)
+        with self.database.transaction(durable=is_durable) as connection:
             for planned in changes:
                 connection.execute("savepoint one_change")
                 try:
@@ -404,6 +424,9 @@ class Ledger:
         change.number = number
         if change.run == 0:
             change.run = number
+        if planned.lines is not None:
+            self._record_lines(connection, planned, planned.lines)
+            return
         change.files = [touched_by(step) for step in planned.steps]
         self.reads.subtract(connection, planned.folded)
         self.history.record(connection, [change])
@@ -412,6 +435,16 @@ class Ledger:
         for position, step in enumerate(planned.steps):
             self._record_step(connection, number, position, step)
         self.review_rows.apply(connection, planned.steps)
+
+    def _record_lines(
+        self, connection: Connection, planned: PlannedChange, lines: LineChange
+    ) -> None:
+        """Record a change of a file used in place."""
+        (step,) = planned.steps
+        change = planned.change
+        change.files = self.lines.touched_by(connection, step)
+        self.history.record(connection, [change])
+        self.lines.begin(connection, change.number, lines)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
@@ -479,12 +512,14 @@ class Ledger:
             self._recover()
         elif not self._is_looked_through:
             self._look_through()
-        if not self._is_looked_through and is_left(self.layout):
+        if not self._is_looked_through and self.layout.has_former_files():
             self._take_over()
         self._is_looked_through = True
 
     def _take_over(self) -> None:
         """Have in the ledger what the version before kept in files."""
+        from memoranda.ledger.takeover import Damaged, take_over, take_over_review
+
         take_over(self.layout, self.database)
         for kind in (ANSWER, REQUEST):
             with suppress(Damaged):
@@ -493,12 +528,16 @@ class Ledger:
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
         """The owner's answers or the agents' requests, by key. Raises StorageError."""
         if self._is_in_file(kind):
+            from memoranda.ledger.takeover import take_over_review
+
             with self.lock:
                 take_over_review(self.layout, self.database, kind)
         return self.review_rows.all(kind)
 
     def _is_in_file(self, kind: str) -> bool:
         """Whether a version before left a file of these rows."""
+        from memoranda.ledger.takeover import review_files
+
         return review_files(self.layout)[kind][0].exists()
 
     def review_value(self, kind: str, key: str) -> dict[str, Any] | None:
@@ -509,14 +548,18 @@ class Ledger:
 
     def session(self, client: str, name: str) -> SessionRows:
         """The record of what a session of a client was given."""
+        from memoranda.ledger.sessions import SessionRows
+
         return SessionRows(self.database, client, name)
 
     def forget_sessions(self) -> None:
         """Forget what all sessions were given. Raises StorageError."""
+        from memoranda.ledger.sessions import forget_sessions
+
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Complete the changes left by another boot, and sync those of this boot.
+        """Complete the changes left by another boot, and sync the changes of this boot.
 
         Once per process.
         """
@@ -633,7 +676,7 @@ class Ledger:
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """The plan of an erasure that is running, or whose process died. None if there is none."""
+        """The plan of an erasure that is running, or whose process died. None if none exists."""
         row = self.database.row("select plan from erasing")
         if row is None:
             return None
@@ -698,6 +741,14 @@ def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) ->
             known.add((step.root, parent))
             parent = parent.rpartition("/")[0]
     return [missing[key] for key in sorted(missing)]
+
+
+def _is_safe_in_file(planned: PlannedChange) -> bool:
+    """Whether the file that gets the change is enough to wait for: one line more, synced with its
+    file. Of several, some could come alone.
+    """
+    lines = planned.lines
+    return lines is not None and not lines.old and len(lines.added) == 1
 
 
 def _keeps_old(step: Step) -> bool:

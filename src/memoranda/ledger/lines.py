@@ -1,27 +1,28 @@
-"""Changes of lines in a graph file, all or nothing, recorded if and only if they are made.
+"""What the ledger keeps of steps `lines`, in files used in place.
 
-Before a change reaches the file, it is recorded in the ledger, with the lines to remove and the
-lines to add. A record that is found when the home's lock is taken belongs to a writer that died. If
-its lines were written only in part, they are completed. If it had not begun, the change is removed
-from the ledger.
+With the change it gets the lines that go and come, and a record of how the file is written. A
+record that is found when the home's lock is taken is of a writer that died: lines that came only in
+part are completed, and a change that had not begun is taken out of the ledger.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from memoranda.errors import MemorandaError, NotFound, StorageError
-from memoranda.ledger.change import Change, Touched
+from memoranda.errors import NotFound, StorageError
+from memoranda.ledger.change import Touched
 from memoranda.ledger.history import History
 from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile, Unconfirmed
-from memoranda.sources.step import LINES
+from memoranda.sources.locked_file import LockedFile
+from memoranda.sources.step import LINES, Step
+
+if TYPE_CHECKING:
+    from memoranda.sources.line_change import LineChange
 
 _BYTES = "utf-8", "surrogateescape"
 
@@ -37,101 +38,79 @@ class KeptLines(NamedTuple):
     replaced: list[tuple[int, bytes, bytes]]
     added: list[bytes]
 
+    def all(self) -> Iterator[bytes]:
+        """Every line that went or came."""
+        for _, old, new in self.replaced:
+            yield old
+            yield new
+        yield from self.added
+
+    def without(self, is_meant: Callable[[bytes], bool]) -> KeptLines:
+        """The same without the lines that are meant, and those they took the place of."""
+        replaced = [row for row in self.replaced if not (is_meant(row[1]) or is_meant(row[2]))]
+        return KeptLines(replaced, [line for line in self.added if not is_meant(line)])
+
 
 class LineChanges:
     """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
 
-    is_recording = True
-    """Whether changes of files used in place are in the history of this home."""
-
     def __init__(self, history: History):
         self._history = history
         self._database = history.database
-        self._begun: Change | None = None
 
     def waits(self) -> bool:
         """Whether a change is under way, or its writer died."""
         return self._database.row("select 1 from line_change limit 1") is not None
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Inside, a change may `begin`; when it fails the ledger does not have it."""
-        try:
-            yield
-        except Unconfirmed:
-            self._clear()
-            raise
-        except (MemorandaError, OSError):
-            self._rollback()
-            raise
-        self._clear()
+    def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
+        """What the ledger records of a step, whose lines it keeps from now on. Raises StorageError."""
+        lines = step.lines
+        assert lines is not None
+        touched = Touched(
+            LINES,
+            step.project,
+            step.path,
+            file=lines.place,
+            root=step.root,
+            size=len(lines.written),
+        )
+        if lines.old:
+            touched.old = self._history.keep_text(connection, b"".join(lines.old))
+        new = _new_lines(lines.numbers, lines.new, lines.added)
+        touched.new = self._history.keep_text(connection, new)
+        if not lines.write.whole:
+            return [touched]
+        whole = self._history.keep_text(connection, lines.write.whole)
+        return [replace(touched, old=whole, new=None, size=0), touched]
 
-    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
-        """Record `change`, right before `lines` reaches its file. Raises StorageError.
-
-        root: as in `Touched`.
-        """
-        # A rename was begun before and did not work
-        self._rollback()
+    def begin(self, connection: Connection, number: int, lines: LineChange) -> None:
+        """Record how the lines of a change get into their file."""
+        write = lines.write
         record = {
             "place": lines.place,
-            "size": lines.size,
-            "inode": lines.inode,
-            "data": lines.data.decode(*_BYTES),
+            "size": write.size,
+            "inode": write.inode,
+            "data": write.data.decode(*_BYTES),
         }
-        size = sum(map(len, (*lines.new, *lines.added)))
-        touched = Touched(
-            LINES, change.project, change.path, file=lines.place, root=root, size=size
-        )
-        # One line that is added is synced with its file; of several, some could come alone
-        is_durable = bool(lines.old) or len(lines.added) > 1
-        with self._database.transaction(durable=is_durable) as connection:
-            if lines.old:
-                touched.old = self._history.keep_text(connection, b"".join(lines.old))
-            new = _new_lines(lines.numbers, lines.new, lines.added)
-            touched.new = self._history.keep_text(connection, new)
-            change.files = [touched]
-            if lines.whole:
-                whole = self._history.keep_text(connection, lines.whole)
-                before = replace(touched, old=whole, new=None, size=0)
-                change.files.insert(0, before)
-            self._history.record(connection, [change])
-            self._insert(connection, change.number, json.dumps(record))
-        self._begun = change
+        values = (number, json.dumps(record).encode())
+        connection.execute("insert into line_change values (?, ?)", values)
 
-    def _insert(self, connection: Connection, number: int, record: str) -> None:
-        connection.execute("insert into line_change values (?, ?)", (number, record.encode()))
-
-    def keep(
-        self, touched: Touched, replaced: Sequence[tuple[int, bytes, bytes]], added: Sequence[bytes]
-    ) -> Touched:
-        """The step with only these lines kept of it. Raises StorageError."""
-        old = b"".join(line for _, line, _ in replaced)
-        new = _new_lines([at for at, _, _ in replaced], [line for _, _, line in replaced], added)
-        with self._database.transaction() as connection:
-            if old:
-                digest = self._history.keep_text(connection, old)
-            else:
-                digest = None
-            return replace(touched, old=digest, new=self._history.keep_text(connection, new))
-
-    def _rollback(self) -> None:
-        if self._begun is not None:
-            self._history.retract([self._begun.number])
-            self._begun = None
-
-    def _clear(self) -> None:
-        if self._begun is not None:
-            self._forget(self._begun.number)
-            self._begun = None
-
-    def _forget(self, number: int) -> None:
+    def end(self, number: int) -> None:
+        """The lines of a change are in their file. Raises StorageError."""
         with self._database.transaction(durable=False) as connection:
             connection.execute("delete from line_change where change = ?", (number,))
 
+    def keep(self, touched: Touched, lines: KeptLines) -> Touched:
+        """The step with only these lines kept of it. Raises StorageError."""
+        old = b"".join(line for _, line, _ in lines.replaced)
+        numbers = [number for number, _, _ in lines.replaced]
+        new = _new_lines(numbers, [line for _, _, line in lines.replaced], lines.added)
+        with self._database.transaction() as connection:
+            digest = self._history.keep_text(connection, old) if old else None
+            return replace(touched, old=digest, new=self._history.keep_text(connection, new))
+
     def recover(self) -> None:
         """Complete or take back what a writer that died left."""
-        self._begun = None
         for row in self._database.rows("select * from line_change order by change"):
             try:
                 self._complete(row["change"], json.loads(row["record"]))
@@ -140,6 +119,7 @@ class LineChanges:
                 continue
 
     def _complete(self, number: int, record: dict[str, object]) -> None:
+
         file = LockedFile(Path(str(record["place"])))
         data = str(record["data"]).encode(*_BYTES)
         inode = int(str(record["inode"]))
@@ -151,7 +131,7 @@ class LineChanges:
             stamp = file.stamp()
             is_made = stamp is not None and stamp.inode == inode
         if is_made:
-            self._forget(number)
+            self.end(number)
         else:
             self._history.retract([number])
 

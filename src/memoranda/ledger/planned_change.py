@@ -1,12 +1,11 @@
-"""Changes to make, and the queue in which callers wait for the disk together.
+"""Changes to make, and the queue in which callers wait for the disk together (docs/concurrency.md).
 
-A caller plans a change while nobody else of the process does. If others wait to come in, it puts
-the plan into the queue and lets them in. The last of them makes all that wait: one transaction of
-the ledger, one wait for the disk. Each change is accepted or refused on its own.
+Each change is accepted or refused on its own.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from memoranda.errors import NotPutBack
 from memoranda.ledger.change import Change
 from memoranda.ledger.reads import ReadRow
+from memoranda.sources.line_change import LineChange
 from memoranda.sources.step import Step
 
 # Changes and bytes of one transaction, so that the first caller does not wait long.
@@ -53,8 +53,16 @@ class PlannedChange:
 
     @property
     def about(self) -> str:
-        """The place to name if the change is refused."""
+        """The place to name where it is refused."""
+        lines = self.lines
+        if lines is not None:
+            return os.path.basename(lines.place)
         return self.change.path or self.change.project
+
+    @property
+    def lines(self) -> LineChange | None:
+        """What it does to the lines of a file used in place: then it does nothing else."""
+        return next((step.lines for step in self.steps if step.lines is not None), None)
 
     @property
     def is_simple(self) -> bool:

@@ -1,4 +1,4 @@
-"""How often notes were read and when they were last used, as far as headers do not say it yet.
+"""How often notes were read and when they were last used, unless headers say it already.
 
 A read does not rewrite the note: it is a row here. The counts shown are the sums of the header's
 and these. Upkeep folds these counts into headers, in the transaction of the change that writes the
@@ -169,7 +169,10 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """All reads that a fold may take away. For a copy of a database, those of all machines."""
+        """All reads that a fold may take away.
+
+        For a copy of a database, the reads on all machines.
+        """
         self.flush()
         return self._written_rows(None)
 

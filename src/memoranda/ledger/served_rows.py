@@ -59,7 +59,7 @@ class ServedRows:
         if not ids:
             return
         row = Served(stamp(moment), agent, how, _flat(asked_for), tuple(ids))
-        # A read is no reason to fail
+        # A call must not fail because its record cannot be written.
         with (
             suppress(StorageError),
             self._database.transaction(

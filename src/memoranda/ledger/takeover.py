@@ -89,19 +89,6 @@ def take_over(layout: Layout, database: LedgerDatabase) -> None:
         layout.access_lock.unlink(missing_ok=True)
 
 
-def is_left(layout: Layout) -> bool:
-    """Whether the home has files that `take_over` must look at."""
-    places = (
-        layout.access_log,
-        layout.review,
-        layout.requests,
-        layout.sessions,
-        layout.served,
-        layout.paused,
-    )
-    return any(map(os.path.exists, places))
-
-
 def take_over_review(layout: Layout, database: LedgerDatabase, kind: str) -> None:
     """Take over the answers of the owner, or the requests of agents. Raises Damaged."""
     path, what = review_files(layout)[kind]

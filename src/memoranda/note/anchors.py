@@ -10,17 +10,18 @@ from urllib.parse import quote, unquote
 from memoranda.note.frontmatter import split
 from memoranda.note.grammar import mask_code, scan
 from memoranda.note.links import WrittenLink, fold
+from memoranda.text.pattern import lazy_pattern
 
 # A block id at the end of a line: `^id`.
-_BLOCK = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
+_BLOCK = lazy_pattern(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*\r?$", re.MULTILINE)
 # A block id after a heading, which is no part of its name.
-_BLOCK_AT_END = re.compile(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$")
+_BLOCK_AT_END = lazy_pattern(r"[ \t]+\^[A-Za-z0-9-]+[ \t]*$")
 # Signs that Obsidian leaves out of a heading in a link.
-_NOT_IN_LINKS = re.compile(r"[#|^\[\]:]|%%")
+_NOT_IN_LINKS = lazy_pattern(r"[#|^\[\]:]|%%")
 # A link to a heading or a block of the same note, in either style.
-_OWN_LINK = re.compile(r"\[\[(#[^\[\]|\n]+?)(?=\\?\||\]\])|\]\((#[^()\s]+)\)")
+_OWN_LINK = lazy_pattern(r"\[\[(#[^\[\]|\n]+?)(?=\\?\||\]\])|\]\((#[^()\s]+)\)")
 # Any run of blanks counts as one.
-_BLANKS = re.compile(r"\s+")
+_BLANKS = lazy_pattern(r"\s+")
 
 
 class Anchor(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from memoranda.note.model import Observation, Relation
 from memoranda.text.folding import fold
+from memoranda.text.pattern import lazy_pattern
 
 # Characters of a note that are read for claims.
 _LONGEST_TEXT = 20_000
@@ -34,41 +35,41 @@ _FEW_WORDS = 3
 _TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
 _ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
 # The end of a sentence, but not after an abbreviation.
-_SENTENCE_END = re.compile(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
+_SENTENCE_END = lazy_pattern(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
 # Fenced code, which claims nothing.
-_FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
+_FENCED = lazy_pattern(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
 # The sign of a list item, perhaps with the category of an observation.
-_LIST_SIGN = re.compile(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
+_LIST_SIGN = lazy_pattern(r"\A\s*(?:[-*+]|\d+[.)])\s+(?:\[[^\]\n]{1,40}\]\s+)?")
 # Tags at the end of an observation.
-_TAIL = re.compile(r"(?:\s+#[\w/-]+)+\s*\Z")
+_TAIL = lazy_pattern(r"(?:\s+#[\w/-]+)+\s*\Z")
 # Signs of bold and italic text.
-_EMPHASIS = re.compile(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
+_EMPHASIS = lazy_pattern(r"\*\*|__|(?<!\w)[*_]|[*_](?!\w)")
 # A parenthesis that says that something is over.
-_OVER = re.compile(
+_OVER = lazy_pattern(
     r"\((?:[^()]*\b(?:until|till|ended|former|formerly|was)\b|[^()]*(?:至|直到|曾))", re.I
 )
 # A word, with the signs that join its parts.
-_WORD = re.compile(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
+_WORD = lazy_pattern(r"[^\W_]+(?:[._@:/+-]*[^\W_]+)*\+*#?")
 # A word of a subject, without signs.
-_SUBJECT_WORD = re.compile(r"[^\W_]+")
+_SUBJECT_WORD = lazy_pattern(r"[^\W_]+")
 # A number with its unit or currency.
-_QUANTITY = re.compile(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
+_QUANTITY = lazy_pattern(r"(?:about |around |roughly |~|at |[$€£¥v])*\d[\d.,]*(?![a-z]{4})", re.I)
 # A sign between thousands: `10,000` and `10000` are one number.
-_THOUSANDS = re.compile(r"(?<=\d)[,\u202f](?=\d{3}\b)")
+_THOUSANDS = lazy_pattern(r"(?<=\d)[,\u202f](?=\d{3}\b)")
 # A time of day, in either form.
-_CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
+_CLOCK = lazy_pattern(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\d\d)\b", re.I)
 # A day as ISO 8601 writes it.
-_ISO_DATE = re.compile(r"\b\d{4}-(\d\d)-(\d\d)\b")
+_ISO_DATE = lazy_pattern(r"\b\d{4}-(\d\d)-(\d\d)\b")
 # A value that is a name: quoted, capitalised, a path or an address.
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|#?[A-Z0-9][\w.+#&-]*|#\w[\w-]*|\S*[@/_]\S*|https?:\S+)"
 )
 # What makes a word in small letters a name: a digit, or a sign between letters.
-_CODE = re.compile(r"\d|\w[-_./]\w")
+_CODE = lazy_pattern(r"\d|\w[-_./]\w")
 # Quotes around a value.
-_QUOTES = re.compile(r"[`\"“”]")
+_QUOTES = lazy_pattern(r"[`\"“”]")
 # A Chinese character.
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_HAN = lazy_pattern(r"[\u3400-\u9fff]")
 
 
 _BE = frozenset(("is", "are"))
@@ -134,7 +135,7 @@ class _Words(NamedTuple):
 
 
 # "X is Y", also with verbs of change.
-_COPULA = re.compile(
+_COPULA = lazy_pattern(
     r"(.{2,90}?)\s*(?:\b(?:is|are|will be|equals|"
     r"(?:has been |have been |was |were |is |are )?(?:changed|set|moved|increased|raised|lowered"
     r"|reduced|renamed|updated|switched) (?:from .{1,40}? )?to)\b|=)\s*"
@@ -142,50 +143,50 @@ _COPULA = re.compile(
     re.I | re.S,
 )
 # "X: Y", in English and in Chinese.
-_COLON = re.compile(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
-_COLON_ZH = re.compile(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
+_COLON = lazy_pattern(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
+_COLON_ZH = lazy_pattern(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
 _CHANGED_ZH = r"(?:现在)?(?:是|为|改为|改成|换成|变成|叫)"
 # "X prefers Y over Z".
-_PREFERENCE = re.compile(
+_PREFERENCE = lazy_pattern(
     r"(.{1,40}?)\s+prefers?\s+(.{1,40}?)\s+(?:over|to|rather than|instead of)\s+(.{1,40})",
     re.I | re.S,
 )
 
 
 # A state, such as "closed" or "no longer on", perhaps with its place.
-_STATE = re.compile(
+_STATE = lazy_pattern(
     r"((?:not |no longer |turned |switched |open |closed )?[\w-]+)(\s+(?:in|for|on|by|at)\s.+)?",
     re.I,
 )
 # "X prefers Y for Z".
-_LIKING = re.compile(
+_LIKING = lazy_pattern(
     r"(.{1,40}?)\s+(?:always )?prefers?\s+([\w-]+)(\s+[\w-]+)?(?:\s+(?:in|for)\s.+)?", re.I
 )
 
 
 # "X has 3 children", "X is 34 years old", "X has an SLA of 8 hours".
-_COUNT = re.compile(
+_COUNT = lazy_pattern(
     r"(.{1,60}?)\s+(?:has|have|needs?|requires?)\s+(?:now )?(\w+)\s+((?:[a-z-]+ ){0,2}[a-z-]+)",
     re.I,
 )
-_AGE = re.compile(r"(.{1,60}?)(?:\s+is|\s+am|'m|’m)\s+(?:now )?(\d{1,3})\s+years?\s+old", re.I)
-_HAS_ONE = re.compile(r"(.{1,60}?)\s+(?:has|have)\s+an?\s+(.{2,40}?)\s+of\s+(.{1,80})", re.I)
+_AGE = lazy_pattern(r"(.{1,60}?)(?:\s+is|\s+am|'m|’m)\s+(?:now )?(\d{1,3})\s+years?\s+old", re.I)
+_HAS_ONE = lazy_pattern(r"(.{1,60}?)\s+(?:has|have)\s+an?\s+(.{2,40}?)\s+of\s+(.{1,80})", re.I)
 # "X is approved by Y".
-_DONE_TO = re.compile(
+_DONE_TO = lazy_pattern(
     r"(.{2,60}?)\s+(?:is|are)\s+(?:now |currently )?([a-z]+(?:ed|built|sent|paid|held))\s+"
     r"(by|at|in|on|with|to|from|under)\s+(?:the )?(.{1,60})",
     re.I,
 )
-_IS_DONE = re.compile(
+_IS_DONE = lazy_pattern(
     r"\b(?:is|are)\s+(?:now |currently )?[a-z]+(?:ed|built|sent|paid|held)\s", re.I
 )
 # "Max is the maintainer of the parser".
-_ROLE = re.compile(r"(.{2,40}?)\s+is\s+(?:now )?((?:the|our|my)\s+.{3,80})", re.I)
-_IS_OFTEN = re.compile(r"\b(?:is|are)\s+[a-z]+ly\W*\Z", re.I)
+_ROLE = lazy_pattern(r"(.{2,40}?)\s+is\s+(?:now )?((?:the|our|my)\s+.{3,80})", re.I)
+_IS_OFTEN = lazy_pattern(r"\b(?:is|are)\s+[a-z]+ly\W*\Z", re.I)
 # "We use X for Y", "For Y we use X".
-_USE = re.compile(r"(.{1,40}?)\s+uses?\s+(.{1,60}?)\s+(?:for|as)\s+(.{1,60})", re.I)
-_USE_FOR = re.compile(r"(?:for|as)\s+(.{1,60}?),?\s+(\w+(?: \w+){0,2})\s+uses?\s+(.{1,60})", re.I)
-_NO_LONGER = re.compile(r"\b(?:no longer|not anymore|anymore)\b", re.I)
+_USE = lazy_pattern(r"(.{1,40}?)\s+uses?\s+(.{1,60}?)\s+(?:for|as)\s+(.{1,60})", re.I)
+_USE_FOR = lazy_pattern(r"(?:for|as)\s+(.{1,60}?),?\s+(\w+(?: \w+){0,2})\s+uses?\s+(.{1,60})", re.I)
+_NO_LONGER = lazy_pattern(r"\b(?:no longer|not anymore|anymore)\b", re.I)
 # Who does what a sentence says: "we", "our team".
 _DOER = r"(?:we|i|our \w+|the team|users?)\s+(?:now |currently |always )?"
 
@@ -380,7 +381,7 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
 
 @cache
 def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
-    """Kinds of claims, the surest first, each with the words of which its sentences have one."""
+    """Kinds of claims, the surest first. Each has words of which a sentence must contain one."""
     preferring = frozenset(("prefer", "prefers"))
     counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
@@ -407,7 +408,10 @@ def _english_claim(text: str, is_alone: bool) -> Claim | None:
 
 
 def _polar_claim(text: str) -> Claim | None:
-    """Something that is so or is not: "I am not allergic to nuts"."""
+    """The claim that something is so or not: "I am not allergic to nuts".
+
+    None for any other text.
+    """
     match = _words().quality.fullmatch(text)
     if match is not None:
         return _polar(match[1], match[2], "be", _cut(match[3]))
@@ -420,7 +424,7 @@ def _polar_claim(text: str) -> Claim | None:
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # What somebody likes is said of persons: "the user", "Anna".
+    # Such claims are only made about persons: "the user", "Anna".
     is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
     if not who or not is_person or (verb != "be" and not words):
         return None
@@ -441,7 +445,10 @@ def _is_hedged(text: str) -> bool:
 
 
 def _counted_claim(text: str) -> Claim | None:
-    """What somebody has one number of, or one value of: "The team has 12 engineers"."""
+    """The claim of a number or an only value: "The team has 12 engineers".
+
+    None for any other text.
+    """
     match = _AGE.fullmatch(text)
     if match is not None:
         return _statement(f"age of {match[1]}", match[2], "is")
@@ -461,7 +468,10 @@ def _counted_claim(text: str) -> Claim | None:
 
 
 def _use_claim(text: str) -> Claim | None:
-    """What is used for a purpose: "For error tracking we use Sentry"."""
+    """The claim that something is used for a purpose: "For error tracking we use Sentry".
+
+    None for any other text.
+    """
     match = _USE.fullmatch(text)
     if match is not None:
         return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
@@ -482,7 +492,7 @@ def _is_promising(sentence: str) -> bool:
     # Words that are in too many sentences count together with others alone.
     if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
         return True
-    # What is done to a thing, or how often it happens
+    # Sentences about what is done to a thing, or how often it happens.
     is_described = not _BE.isdisjoint(words)
     return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
 
@@ -542,7 +552,10 @@ def _verb_claim(text: str) -> Claim | None:
 
 
 def _done_claim(text: str) -> Claim | None:
-    """What is done to something by one, at one place, on one day: "Invoices are approved by Dana"."""
+    """The claim that somebody does something, or that it happens at a place or on a day.
+
+    "Invoices are approved by Dana". None for any other text.
+    """
     match = _DONE_TO.fullmatch(text)
     if match is None or match[2].lower() in _words().of_many:
         return None
@@ -550,7 +563,10 @@ def _done_claim(text: str) -> Claim | None:
 
 
 def _role_claim(text: str) -> Claim | None:
-    """Who somebody is: "Max is the maintainer of the parser"."""
+    """The claim that somebody has a role: "Max is the maintainer of the parser".
+
+    None for any other text.
+    """
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None
@@ -616,7 +632,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
     if not group or not has_one_value:
         return None
-    # What is called something is called so in small letters, too.
+    # After "is called", a name may be in lower case.
     if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)
@@ -682,7 +698,7 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
     """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
     if _NAMED.match(value) or _HAN.search(value):
         return True
-    # "is waiting" and "is locked" are no names.
+    # "is waiting" and "is locked" are not names.
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
     return len(words) <= _FEW_WORDS and not is_state
 

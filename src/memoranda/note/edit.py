@@ -365,13 +365,13 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`. If there is none, line breaks may differ.
+    """Start and end of each occurrence of `part`. If `part` does not occur, line breaks may differ.
 
     Occurrences do not overlap.
     """
     if part in text or "\n" not in part:
         return _places(text, part)
-    # In texts whose line breaks are made alike; then back to where that is in this one
+    # Search with all line breaks alike, then map the places back to this text.
     at_breaks = [at - number for number, at in enumerate(_offsets(text, "\r\n"))]
     plain = text.replace("\r\n", "\n")
     places = _places(plain, part.replace("\r\n", "\n"))

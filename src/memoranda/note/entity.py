@@ -7,9 +7,7 @@ writing.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -20,6 +18,8 @@ from memoranda.note import frontmatter
 from memoranda.note.grammar import ListItem, scan
 from memoranda.note.links import coded_text, read_relation
 from memoranda.note.model import Heading, Relation
+from memoranda.text.checksum import sha256
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import CONTROL, cut_bytes
 
 OBSERVATIONS = "observations"
@@ -27,21 +27,21 @@ RELATIONS = "relations"
 _TITLES = {OBSERVATIONS: "Observations", RELATIONS: "Relations"}
 
 # Signs that a line of Markdown would not keep.
-_CONTROL_OR_BOM = re.compile(f"[{CONTROL}\\ufeff]")
+_CONTROL_OR_BOM = lazy_pattern(f"[{CONTROL}\\ufeff]")
 # Signs that are written as escapes inside a code span.
-_ESCAPED = re.compile("[`\x7f-\x9f\u2028\u2029\ufeff]")
+_ESCAPED = lazy_pattern("[`\x7f-\x9f\u2028\u2029\ufeff]")
 # Signs at the beginning of a line that Markdown would read.
 _NO_START = frozenset("-*+#>|<`~=_:%!\\^")
-_CATEGORY = re.compile(r"\[[^\[\]()]{2,}\] \S").match
-_NUMBERED = re.compile(r"[0-9]+[.)](?:\s|$)").match
-_BARE_TYPE = re.compile(r"[^\W\d][\w\-./:+]*").fullmatch
+_CATEGORY = lazy_pattern(r"\[[^\[\]()]{2,}\] \S")
+_NUMBERED = lazy_pattern(r"[0-9]+[.)](?:\s|$)")
+_BARE_TYPE = lazy_pattern(r"[^\W\d][\w\-./:+]*")
 # Signs that a quoted type cannot have.
 _NO_QUOTED_TYPE = frozenset('"\\`[]')
 # Signs that a link's target cannot have.
 _NO_TARGET = frozenset("[]|#^`")
 
 # Signs that some file system or link refuses in a name.
-_NO_FILE_SIGN = re.compile(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
+_NO_FILE_SIGN = lazy_pattern(rf'[/\\:*?"<>|#^\[\]`{CONTROL}]')
 # Names that Windows keeps for devices.
 _DEVICES = {"con", "prn", "aux", "nul"}
 _DEVICES |= {f"com{digit}" for digit in range(1, 10)}
@@ -50,13 +50,13 @@ _DEVICES |= {f"lpt{digit}" for digit in range(1, 10)}
 _FILE_BYTES = 120
 _CUT_BYTES = 80
 # A list sign with the blanks around it.
-_MARKER = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
+_MARKER = lazy_pattern(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]*")
 # The line that opens or closes fenced code.
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_FENCE = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
 # A lone CR ends none
-_LINES = re.compile(r"[^\n]*\n|[^\n]+").findall
+_LINES = lazy_pattern(r"[^\n]*\n|[^\n]+")
 # A line that ends a paragraph: heading, quote or fence.
-_BLOCK_START = re.compile(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
+_BLOCK_START = lazy_pattern(r"[ ]{0,3}(?:#{1,6}(?:[ \t]|$)|>|`{3}|~{3})")
 
 
 class Entity(NamedTuple):
@@ -98,8 +98,8 @@ class GraphRelation(NamedTuple):
 
 def observation_item(text: str) -> str:
     """`text` as the text of a list item: plain if it reads back unchanged, otherwise coded (5.2)."""
-    plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED(text)
-    if plain and (text[0] != "[" or _CATEGORY(text)):
+    plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
+    if plain and (text[0] != "[" or _CATEGORY.match(text)):
         return text
     return coded(text)
 
@@ -107,7 +107,7 @@ def observation_item(text: str) -> str:
 def relation_item(type: str, target: str) -> str:
     """A relation as the text of a list item, `TYPE TARGET` (5.2)."""
     is_quotable = _is_tidy(type) and _NO_QUOTED_TYPE.isdisjoint(type)
-    if _BARE_TYPE(type):
+    if _BARE_TYPE.fullmatch(type):
         kind = type
     elif is_quotable:
         kind = f'"{type}"'
@@ -158,7 +158,7 @@ def file_stem(name: str, is_taken: Callable[[str], bool]) -> str:
     )
     if is_file_name and not is_taken(name):
         return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    digest = sha256(name.encode())[:8]
     plain = cut_bytes(_NO_FILE_SIGN.sub("-", unicodedata.normalize("NFC", name)), _CUT_BYTES)
     stem = f"{plain.strip().strip('.').strip() or 'entity'}-{digest}"
     free = stem
@@ -328,7 +328,7 @@ class EntityText:
 
     def _add(self, section: str, items: Sequence[str]) -> None:
         """Put items at the end of a section, which is made if the note has none of its name."""
-        lines = _LINES(self.text)
+        lines = _LINES.findall(self.text)
         if frontmatter.is_crlf(self.text):
             newline = "\r\n"
         else:
@@ -399,7 +399,7 @@ class EntityText:
     def _drop(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        lines = _LINES(self.text)
+        lines = _LINES.findall(self.text)
         dropped_lines: set[int] = set()
         for number in numbers:
             start = number - 1

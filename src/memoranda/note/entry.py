@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from hashlib import sha256
+from datetime import datetime
 from typing import Any
 
-from memoranda.clock import EPOCH
+from memoranda.clock import EPOCH, milliseconds, seconds
 from memoranda.note import frontmatter
 from memoranda.note.markdown import parse_note
 from memoranda.note.model import KV_PROJECT, Note
+from memoranda.text.checksum import sha256
+from memoranda.text.pattern import lazy_pattern
 
 PROJECT = KV_PROJECT
 DEFAULT_NAMESPACE = "default"
@@ -33,7 +34,7 @@ _KEYS = ("type", "namespace", "key", "created_at", "accessed_at", "expires_at", 
 # Names a field of another program must not take in the header, where they would mean something.
 _MEANING = {*_KEYS, "value", "id", "scope", "locked", "permalink", "title", "fields"}
 # A name that is the same on every file system.
-_SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
+_SAFE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _BEGINNING = "---\ntype: kv\n"
 
 
@@ -51,7 +52,7 @@ def _file_name(name: str) -> str:
 
 def _hashed(name: str, digits: int) -> str:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:40].strip("-")
-    return f"{slug}~{sha256(name.encode()).hexdigest()[:digits]}"
+    return f"{slug}~{sha256(name.encode())[:digits]}"
 
 
 def namespace_of(header: Mapping[str, Any], path: str) -> str:
@@ -127,13 +128,3 @@ def compose_entry(
         # A header nobody can read is replaced as a whole; the history has it
         pass
     return f"{head}{value}\n"
-
-
-def seconds(moment: datetime) -> str:
-    """`2026-05-07T10:00:00Z`, cut to the second."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def milliseconds(moment: datetime) -> str:
-    """`2026-05-07T10:00:00.000Z`, cut to the millisecond."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 from memoranda.clock import stamp
+from memoranda.text.pattern import lazy_pattern
 
 REMOVE: Final = object()
 """The value that takes a key out: see `set_keys`."""
@@ -31,11 +32,11 @@ class Parts(NamedTuple):
 # Bare words that YAML 1.2 reads as other things than texts.
 _TYPED: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
 # The line that opens a header, at the very beginning of a file.
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_OPENING = lazy_pattern(r"\ufeff?---[ \t]*\r?\n")
 # The line that closes a header.
-_CLOSING = re.compile(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+_CLOSING = lazy_pattern(r"\n(---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 # A line with a key. Without one, `---` and `...` are a rule and a text.
-_HAS_KEY = re.compile(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
+_HAS_KEY = lazy_pattern(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
@@ -62,12 +63,12 @@ _START = r"[^\x00-'),*:-@\[-^`{-\xa0-]"
 _PLAIN = rf"{_START}[^:#]*+(?:(?::(?=[^ ])|(?<! )#)[^:#]*+)*+"
 _IN_FLOW = rf"""(?:{_START}[^,:#\[\]{{}}]*+|"[^"\\]*"|'[^']*')"""
 _KEY = r"[^\W\d][\w.\-]{0,99}(?: [\w.\-]{1,50}){0,6}"
-_ROW = re.compile(
+_ROW = lazy_pattern(
     rf"""({_KEY}):(?: +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)'|\[ *({_IN_FLOW}(?: *,\ *{_IN_FLOW})*)? *\]) *))? *"""
-).fullmatch
-_ITEM = re.compile(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""").fullmatch
+)
+_ITEM = lazy_pattern(rf"""( *)- +(?:({_PLAIN})|(?:"([^"\\]*)"|'([^']*)') *)""")
 # One item of a list in brackets: bare, in double quotes or in single ones.
-_FLOW_ITEM = re.compile(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
+_FLOW_ITEM = lazy_pattern(rf""" *(?:({_START}[^,:#\[\]{{}}]*+)|"([^"\\]*)"|'([^']*)') *,?""")
 
 
 LONGEST = 500_000
@@ -120,7 +121,7 @@ def parse_as_written(yaml_text: str) -> dict[str, Any]:
 
 
 # A line that begins with a key.
-_KEY_LINE = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*):(?:\s|\Z)""")
+_KEY_LINE = lazy_pattern(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*):(?:\s|\Z)""")
 
 
 def looks_like_header(yaml_text: str) -> bool:
@@ -165,10 +166,10 @@ class _UsualHeader:
                 return False
             self.rows[key] = _TYPED.get(value, value)
             return True
-        row = _ROW(line)
+        row = _ROW.fullmatch(line)
         if row:
             return self._add_row(line, row)
-        item = _ITEM(line)
+        item = _ITEM.fullmatch(line)
         if item:
             return self._add_item(item)
         return not line or line.isspace() or line.lstrip().startswith("#")
@@ -228,7 +229,7 @@ _NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400
 # A row of dashes and question marks so long that the YAML parser would recurse too deep.
-_RUN = re.compile(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
+_RUN = lazy_pattern(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
 def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
@@ -317,7 +318,7 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
 
 
 # YAML 1.1 and 1.2 and their usual readers take these for something other than text.
-_RETYPED = re.compile(
+_RETYPED = lazy_pattern(
     r"~|null|true|false|yes|no|on|off|y|n|<<|="
     r"|[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[-+]?\.inf|\.nan)"
     r"|(?:(?:[-+][0-9_]|[0-9])[0-9_]*(?::[0-9_]+)*\.?[0-9_]*|[-+]?\.[0-9_]+)(?:e[-+]?[0-9]+)?"
@@ -327,13 +328,13 @@ _RETYPED = re.compile(
 )
 _UNPRINTABLE = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
 # A text that YAML reads as itself without quotes.
-_SAFE = re.compile(
+_SAFE = lazy_pattern(
     rf"(?:[^\s\-?:,\[\]{{}}#&*!|>'\"%@`{_UNPRINTABLE}]|[\-?:](?=[^\s,\[\]{{}}]))[^{_UNPRINTABLE}]*"
 )
 # Signs that need an escape in double quotes.
-_ESCAPED = re.compile(f"[{_UNPRINTABLE}]")
+_ESCAPED = lazy_pattern(f"[{_UNPRINTABLE}]")
 # A day, perhaps with a time and a zone.
-_MOMENT = re.compile(
+_MOMENT = lazy_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 _OURS = ["created", "updated", "accessed", "expires", "due", "fired", "acked", "last_used"]
@@ -412,7 +413,7 @@ def _flow(value: Any) -> str:
 
 
 # Signs that would end a bare item of a list in brackets.
-_FLOW_SIGNS = re.compile(r"[,\[\]{}\n]|:\Z")
+_FLOW_SIGNS = lazy_pattern(r"[,\[\]{}\n]|:\Z")
 
 
 def _lines(key: str, value: Any, indent: str) -> list[str]:
@@ -539,12 +540,12 @@ def is_crlf(text: str) -> bool:
 
 
 # A key at the beginning of a line: in double quotes, in single ones, or bare.
-_TOP_KEY = re.compile(
+_TOP_KEY = lazy_pattern(
     r"""(?:"((?:[^"\\\n]|\\.)*+)"|'((?:[^'\n]|'')*+)'"""
     r"""|([^\s"'#&*!|>%@`\[\]{},-](?:[^:#\n]|:(?=\S)|(?<=\S)#)*?))[ \t]*:(?=\s|\Z)"""
 )
 # The comment at the end of a line, after a value that may hold `#` itself.
-_COMMENT = re.compile(
+_COMMENT = lazy_pattern(
     r"""(?:[ \t]+(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\n]|'')*+'"""
     r"""|[^\s"'|>\[{&*!#](?:[^\s#]|(?<=\S)#|[ \t]++(?!#))*+))?([ \t]+#[^\r\n]*)\r?\n"""
 )
@@ -602,7 +603,7 @@ def _by_lines(
         if not line_ranges:
             place = _place_of_new_key(key, spans, order, len(lines))
             lines[place:place] = new_lines
-        # Of a key that is there twice the last one counts.
+        # If a key occurs twice, the last one counts.
         for first, last in reversed(line_ranges):
             lines[first:last] = _with_comment_of(lines[first], new_lines, newline)
             new_lines = []

@@ -24,6 +24,7 @@ from memoranda.note.links import (
     written_links,
 )
 from memoranda.note.model import Heading, Note, Observation, Relation
+from memoranda.text.pattern import lazy_pattern
 
 LINKS_TO = "links_to"
 EMBEDS = "embeds"
@@ -35,15 +36,15 @@ _SIMPLE_SIGNS = frozenset("-#")
 _NO_TEXT = frozenset(["", *" \t\r-*+#>`~_0123456789"])
 _ONE_ITEM = (2,)
 # A list sign; the group is the number of an ordered one.
-_MARKER = re.compile(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
+_MARKER = lazy_pattern(r"(?:[-*+]|([0-9]{1,9})[.)])(?:[ \t]+|$)")
 # A rule: three dashes, stars or underscores and more.
-_RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
+_RULE = lazy_pattern(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$")
 # The underline of a heading written on two lines.
-_SETEXT = re.compile(r"(?:=++|-++)[ \t]*+$")
+_SETEXT = lazy_pattern(r"(?:=++|-++)[ \t]*+$")
 # The opening of fenced code; one of backticks has none after it in its line.
-_FENCE = re.compile(r"(`{3,}+)[^`]*$|(~{3,}+)")
+_FENCE = lazy_pattern(r"(`{3,}+)[^`]*$|(~{3,}+)")
 # A heading: its signs, then its text.
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+|$)(.*)")
+_HEADING = lazy_pattern(r"(#{1,6})(?:[ \t]+|$)(.*)")
 # The patterns of blocks that end a text, by the sign they begin with.
 _BLOCK_STARTS = {
     "#": (_HEADING,),
@@ -55,14 +56,14 @@ _BLOCK_STARTS = {
     "=": (_SETEXT,),
 }
 # The signs that may close a heading.
-_CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+$")
+_CLOSING_SIGNS = lazy_pattern(r"(?:^|[ \t])#+$")
 # The signs of a quoted line.
-_QUOTED = re.compile(r"([ \t]*)>(?: ?>)*+ ?")
+_QUOTED = lazy_pattern(r"([ \t]*)>(?: ?>)*+ ?")
 # Where code, a comment or an escape may begin.
-_SIGNS = re.compile(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
+_SIGNS = lazy_pattern(r"`+|<!--|%%|\\[!-/:-@\[-`{-~]")
 _BLANK = frozenset(" \t")
 # `key:: value` of Logseq and Dataview on a separate line
-_PROPERTY = re.compile(r"[\w-]+::(?:\s|$)")
+_PROPERTY = lazy_pattern(r"[\w-]+::(?:\s|$)")
 # Between these signs of Chinese and Japanese a line break is no blank
 _UNSPACED = r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]"
 # The end of each kind of comment.
@@ -158,7 +159,7 @@ class _Lines:
         self.is_bounded: bool = quoted.is_bounded if quoted else not graph
         has_destination = "](" in body and ".m" in body.lower()
         self.has_links = "[[" in body or has_destination or "notion." in body
-        # One character is found much faster than two
+        # A single character is found much faster than two.
         self.has_ticks = "`" in body
         self.has_comments = ("<" in body and "<!--" in body) or ("%" in body and "%%" in body)
         self.observations: list[Observation] = []
@@ -743,5 +744,5 @@ def _code_spans(text: str) -> dict[int, int]:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Whether a character is Chinese or Japanese, so that a line break does not stand for a blank."""
+    """Whether a character is Chinese or Japanese, so that a line break does not mean a blank."""
     return not char.isascii() and re.match(_UNSPACED, char) is not None

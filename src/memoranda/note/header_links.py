@@ -6,14 +6,13 @@ as a list in a list, and an edit must know where the link is.
 
 from __future__ import annotations
 
-import re
-
 from memoranda.note.links import WrittenLink, written_links
+from memoranda.text.pattern import lazy_pattern
 
 # A key of a header: in double quotes, in single ones, or bare.
-_KEY = re.compile(r"""(?:"([^"]+)"|'([^']+)'|([^\s:#\-\[\]{}"'][^:]*?))[ \t]*:(?:[ \t]|$)""")
+_KEY = lazy_pattern(r"""(?:"([^"]+)"|'([^']+)'|([^\s:#\-\[\]{}"'][^:]*?))[ \t]*:(?:[ \t]|$)""")
 # A key that can be the type of a relation.
-_WORD = re.compile(r"[^\W\d][\w\-./+]*")
+_WORD = lazy_pattern(r"[^\W\d][\w\-./+]*")
 # Keys whose values name the note itself, or hold ids.
 _NAMES = frozenset(("title", "aliases", "alias", "permalink", "id", "links"))
 

@@ -13,46 +13,48 @@ from dataclasses import dataclass, field
 
 from memoranda.note.grammar import STRUCTURED, mask_code
 from memoranda.note.links import TAG_SIGNS
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
+from memoranda.value_object import ValueObject
 
 MOST = 1_000
 """How many tags, and how many fields, of a note are read."""
 
 _PICTURES = "\u2600-\u27bf\U0001f000-\U0001fbff"
 # Tags in a row, each after a `#` that follows a blank.
-_TAGS = re.compile(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
+_TAGS = lazy_pattern(rf"#(?<!\S#)([{TAG_SIGNS}{_PICTURES}#]+)")
 # Digits of a colour, which would otherwise be a tag.
-_HEX = re.compile(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
+_HEX = lazy_pattern(r"[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8}", re.I)
 # Letters without a vowel, or one letter again and again.
-_SPELLS_NOTHING = re.compile(r"[^aeiou]*|(.)\1*", re.I)
+_SPELLS_NOTHING = lazy_pattern(r"[^aeiou]*|(.)\1*", re.I)
 _KEY = r"[^\W\d_][\w -]{0,59}?"
 # A field that takes a whole line: `key:: value`.
-_LINE_FIELD = re.compile(
+_LINE_FIELD = lazy_pattern(
     rf"[ \t]*(?:[-*+>][ \t]+)?(?:\*\*)?({_KEY})(?:\*\*)?::(?:\*\*)?[ \t]+(\S.*)"
 )
 # A field inside a line: `[key:: value]` or `(key:: value)`.
-_BRACKET_FIELD = re.compile(rf"[\[(]({_KEY})::[ \t]+([^\[\]()\n]+)[\])]")
+_BRACKET_FIELD = lazy_pattern(rf"[\[(]({_KEY})::[ \t]+([^\[\]()\n]+)[\])]")
 # The line that opens or closes fenced code, also in a quote or a list.
-_FENCE = re.compile(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
+_FENCE = lazy_pattern(r"[ \t>]*(?:[-*+][ \t]+)?(`{3,}|~{3,})")
 # A comment of HTML or Obsidian.
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.S)
+_COMMENT = lazy_pattern(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.S)
 # The beginning of a list item.
-_LIST_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_LIST_ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _TAG_KEYS = ("tag", "tags")
 # A field of a page of Logseq, at the beginning of a block.
-_PAGE_FIELD = re.compile(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)")
+_PAGE_FIELD = lazy_pattern(r"[ \t]*(?:[-*][ \t]+)?([\w\-]+)::[ \t]*(.*)")
 # A link, a name in quotes, or a name up to the next comma.
-_NAMES = re.compile(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)')
+_NAMES = lazy_pattern(r'\[\[([^\[\]]+)\]\]|"([^"]+)"|([^,，\[\]"]+)')
 # A link, whose commas are part of its name.
-_BRACKETED = re.compile(r"\[\[[^\[\]]*\]\]")
+_BRACKETED = lazy_pattern(r"\[\[[^\[\]]*\]\]")
 # One value of a list with commas; a link is whole.
-_PARTED_BY_COMMAS = re.compile(r"\[\[([^\[\]]*)\]\]|([^,，\[\]]+)")
+_PARTED_BY_COMMAS = lazy_pattern(r"\[\[([^\[\]]*)\]\]|([^,，\[\]]+)")
 # One value of a list with blanks; a link is whole.
-_PARTED_BY_BLANKS = re.compile(r"\[\[([^\[\]]*)\]\]|([^\s\[\]]+)")
+_PARTED_BY_BLANKS = lazy_pattern(r"\[\[([^\[\]]*)\]\]|([^\s\[\]]+)")
 
 
-@dataclass(slots=True)
-class Inline:
+@dataclass(slots=True, eq=False, repr=False)
+class Inline(ValueObject):
     """The tags and fields of a text.
 
     tags: as written, each once.

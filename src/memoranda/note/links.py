@@ -18,6 +18,7 @@ from typing import NamedTuple
 from memoranda.errors import InvalidInput, OutsideError
 from memoranda.note import notion
 from memoranda.note.model import ARCHIVE_PROJECT, Observation, Relation
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import CONTROL, SURROGATES, cut_bytes
 
 SCHEME = "memory://"
@@ -30,52 +31,52 @@ UNTITLED = "untitled"
 _SLUG_LENGTH = 48
 
 # The extensions of Markdown, which a link may leave out.
-_SUFFIX = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_SUFFIX = lazy_pattern(r"\.(?:md|markdown)$", re.IGNORECASE)
 _CJK = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff"
 )
 _LATIN = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
 # The place between two parts of a name in camel case.
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’ʼ"))
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 # Signs that a slug cannot have.
-_OTHER = re.compile(r"[^a-z0-9/.]+")
+_OTHER = lazy_pattern(r"[^a-z0-9/.]+")
 # Hyphens at the edges of a folder's name.
-_EDGES = re.compile(r"-*/[-/]*")
+_EDGES = lazy_pattern(r"-*/[-/]*")
 # A path that is its own slug.
-_PLAIN_SLUG = re.compile(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
+_PLAIN_SLUG = lazy_pattern(r"[a-z0-9]+(?:[-/.][a-z0-9]+)*")
 # Signs that count as one blank when names are compared.
-_BLANKS = re.compile(r"[\s_\-]+")
+_BLANKS = lazy_pattern(r"[\s_\-]+")
 _ASCII_SIGNS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 # The names a project may have.
-PROJECT_NAME = re.compile(r"[\w .\-]{1,64}")
+PROJECT_NAME = lazy_pattern(r"[\w .\-]{1,64}")
 # Signs that part a link's target from its alias and heading.
-_LINK_SIGNS = re.compile("[|#:]")
+_LINK_SIGNS = lazy_pattern("[|#:]")
 # The inside of a wikilink.
-_WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_WIKILINK = lazy_pattern(r"\[\[([^\[\]\n]+)\]\]")
 # An extension that is not Markdown's: the target is a file of another kind.
-_ATTACHMENT = re.compile(
+_ATTACHMENT = lazy_pattern(
     r"\.(?!(?:md|markdown)$)(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}$", re.IGNORECASE
 )
 # The destination of a link `[text](destination "title")`.
-_DESTINATION = re.compile(
+_DESTINATION = lazy_pattern(
     r"\]\([ \t]*(<[^<>\n]*>|[^\s<>()]+(?:\([^\s()]*\)[^\s()]*)*)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
 # The characters of a path that a Markdown destination cannot have as they are.
 _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
-_SCHEME_AHEAD = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_SCHEME_AHEAD = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 # Characters of a Markdown link's text.
 _LONGEST_LABEL = 2000
 # The scheme of an address with two slashes.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 # A path of Windows with its drive.
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_DRIVE = lazy_pattern(r"[A-Za-z]:[\\/]")
 # Signs of a title that a file's name cannot have.
-_FILE_REPLACED = re.compile(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
+_FILE_REPLACED = lazy_pattern(rf'[/\\:*?"<>|{CONTROL}{SURROGATES}]')
 # Where Latin and CJK touch. Compiled when first needed: it takes `re` longer than a whole `memory
 # read` may.
 _GLUED = rf"(?<=[{_LATIN}])(?=[{_CJK}])|(?<=[{_CJK}])(?=[{_LATIN}])"
@@ -208,7 +209,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 
 
 def link_rest(inner: str) -> str:
-    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if there is none."""
+    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if none exists."""
     if "#" not in inner:
         return ""
     if "|" in inner:
@@ -413,22 +414,22 @@ def memory_file_name(content: str, id: str) -> str:
     return f"{name or 'memory'}-{id[:8]}.md"
 
 
-_CATEGORY = re.compile(r"\[([^\[\]()]{1,64})\]\s+(?=\S)").match
-_CHECKBOX = re.compile(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)").match
+_CATEGORY = lazy_pattern(r"\[([^\[\]()]{1,64})\]\s+(?=\S)")
+_CHECKBOX = lazy_pattern(r"\[(?:[xX_]|[^\w\[\]]\ufe0f?)\](?:\s|$)")
 _CLOCK = r"[0-9]+(?::[0-9]{2})+(?:[.,][0-9]+)?"
-_CLOCK_VALUE = re.compile(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?").fullmatch
+_CLOCK_VALUE = lazy_pattern(rf"{_CLOCK}(?:\s*(?:-->|->|[-–—])\s*{_CLOCK})?")
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
 TAG_SIGNS = r"\w/\-\u0300-\u036f\u0900-\u0963\u0966-\u0eff"
-_TAGS = re.compile(rf"#(?<!\S#)[{TAG_SIGNS}]++(?:#[{TAG_SIGNS}]++)*+").findall
+_TAGS = lazy_pattern(rf"#(?<!\S#)[{TAG_SIGNS}]++(?:#[{TAG_SIGNS}]++)*+")
 _GROUP = r"\(([^()]*+(?:\([^()]*+\)[^()]*+)*+)\)"
 _CODED = r'`("[^`]*")`'
-_RELATION = re.compile(
+_RELATION = lazy_pattern(
     rf"""(?:([^\W\d][\w\-./:+]*)|"([^"\[\]`\\]+)"|{_CODED})[ \t]+(?:\[\[([^\[\]\n]+)\]\]|{_CODED})(?:[ \t]*{_GROUP})?"""
-).fullmatch
-_PLAIN_TARGET = re.compile(r"[^\[\]|#:\\]+").fullmatch
-_CODED_TEXT = re.compile(_CODED).fullmatch
+)
+_PLAIN_TARGET = lazy_pattern(r"[^\[\]|#:\\]+")
+_CODED_TEXT = lazy_pattern(_CODED)
 # Halves of a pair, which UTF-8 cannot write.
-_SURROGATES = re.compile(f"[{SURROGATES}]")
+_SURROGATES = lazy_pattern(f"[{SURROGATES}]")
 
 
 def read_relation(text: str, number: int) -> Relation | None:
@@ -437,7 +438,7 @@ def read_relation(text: str, number: int) -> Relation | None:
     relation = _plain_relation(text, number)
     if relation is not None:
         return relation
-    match = _RELATION(text)
+    match = _RELATION.fullmatch(text)
     if match is None:
         return None
     word, quoted, coded_type, inner, coded_target, context = match.groups()
@@ -460,7 +461,7 @@ def _plain_relation(text: str, number: int) -> Relation | None:
     """The relation of an item that is only a word and a link, as most are. None for others."""
     word, opening, rest = text.partition(" [[")
     is_plain = opening and word.isascii() and word.isidentifier() and rest[-2:] == "]]"
-    if is_plain and _PLAIN_TARGET(rest, 0, len(rest) - 2):
+    if is_plain and _PLAIN_TARGET.fullmatch(rest, 0, len(rest) - 2):
         return Relation(word, rest[:-2].strip(), None, None, number, True)
     return None
 
@@ -476,7 +477,7 @@ def _relation_type(word: str | None, quoted: str | None, code: str | None) -> st
 
 def coded_text(text: str) -> str | None:
     """The string meant by an item that consists of `` `"…"` ``. None for plain text."""
-    match = _CODED_TEXT(text)
+    match = _CODED_TEXT.fullmatch(text)
     if match:
         return _decoded(match[1])
     return None
@@ -506,7 +507,7 @@ def observation(text: str, masked: str, number: int) -> Observation | None:
         category = text[1:end]
         start = end + 2
     else:
-        match = _CATEGORY(masked)
+        match = _CATEGORY.match(masked)
         if match is None:
             return None
         category = text[1 : match.end(1)].strip()
@@ -526,7 +527,7 @@ def _is_category(text: str) -> bool:
     is_escaped_bracket = text[-1] == "\\"
     if is_checkbox or is_footnote or is_escaped_bracket:
         return False
-    is_time = text[0] in "0123456789" and _CLOCK_VALUE(text)
+    is_time = text[0] in "0123456789" and _CLOCK_VALUE.fullmatch(text)
     return not is_time
 
 
@@ -535,7 +536,7 @@ def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Obse
 
     is_any: accept every item, as the section `Observations` of project `graph` does.
     """
-    if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX(text)):
+    if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
         return None
     item = _observation(None, text, text, masked, number)
     if item.tags or is_any:
@@ -564,7 +565,7 @@ def _observation(
 def _final_group(text: str) -> int | None:
     """The position of the parenthesis that the last character of `text` closes.
 
-    None if there is none.
+    None if none exists.
     """
     if text[-1:] != ")":
         return None
@@ -591,7 +592,7 @@ def _tags_in(masked: str) -> tuple[str, ...]:
         if tag.isalpha():
             return (tag,)
     tags: dict[str, str] = {}
-    for run in _TAGS(masked):
+    for run in _TAGS.findall(masked):
         for tag in run[1:].split("#"):
             # `#12` is not a tag, nor is what is glued to it.
             if tag.isdecimal():

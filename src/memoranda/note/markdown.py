@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha1, sha256
 from typing import Any, NamedTuple
 
 from memoranda.errors import InvalidInput
@@ -30,14 +29,17 @@ from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
 from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
 from memoranda.note.names import UUID
+from memoranda.text.checksum import sha256
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import FrozenValueObject
 
 _NAMESPACE_URL = bytes.fromhex("6ba7b8119dad11d180b400c04fd430c8")
 # A link to a page of Logseq.
-_PAGE = re.compile(r"\[\[([^\[\]]+)\]\]")
+_PAGE = lazy_pattern(r"\[\[([^\[\]]+)\]\]")
 # How many units a second has in times counted since 1970, by the number of their digits today.
 _UNITS_PER_SECOND = {10: 1, 13: 1000}
 # Keys that close a note. They count even in a header that YAML cannot read.
-_KEPT_WHEN_BROKEN = re.compile(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
+_KEPT_WHEN_BROKEN = lazy_pattern(r"^(scope|locked)[ \t]*:[ \t]*([^\r\n]*)", re.MULTILINE)
 # What a memory belongs to that is organized, when nothing names its category.
 _ORGANIZED_CATEGORY = "knowledge"
 # Folders of agent memories by phase, from before categories.
@@ -151,7 +153,7 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     except ValueError as error:
         warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
-            # One bad line must not take its id and its category from a memory.
+            # A bad line must not cost a memory its id and its category.
             return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
         return _Header(yaml_text, {}, {}, end, 0)
     return _Header(yaml_text, values, values, end, end)
@@ -258,7 +260,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
 
 
 def own_permalink(text: str) -> str | None:
-    """The permalink in a note's own header, as `parse_note` reads it. None if there is none."""
+    """The permalink in a note's own header, as `parse_note` reads it. None if none exists."""
     try:
         return _text(parse(split(text)[0] or "").get("permalink")) or None
     except ValueError:
@@ -268,6 +270,9 @@ def own_permalink(text: str) -> str | None:
 def default_id(project: str, path: str) -> str:
     """The id of a note without one: uuid5(NAMESPACE_URL, "memory://<project>/<path>")."""
     name = f"memory://{project}/{path}".encode("utf-8", "surrogatepass")
+    # Only for a note without an id
+    from hashlib import sha1
+
     digest = bytearray(sha1(_NAMESPACE_URL + name, usedforsecurity=False).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x50
     digest[8] = digest[8] & 0x3F | 0x80
@@ -492,10 +497,9 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     phase = _written_phase(note, header)
     if folder in model.CATEGORIES:
         if category and category != folder:
-            note.warnings.append(
-                f"category_differs: the folder {folder} counts, not {category} of the frontmatter"
-            )
-            # It was the phase of a memory in the other category.
+            difference = f"the folder {folder} counts, not {category} of the frontmatter"
+            note.warnings.append(model.coded(model.CATEGORY_DIFFERS, difference))
+            # The phase belonged to the other category.
             phase = ""
         category = folder
     elif not category and (phase or old_phase) == model.ORGANIZED:
@@ -617,7 +621,7 @@ def compose_note(
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
     extra = dict(metadata or {})
-    # These two are arguments of their own.
+    # Title and type have their own arguments.
     extra.pop("title", None)
     extra.pop("type", None)
     tags_named = [
@@ -784,8 +788,8 @@ def _listed_texts(value: Any) -> list[str]:
     return [str(item) for item in values if item is not None and not isinstance(item, (list, dict))]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Record(FrozenValueObject):
     """One memory. Times are aware UTC.
 
     phase: None means the default of the category: inbox in category `inbox`, otherwise organized.
@@ -810,7 +814,7 @@ class Record:
     def text(self) -> str:
         """The whole file, keys in the order of contract 001, 2. The content is kept byte for byte,
         one newline added."""
-        digest = sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = sha256(self.content.encode("utf-8", "surrogatepass"))
         phase = self.phase or phase_of_category(self.category)
         values = (
             self.id,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import FrozenValueObject, ValueObject
 
 CATEGORIES = (
     "soul",
@@ -93,7 +95,7 @@ named, and in no other search or list."""
 MEMORY_PROJECTS = (CATEGORY_PROJECT, ARCHIVE_PROJECT)
 
 GLOBAL = "global"
-SCOPE = re.compile(r"global|agent:[a-z0-9][a-z0-9._-]*")
+SCOPE = lazy_pattern(r"global|agent:[a-z0-9][a-z0-9._-]*")
 """Who may see a note, as a whole (contract 001, 1)."""
 SCOPE_HINT = (
     "A scope is global, or agent:NAME with a name of a-z, 0-9, dots, dashes and underscores."
@@ -108,24 +110,35 @@ NOT_UTF8_CODE = "not_utf8"
 UTF16_CODE = "utf16"
 PARTLY_READ = "partly_read"
 """Codes of warnings about bytes that are no text, and about text that is too long to read whole."""
+CATEGORY_DIFFERS = "category_differs"
+"""The code of the warning about a memory whose header names another category than its folder."""
+WARNING_CODES = frozenset({BAD_HEADER, NOT_UTF8_CODE, UTF16_CODE, PARTLY_READ, CATEGORY_DIFFERS})
 
 
 def coded(code: str, text: str) -> str:
-    """A warning of a note that has a code. `warning_text` takes it apart again."""
+    """A warning of a note that has a code. `warning_parts` takes it apart again."""
     return f"{code}: {text}"
+
+
+def warning_parts(warning: str) -> tuple[str, str]:
+    """The code of a warning and its text; the code of a warning without one is empty."""
+    code, _, text = warning.partition(": ")
+    if code in WARNING_CODES:
+        return code, text
+    return "", warning
 
 
 def warning_text(warnings: Iterable[str], code: str) -> str | None:
     """The text of the first warning that has this code, or None."""
     for warning in warnings:
-        own_code, _, text = warning.partition(": ")
+        own_code, text = warning_parts(warning)
         if own_code == code:
             return text
     return None
 
 
-@dataclass(slots=True)
-class Observation:
+@dataclass(slots=True, eq=False, repr=False)
+class Observation(ValueObject):
     """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the
     item's whole text, decoded if it was coded (contract 002, 5.2)."""
 
@@ -137,8 +150,8 @@ class Observation:
     text: str = ""
 
 
-@dataclass(slots=True)
-class Relation:
+@dataclass(slots=True, eq=False, repr=False)
+class Relation(ValueObject):
     """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set
     by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form
     (in project `graph`: an item of `Relations`) from a link in running text. `rest` is what follows
@@ -153,8 +166,8 @@ class Relation:
     rest: str = ""
 
 
-@dataclass(slots=True)
-class Heading:
+@dataclass(slots=True, eq=False, repr=False)
+class Heading(ValueObject):
     """An ATX heading outside code: `level` 1–6, its text, its line from 1 in the whole file."""
 
     level: int
@@ -168,8 +181,8 @@ from.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Provenance(FrozenValueObject):
     """Where a note's text comes from, as its channel says; the text itself never decides.
 
     who: `owner`, `agent:NAME`, `import`, `web`, or `file` (a program on this machine wrote the
@@ -211,8 +224,8 @@ def united(tags: Iterable[str]) -> list[str]:
     return list(texts_by_key.values())
 
 
-@dataclass(slots=True, repr=False)
-class Note:
+@dataclass(slots=True, eq=False, repr=False)
+class Note(ValueObject):
     """One Markdown note: its contents, and where it is. Times are aware UTC.
 
     header: the frontmatter as written. Scalars are strings (`1.10`, `no`, `2026-11-01`), except
@@ -299,8 +312,8 @@ def _cut(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-@dataclass(slots=True)
-class Draft:
+@dataclass(slots=True, eq=False, repr=False)
+class Draft(ValueObject):
     """A note to be written, by `Memory.write` and others.
 
     text: the text, without a header.

@@ -14,18 +14,19 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from memoranda.note.links import fold
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import CONTROL, flat
 
 # An id as this program makes them.
-UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+UUID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 # An extension of a file name.
-_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
+_EXTENSION = lazy_pattern(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 
 # Signs that a name shows as a blank.
-_BLANK_OR_CONTROL = re.compile(rf"\r\n|[{CONTROL}]|\s")
+_BLANK_OR_CONTROL = lazy_pattern(rf"\r\n|[{CONTROL}]|\s")
 # A name written as a wikilink, perhaps with an alias.
-_LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
+_LINK = lazy_pattern(r"\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]")
 
 
 class Looseness(IntEnum):

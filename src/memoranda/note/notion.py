@@ -11,18 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memoranda.text.pattern import lazy_pattern
+
 _ID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 # The digits with which Notion's export ends each name.
-_FILE_ID = re.compile(r"(?<=\S) ([0-9a-f]{32})$")
+_FILE_ID = lazy_pattern(r"(?<=\S) ([0-9a-f]{32})$")
 _HOST = r"(?:(?:https?|notion)://)?(?:[a-z0-9-]+\.)*notion\.(?:so|site|com)/"
 # The address of a page of Notion; the group is its id.
-_PAGE = re.compile(
+_PAGE = lazy_pattern(
     rf"{_HOST}(?:[^\s?#<>]*[/-])?({_ID})/?(?:\?[^\s#<>]*)?(?:#[^\s<>]*)?$", re.IGNORECASE
 )
 # A page that is shown on top of its database: `?v=…&p=0123…`.
-_SHOWN_PAGE = re.compile(rf"[?&]p=({_ID})(?:[&#]|$)", re.IGNORECASE)
+_SHOWN_PAGE = lazy_pattern(rf"[?&]p=({_ID})(?:[&#]|$)", re.IGNORECASE)
 # An address of Notion anywhere in a text.
-_IN_TEXT = re.compile(rf"(?<![^\s<(（]){_HOST}[^\s<>()\[\]]*", re.IGNORECASE)
+_IN_TEXT = lazy_pattern(rf"(?<![^\s<(（]){_HOST}[^\s<>()\[\]]*", re.IGNORECASE)
 _SENTENCE_ENDS = ".,;:!?\"'"
 _FRONT = "notion.so/"
 

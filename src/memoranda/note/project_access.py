@@ -9,13 +9,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memoranda.note.model import GLOBAL
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import FrozenValueObject
 
 PREFIX = "agents:"
 """The beginning of the scope of notes that only some agents see: `agents:,claude,codex,`."""
+_AGENT_CHARACTERS = 100
+# The names agents may have, compared in lower case.
+_AGENT = lazy_pattern(r"[a-z0-9][a-z0-9._-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectAccess:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProjectAccess(FrozenValueObject):
     """`agents` (none: all) may use the project; they write below `write_folder` alone, if there is
     one, and nobody changes a note where it `is_read_only`. `ignore` are patterns in gitignore's
     form of what is left out."""
@@ -65,3 +70,8 @@ def is_in_force(scopes: Collection[str], scope: str) -> bool:
         if is_other or not set(indexed.removeprefix(PREFIX).split(",")) <= names:
             return False
     return scope in scopes
+
+
+def is_agent(name: str) -> bool:
+    """Whether `name` can be an agent's (contract 001, 1)."""
+    return len(name) <= _AGENT_CHARACTERS and _AGENT.fullmatch(name.lower()) is not None

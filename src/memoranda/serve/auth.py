@@ -47,17 +47,25 @@ _REMEMBERED = 10_000
 
 
 class NoSuch(MemorandaError):
-    """There is no token, space or member of this name."""
+    """No token, space or member has this name."""
 
     code = "not_found"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Somebody who may call: `hash` of the secret, `shown` its beginning. `projects`: there are no
-    others for it (empty: all). `agent`: who the engine takes it for. `member`: whose it is, in the
-    spaces; None: the owner's, for the home itself. Times are stamps, `used` is a day. `rate` a
-    minute, `quota` a day: how many calls, 0 = any number."""
+    """A caller's token.
+
+    shown: the beginning of the secret.
+    hash: the hash of the secret.
+    agent: the agent the engine takes the caller for.
+    created, expires, revoked: stamps.
+    projects: the only projects the caller sees. Empty means all.
+    member: its owner in the spaces. None means the owner of the home, for the home itself.
+    used: the day of the last use.
+    rate: calls per minute; 0 means any number.
+    quota: calls per day; 0 means any number.
+    """
 
     id: str
     name: str
@@ -114,12 +122,13 @@ class Access:
         former_name.adopt(home, self._layout.private)
 
     def rows(self) -> Mapping[str, Any]:
-        """Everything there is; not to be changed. Raises AccessRefused."""
+        """All rows, read-only. Raises AccessRefused."""
         return self.table.all()
 
     def changing(self) -> AbstractContextManager[dict[str, Any]]:
-        """Everything there is, to be changed; written durably at the end. Raises AccessRefused,
-        StorageError.
+        """Yield all rows for editing, and write them durably when the block ends.
+
+        Raises AccessRefused, StorageError.
         """
         return self.table.changing()
 
@@ -198,9 +207,12 @@ class Access:
             return _token(matching[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth gave out for it. Raises
-        AccessRefused. Every secret is compared, in constant time, so that the time taken says
-        nothing of any."""
+        """The valid token with this secret, its own or one that OAuth issued for it. None if none
+        is valid.
+
+        Every secret is compared in constant time, so the time taken tells nothing. Raises
+        AccessRefused.
+        """
         now = self.clock()
         secret_digest = digest(secret).encode()
         rows = self.rows()
@@ -229,14 +241,14 @@ class Access:
         return None
 
     def by_id(self, id: str) -> StoredToken | None:
-        """The valid token of this id."""
+        """The valid token with this id. None if none exists."""
         token_found = next((token for token in self.tokens() if token.id == id), None)
         if token_found is not None and token_found.is_valid(self.clock()):
             return token_found
         return None
 
     def note_use(self, token: StoredToken) -> None:
-        """Write down that the token was used today, once a day."""
+        """Record that the token was used today, at most once per day."""
         today = self.clock().date().isoformat()
         if token.used != today:
             with self.changing() as rows:
@@ -260,9 +272,13 @@ class Access:
         raise NoSuch(f"no such space: {name}")
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
-        """A new space, its notes in a home of their own: `home`, else a folder of this one; where
-        the notes of this one are in a database, in a space of the same. Raises InvalidInput,
-        Exists, StorageError."""
+        """Add a space, whose notes are in a home of their own.
+
+        home: that home; by default a folder of this one. If the notes are in a database, the space
+            is in the same database.
+
+        Raises InvalidInput, Exists, StorageError.
+        """
         check_name(name, "space")
         shared = self.table.space
         if shared is not None and home is not None:
@@ -301,7 +317,7 @@ class Access:
         return space
 
     def set_member(self, space: str, member: str, role: str | None) -> None:
-        """Give a member a role in a space; None: no member any longer. Raises InvalidInput, NoSuch."""
+        """Give a member a role in a space. None removes the member. Raises InvalidInput, NoSuch."""
         if role is not None:
             check_name(member, "member")
             if role not in ROLES:
@@ -334,8 +350,9 @@ class Space:
 
 
 def check_name(name: str, noun: str) -> str:
-    """`name` if a token, space or member may have it: it can be an agent's too. Raises
-    InvalidInput.
+    """Return `name` if a token, space or member may have it, and so an agent.
+
+    Raises InvalidInput.
     """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
@@ -356,10 +373,14 @@ def _exists(message: str) -> Exists:
 
 
 def make_room(rows: dict[str, dict[str, Any]], most: int, may_go: Collection[str]) -> bool:
-    """Take rows out of `rows`, of those that may go, until there is room for one more.
+    """Remove rows until one more fits. Returns whether there is room.
 
-    The oldest goes, of the address (`by`) with the most rows: a stranger who asks without end
-    loses its own. Rows are in the order they were made. Returns whether there is room.
+    The oldest row of the address (`by`) with the most rows goes first: a stranger who asks
+    endlessly loses only its own. Rows are in the order they were made.
+
+    rows: the rows to remove from.
+    most: how many may stay after one was added.
+    may_go: the keys of the rows that may be removed.
     """
     while len(rows) >= most:
         candidates = [key for key in rows if key in may_go]
@@ -371,8 +392,10 @@ def make_room(rows: dict[str, dict[str, Any]], most: int, may_go: Collection[str
 
 
 class ShortSecrets:
-    """Secrets that are over after a while, each by its hash with what is known of it, under
-    `section` of `Access`: so every process of the home knows them."""
+    """Secrets that expire, stored as hashes with their data under `section` of `Access`.
+
+    Every process of the home knows them.
+    """
 
     def __init__(self, access: Access, section: str):
         self._access = access
@@ -392,12 +415,14 @@ class ShortSecrets:
             yield section
 
     def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
-        """What is kept of a secret that lasts so long."""
+        """The row to store for a secret with this lifetime."""
         return more | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
-        """A new secret, with `more` that is known of it. Where there are `most` already, room is
-        made (`make_room`)."""
+        """Make a secret, and store it with `more`.
+
+        If `most` exist already, others are removed (`make_room`).
+        """
         secret, stored = new_secret("")
         with self.changing() as section:
             secrets_of_kind = section.setdefault(kind, {})
@@ -407,7 +432,7 @@ class ShortSecrets:
         return secret
 
     def known(self, kind: str, secret: str) -> dict[str, Any] | None:
-        """The row of a secret that has not expired."""
+        """The row of a secret. None if it is unknown or has expired."""
         row: dict[str, Any] | None = (
             self._access.rows().get(self._section, {}).get(kind, {}).get(digest(secret))
         )
@@ -416,7 +441,10 @@ class ShortSecrets:
         return None
 
     def take(self, kind: str, secret: str) -> dict[str, Any] | None:
-        """The same, once: it is over then."""
+        """Remove a secret and return its row: it can be used once.
+
+        None if it is unknown or has expired.
+        """
         if self.known(kind, secret) is None:
             return None
         with self.changing() as section:
@@ -435,8 +463,9 @@ class PageVisitors:
         return self._secrets.give("codes", CODE_LASTS)
 
     def enter(self, code: str) -> str | None:
-        """The secret of a new cookie for who shows a code, which is over then; None for one that is
-        not good.
+        """The secret of a new cookie in exchange for a code, which can be used once.
+
+        None if the code is not valid.
         """
         if self._secrets.take("codes", code) is None:
             return None
@@ -471,7 +500,10 @@ class Budgets:
         self._day = ""
 
     def take(self, who: str, rate: int, quota: int) -> tuple[int, str] | None:
-        """Count a call. If none is left: seconds until there is, and why in a sentence."""
+        """Count a call. None if it is allowed.
+
+        If no call is left, returns the seconds to wait and the reason in a sentence.
+        """
         now = self._clock()
         day = now.date().isoformat()
         if day != self._day:

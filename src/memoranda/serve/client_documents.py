@@ -81,7 +81,8 @@ def _checked_parts(url: str) -> SplitResult:
 
 def _body(parts: SplitResult, address: str) -> bytes:
     """The answer of a server, at most one byte more than LIMIT. Raises NoDocument for an answer
-    that is none, OSError and HTTPException."""
+    that is not a document, OSError and HTTPException.
+    """
     connection = _To(parts.hostname or "", address)
     # The timeout of a socket is for each read; a slow server could send byte after byte.
     clock = threading.Timer(
@@ -129,7 +130,7 @@ def is_public(address: str) -> bool:
 
 
 class _To(http.client.HTTPSConnection):
-    """A connection to `address`, whatever the name of the host means by now."""
+    """Connects to `address`, even if the host's name means another address by now."""
 
     def __init__(self, host: str, address: str):
         super().__init__(host, _PORT, timeout=SECONDS, context=ssl.create_default_context())

@@ -1,7 +1,7 @@
-"""The connections of the HTTP server: how many there may be, how long a request's header may take.
+"""The connections of the HTTP server: their number, and how long a request's header may take.
 
-Whoever sends nothing takes no place from others: a server that is full closes the connection that
-has waited longest for its client, first those that never sent a whole request.
+A client that sends nothing takes no place from others. A full server closes the connection that has
+waited longest for its client, beginning with connections that never sent a whole request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Connection(H11Protocol):
     """One connection, as uvicorn serves it, within the limits above."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection; where there are too many, close one that waits, else refuse it."""
+        """Accept the connection.
+
+        If there are too many, close one that waits, or refuse this one.
+        """
         super().connection_made(_OneWrite(transport, self.loop))  # type: ignore[arg-type]
         self._header_timer: asyncio.TimerHandle | None = None
         self._last = self.loop.time()
@@ -60,7 +63,10 @@ class Connection(H11Protocol):
             self._expect_header()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request; of those that wait, one that was answered goes last."""
+        """Go on with the next request.
+
+        A connection that was answered is closed last of those that wait.
+        """
         self._was_answered = True
         super().on_response_complete()
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     """Makes the server of HTTP, which calls on these threads and ends with this event."""
 
 _log = logging.getLogger("memoranda.daemon")
-# So many calls that change something can wait for the disk together; they work one after the other
-# anyway.
+# How many changing calls may wait for the disk together. They run one after the other anyway.
 _CALLS_AT_ONCE = 64
 
 
@@ -123,7 +122,10 @@ def _held(path: Path, *lines: str) -> ExitStack:
 
 
 def http_address(path: Path) -> str | None:
-    """Where this home is served over HTTP on this machine, None where it is not."""
+    """The address at which this home is served over HTTP on this machine.
+
+    None if it is not served.
+    """
     with suppress(OSError):
         if lock_owner(path) is not None:
             return "".join(path.read_text().splitlines()[1:2]) or None
@@ -224,8 +226,8 @@ class Daemon:
         try:
             with waits_until(self._stopping):
                 count = step()
-        # The outermost loop of the daemon: reported, and the next step runs
         except Exception as error:
+            # The outermost loop of the daemon: errors are reported, and the next step runs.
             _log_failure(name, error)
             self._rounds.steps[name] = StepDone(clock.now(), error=str(error))
             return False
@@ -249,9 +251,7 @@ class Daemon:
         }
 
     def _open_spaces(self) -> int:
-        """Take up the spaces there are now. Raises what opening one of them raised, once the others
-        are open.
-        """
+        """Open the spaces that exist now. Raises the error of a space after the others are open."""
         assert self._http is not None
         trouble = None
         known_spaces = self._http.access.spaces()
@@ -277,8 +277,12 @@ class Daemon:
         return 0
 
     def serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
-        """Serve until SIGINT or SIGTERM; then end the action in hand, answer what is in progress,
-        and return. `ready` is called once the socket listens, `stopping` at the signal."""
+        """Serve until SIGINT or SIGTERM. Then finish the running action, answer open requests, and
+        return.
+
+        ready: called when the socket listens.
+        stopping: called at the signal.
+        """
         asyncio.run(self._serve(ready, stopping))
 
     async def _serve(self, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
@@ -305,7 +309,7 @@ class Daemon:
                 while not stop.is_set() and (seconds_left := end - loop.time()) > 0:
                     with suppress(TimeoutError):
                         await asyncio.wait_for(stop.wait(), min(seconds_left, KEPT_UP_AFTER))
-                    # What callers of the socket changed shows before that
+                    # Changes by callers of the socket are shown before that.
                     await asyncio.to_thread(self._keep_up)
                     if self._is_idle(loop.time()):
                         on_signal()
@@ -327,7 +331,7 @@ class Daemon:
         return quiet_since is not None and now - quiet_since >= self._idle
 
     def _logged_round(self) -> None:
-        """A round; whatever goes wrong, the daemon goes on."""
+        """Run a round, and log any error so that the daemon goes on."""
         try:
             self.round()
         except Exception as error:
@@ -337,13 +341,13 @@ class Daemon:
         try:
             with waits_until(self._stopping):
                 self._scheduler.keep_up()
-        # As in a round: reported, and the daemon goes on
         except Exception as error:
+            # As in a round, errors are reported, and the daemon goes on.
             _log_failure("memory.md", error)
 
 
 def _log_failure(name: str, error: Exception) -> None:
-    """Log what went wrong in a step; with its traceback where it is a fault of ours."""
+    """Log the failure of a step, with the traceback if it is a fault of ours."""
     if isinstance(error, Busy):
         _log.info("[%s] put off: %s", name, error)
         return

@@ -122,7 +122,9 @@ class Place:
                 )
 
     def security(self) -> TransportSecuritySettings:
-        """The hosts and origins that are let in: this machine, the public address, and those given."""
+        """The hosts and origins to let in: this machine, the public address, and the configured
+        ones.
+        """
         near = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
         far = urlsplit(self.public or "")
         names = [*near, *self.hosts, *([far.netloc] if self.public else [])]
@@ -172,9 +174,15 @@ def place_of(text: str) -> tuple[str, int]:
 
 
 class Homes:
-    """The open memories of one server: its own home's, those of spaces, and either limited to some
-    projects. `memory` is the home's owner's and is not closed here; `registry` has its tools;
-    `registry_for` makes those of a space. Thread-safe."""
+    """The open memories of one server: of its home and of spaces, each perhaps limited to some
+    projects.
+
+    Thread-safe.
+
+    memory: the memory of the home's owner, which is not closed here.
+    registry: its tools.
+    registry_for: makes the tools of a space.
+    """
 
     def __init__(
         self,
@@ -190,9 +198,7 @@ class Homes:
         self._ends = ExitStack()
 
     def memory(self, space: Space | None, projects: tuple[str, ...] = ()) -> MemorySession:
-        """The memory of a space (None: the home) in which there are no projects but these (empty:
-        all).
-        """
+        """The memory of a space (None: the home), limited to these projects (empty: all)."""
         if space is None and not projects:
             return self._memory
         from memoranda.engine import open_session
@@ -236,7 +242,7 @@ class AdmittedRequest:
 
     @property
     def scope(self) -> str:
-        """What the caller may do here: what both the token and its member's role allow."""
+        """The rights of the caller: those that both the token and its member's role allow."""
         if self.token is None:
             return "admin"
         if self.space is None or self.token.member is None:
@@ -245,7 +251,7 @@ class AdmittedRequest:
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """The only projects there are for the caller; empty: all."""
+        """The only projects that the caller sees. Empty means all."""
         if self.token:
             return self.token.projects
         return ()
@@ -273,8 +279,9 @@ class AdmittedRequest:
 
 
 class _HttpHandlers(Handlers):
-    """Requests of many callers, each with a separate memory. Without a connection nobody can be
-    told of changes.
+    """Requests of many callers, each with a separate memory.
+
+    Without a connection, callers cannot be told about changes.
     """
 
     async def call(self, ctx: Any, params: Any) -> dict[str, Any]:
@@ -308,9 +315,13 @@ class _HttpHandlers(Handlers):
 
 
 class HttpServer:
-    """Serves `homes` at `place`, on `listener`. `toolsets`: those offered here. Calls run on
-    `threads` until `stopping`. `routes` are those of OAuth, if there are any; `pages` makes those
-    of the page (serve/page)."""
+    """Serves `homes` at `place`, on `listener`.
+
+    toolsets: the toolsets to offer.
+    threads: where calls run, until `stopping`.
+    routes: the routes of OAuth, if any.
+    pages: makes the routes of the page (serve/page).
+    """
 
     def __init__(
         self,
@@ -426,7 +437,7 @@ class HttpServer:
         self.access.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The one address of MCP, of the home or of a space, as an ASGI application."""
+        """Answer a request at the MCP address of the home or of a space, as an ASGI application."""
         request = Request(scope)
         if request.method != "POST":
             why = "Send requests with POST; there are no streams or sessions here."
@@ -465,7 +476,7 @@ class HttpServer:
             member = None
         # The home
         space = None
-        # What a caller is no member of does not exist
+        # A space does not exist for a caller who is not its member.
         if name is not None or member is not None:
             space = self.access.spaces().get(name or "")
             if space is None or member is None or member not in space.members:
@@ -492,8 +503,8 @@ class HttpServer:
             return await asyncio.get_running_loop().run_in_executor(self._threads, stoppable)
         except MemorandaError:
             raise
-        # The outermost loop of this transport: reported, and the server lives
         except Exception:
+            # The outermost loop of this transport: errors are reported, and the server goes on.
             _log.exception("A call failed")
             raise InternalError from None
 

@@ -1,4 +1,4 @@
-"""The daemon's log in a file: nobody else reads it, and it holds no secret."""
+"""The daemon's log file. It is private, and holds no secrets."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ _TOOL = {
     "annotations": "annotations",
 }
 _TEMPLATE = {"uriTemplate": "uri", "name": "name", "description": "description", "mimeType": "mime"}
-# What the protocol calls the attributes of what a list shows.
+# The protocol's names for the attributes shown in a list.
 _RESOURCE = {
     "uri": "uri",
     "name": "name",
@@ -172,8 +172,9 @@ def _introduction(memory: MemorySession) -> str:
 
 
 def client_text(client: Any, transport: str) -> str:
-    """The name under which a client is recorded as the writer: as it calls itself, with its
-    version, else the transport."""
+    """The name under which a client is recorded as a writer: its own name and version, or the
+    transport.
+    """
     if client:
         client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
         return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
@@ -186,15 +187,17 @@ def _known_clients() -> Mapping[str, str]:
 
 
 class ClientConnection(ObjectSendStream[SessionMessage]):
-    """One client: its lines as the SDK's messages and back, and the number of requests
-    `unanswered`.
+    """One client: converts its lines to the SDK's messages and back.
 
-    It is the SDK's write stream. `requests` is its read stream, which ends when the client has sent
-    all and each request has its answer, because the SDK drops what is in progress once its input
-    ends. A client that found our answer to its probe too long in coming begins as older ones do:
-    then `requests` is another one. `write` sends a line without its break, `answered` is called
-    after each answer, `at_end` when the client has sent all: it ends streams that would wait for
-    more.
+    It is the SDK's write stream; `requests` is its read stream. That stream ends after the client
+    has sent everything and each request is answered, because the SDK drops running requests when
+    its input ends. If a client gives up on a slow answer to its probe and begins like older
+    clients, `requests` is replaced by a new stream.
+
+    write: sends a line without its break.
+    answered: called after each answer.
+    at_end: called when the client has sent everything. It ends streams that would wait for more.
+    unanswered: the number of open requests.
     """
 
     at_end: Callable[[], None] | None = None
@@ -210,7 +213,10 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._asked: set[str] = set()
 
     def receive(self, line: bytes) -> None:
-        """One line from the client. What is no message is answered with a JSON-RPC error."""
+        """Take one line from the client.
+
+        A line that is not a message is answered with a JSON-RPC error.
+        """
         if self._ended or not line.strip():
             return
         try:
@@ -229,7 +235,7 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
         self._inbox.send_nowait(SessionMessage(message, metadata))
 
     def end(self) -> None:
-        """The client sends nothing more, or is not heard any longer."""
+        """Note that the client sends nothing more, or is no longer heard."""
         self._ended = True
         if self.at_end is not None:
             self.at_end()
@@ -237,13 +243,13 @@ class ClientConnection(ObjectSendStream[SessionMessage]):
             self._inbox.close()
 
     async def send(self, item: SessionMessage, /) -> None:
-        """The SDK's message to the client."""
+        """Send a message of the SDK to the client."""
         self._write(line_of(item.message))
         if not isinstance(item.message, JSONRPCRequest | JSONRPCNotification):
             await self._settle()
 
     async def aclose(self) -> None:
-        """The SDK has nothing more to say."""
+        """Do nothing: the SDK has nothing more to say."""
 
     async def _settle(self) -> None:
         self.unanswered -= 1
@@ -368,7 +374,10 @@ def resource_result(
     resources: Mapping[str, Resource] = {},
 ) -> Result:
     """Read the resource at `uri`, or the first template that fits, as the answer to
-    `resources/read`. Raises NoResource when none fits, else what reading raises."""
+    `resources/read`.
+
+    Raises NoResource if none fits, and the errors of reading.
+    """
     resource: Resource | Template | None = resources.get(uri)
     if resource is None:
         text = ""
@@ -397,11 +406,13 @@ def resource_result(
 
 
 class Handlers:
-    """The handlers of one server, as the SDK calls them: (context, parameters) -> result. A client
-    is told of changed resources in both ways the protocol has had: up to 2025-11-25 on its
+    """The handlers of one server, as the SDK calls them: (context, parameters) -> result.
+
+    A client learns of changed resources in the way of its protocol version: up to 2025-11-25 on its
     connection, after `resources/subscribe`; later on a stream, `subscriptions/listen`, which the
-    SDK serves. Changes are seen by the version of each watched resource, compared after every call
-    that used the memory."""
+    SDK serves. Changes show in the version of each watched resource, compared after every call that
+    used the memory.
+    """
 
     def __init__(self, registry: Registry, turns: CallQueue | None, identity: ServerIdentity):
         self._registry = registry
@@ -432,7 +443,7 @@ class Handlers:
             )
         if prompts or registry.templates:
             handlers["on_completion"] = self.complete
-        # Else nobody has a connection to be told on
+        # Only clients with a connection can be told about changes.
         if registry.resources and self._turns is not None:
             handlers |= {
                 "on_subscribe_resource": self.subscribe,
@@ -455,7 +466,7 @@ class Handlers:
         if ctx.method == "tools/call" and not isinstance(
             (ctx.params or {}).get("arguments"), dict | None
         ):
-            # the SDK would refuse arguments that are no object, but the tool is to answer
+            # The SDK would refuse arguments that are not an object, but the tool must answer.
             ctx = replace(
                 ctx,
                 params={
@@ -637,7 +648,7 @@ class Handlers:
         return await self.listen(ctx, params)
 
     def _watch(self, memory: MemorySession, uris: Iterable[str]) -> Result:
-        """Compare the versions of those of `uris` that exist from now on."""
+        """Begin to compare the versions of these resources, if they exist."""
         resources = self._registry.resources
         self._versions |= {uri: resources[uri].version(memory) for uri in uris if uri in resources}
         return {}

@@ -232,7 +232,7 @@ class RequestLog:
         async def watched(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
-            # What came was no HTTP in the end; it has been answered
+            # The client did not send HTTP after all; it has been answered.
             with suppress(LocalProtocolError):
                 await send(message)
 
@@ -273,7 +273,10 @@ class Metrics:
         self._sums[tool] += seconds  # type: ignore[assignment]  # a Counter of floats
 
     def text(self, gauges: Mapping[str, tuple[str, float | None]]) -> str:
-        """All of it, with `gauges`: name → what it is, its value; None: not known now."""
+        """All metrics as text.
+
+        gauges: name to (meaning, value). None if the value is not known now.
+        """
         rows: list[tuple[str, float]] = [
             (f'{{status="{status}"}}', n) for status, n in sorted(self.requests.items())
         ]
@@ -332,11 +335,13 @@ def _family(name: str, kind: str, description: str, rows: Sequence[tuple[str, fl
 
 
 class Health:
-    """Says how the server is: `/healthz` and `/readyz` for anybody, `/metrics` for the owner's
-    tokens. Who is limited to projects may not know the numbers of the whole home.
+    """Reports the state of the server: `/healthz` and `/readyz` for anybody, `/metrics` for the
+    owner's tokens.
 
-    memory: the home's, its owner's.
-    connections: how many there are.
+    Callers limited to some projects may not see the numbers of the whole home.
+
+    memory: the memory of the home's owner.
+    connections: gives the number of connections.
     admitted: lets a request in, as `HttpServer.admitted`, or raises RequestRefused.
     """
 
@@ -421,7 +426,7 @@ class Health:
         return self._memory.lag()
 
     async def _notes_seen(self, caller: MemorySession) -> int | None:
-        """How many notes the caller sees; None when that could not be told in time."""
+        """How many notes the caller sees. None if they could not be counted in time."""
         async with self._turn:
             last, number = self._counted.get(caller.agent, (float("-inf"), 0))
             if time.monotonic() - last < _LOOK_AFTER:

@@ -261,7 +261,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
         return answer
 
     def _renew(self, row: dict[str, Any], scope: str) -> OAuthToken:
-        """New secrets for a grant, in `row`; those before are over."""
+        """Put new secrets for a grant into `row`, and return them.
+
+        The former ones are invalid then.
+        """
         now = self._access.clock()
         access, row["access"] = new_secret("cpa_")
         if "refresh" in row:
@@ -282,7 +285,10 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             rows["grants"] = [grant for grant in rows.get("grants", ()) if grant["id"] != id]
 
     def _grant(self, secret_digest: str, *keys: str) -> dict[str, Any] | None:
-        """The grant with this secret under one of the keys."""
+        """The grant with this secret under one of the keys, or among its old secrets.
+
+        None if none has it.
+        """
         for grant in self._access.rows().get("grants", ()):
             is_current = secret_digest in [grant[key] for key in keys]
             if is_current or secret_digest in grant["old"]:
@@ -380,11 +386,11 @@ class _Consent:
                     row = section["asked"].get(digest(key))
                     if row is not None:
                         row["tries"] += 1
-                        # It no longer waits
+                        # Too many tries: the request no longer waits.
                         if row["tries"] >= _TRIES:
                             del section["asked"][digest(key)]
                 return self._shown(key, "This is no valid token for this memory.", 403)
-            # It was answered meanwhile
+            # The request was answered in between.
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
             more = {

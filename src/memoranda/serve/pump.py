@@ -1,11 +1,12 @@
-"""`memory mcp` where a daemon serves the home: `pass_on` asks it to serve this client too, and what
-the process then becomes, which passes on what the two say, as it is.
+"""`memory mcp` while a daemon serves the home: this process only passes on what client and daemon
+say.
 
-That is a separate program, run with nothing imported but modules that are built in or a single
-small file: of many clients each is such a process, and `os`, `socket`, `signal` and `json` would
-make it half as large again. It looks only at methods and ids, for the case that the daemon goes
-away. Then what was begun is answered with an error, and at the client's next line this process
-becomes the command again, which finds another daemon or serves the client itself.
+`pass_on` asks the daemon to serve this client too. Then the process becomes a separate program that
+imports nothing but built-in modules or a single small file. Each client needs such a process, and
+`os`, `socket`, `signal` and `json` would make it half as large again. It looks only at methods and
+ids, for the case that the daemon disappears. Then running requests are answered with an error. At
+the client's next line this process becomes the command again, which finds another daemon or serves
+the client itself.
 """
 
 from __future__ import annotations
@@ -67,9 +68,13 @@ def program() -> str:
 
 
 def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
-    """If a daemon serves the home with these settings, and grants a session with these `arguments` (sessions.py),
-    pass on between it and the client from here on, and do not return. Else nothing of the client
-    has been read."""
+    """Pass on between a daemon and the client, and do not return, if a daemon serves the home.
+
+    settings: the settings that the daemon must have.
+    arguments: the arguments of the session to ask for (sessions.py).
+
+    Otherwise returns, and nothing of the client has been read.
+    """
     import os
 
     if (
@@ -116,8 +121,8 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
             daemon.settimeout(max(0.1, end - time.monotonic()))
             try:
                 daemon_client.from_folder(path, daemon.connect)
-            # Nobody listens there any more
             except OSError:
+                # Nobody listens there any more.
                 continue
             try:
                 stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
@@ -130,15 +135,17 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
 
 
 def _grants(daemon: socket, params: Mapping[str, Any]) -> bool:
-    """Whether a daemon grants the session. Raises OSError when it says nothing for a while, and
-    ValueError for what is no answer."""
+    """Whether a daemon grants the session.
+
+    Raises OSError if it stays silent for a while, and ValueError for an invalid answer.
+    """
     import json
 
     request = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params}
     daemon.sendall(json.dumps(request).encode() + b"\n")
     lines = Lines()
     while block := daemon.recv(BLOCK):
-        # It lives, so it may take its time
+        # The daemon is alive, so it may take its time.
         daemon.settimeout(_GRANTED_WITHIN)
         for line in lines.feed(block):
             if line != ALIVE:
@@ -156,8 +163,8 @@ class _Json:
 
 
 _scan = _json.make_scanner(_Json)  # type: ignore[arg-type]  # the class has all it looks for
-# What the scanner raises; up to Python 3.11 a SystemError: `json`, whose error it means, is not
-# there.
+# The errors of the scanner. Up to Python 3.11 this includes a SystemError, because `json`, whose
+# error it means, is not loaded.
 _NOT_JSON = (ValueError, StopIteration, RecursionError, SystemError)
 
 
@@ -228,9 +235,12 @@ class Lines:
 
 
 class Pump:
-    """One session, between descriptors 0, 1 and that of the connection to the daemon. `command` is
-    what this process was and becomes again. `first` comes before what the client says; the answers
-    to the ids `not_for_client` are kept from it, which it had before."""
+    """One session, between descriptors 0 and 1 and the connection to the daemon.
+
+    command: the command that this process was and becomes again.
+    first: lines to send before the client's.
+    not_for_client: ids of requests whose answers are dropped, since the client has them already.
+    """
 
     def __init__(self, daemon: int, command: list[str], first: bytes, not_for_client: set[Any]):
         self._daemon: int | None = daemon
@@ -243,7 +253,7 @@ class Pump:
         self._size = 0
         self._output = bytearray()
         self._begun: dict[Any, str] = {}
-        # What another server must be told first
+        # Lines that another server must be told first.
         self._opening: dict[str, bytes] = {}
         self._is_heard = self._has_sent = self._is_awaited = False
         self._at_end = self._is_too_long = self._is_cut = False
@@ -275,7 +285,7 @@ class Pump:
         return 0
 
     def _is_needed(self) -> bool:
-        """Whether the client waits for something, now that there is no daemon."""
+        """Whether the client waits for something while there is no daemon."""
         return bool(self._unsent or self._asked.rest or (self._is_awaited and not self._at_end))
 
     def _work_once(self) -> bool:
@@ -336,8 +346,8 @@ class Pump:
             del self._output[: posix.write(1, self._output[:_AT_ONCE])]
         except BlockingIOError:
             pass
-        # The client is gone: running calls finish, their replies are dropped.
         except OSError:
+            # The client is gone: running calls finish, their replies are dropped.
             self._output.clear()
             self._end()
 
@@ -346,8 +356,8 @@ class Pump:
             block = posix.read(0, BLOCK)
         except BlockingIOError:
             return
-        # The terminal or socket behind it is gone: the same as its end.
         except OSError:
+            # The terminal or socket behind it is gone, which counts as its end.
             block = b""
         if block:
             self._from_client(block)
@@ -355,8 +365,10 @@ class Pump:
             self._end()
 
     def _patience(self) -> float | None:
-        """Seconds to wait for the daemon, which says something each second while it has to answer;
-        None where nothing is waited for."""
+        """Seconds to wait for the daemon, which says something each second while it owes an answer.
+
+        None if nothing is awaited.
+        """
         if self._daemon is None or not (self._begun or self._unsent):
             self._waits_since = None
             return None
@@ -386,8 +398,8 @@ class Pump:
             self._queue(END)
 
     def _note_message(self, line: bytes) -> None:
-        """Remember what a new server must be told of a line, and that the client waits for an
-        answer.
+        """Remember the parts of a line that a new server must know, and that the client waits for
+        an answer.
         """
         message = message_in(line)
         method = message.get("method")
@@ -412,7 +424,7 @@ class Pump:
             self._sent += posix.write(self._daemon, memoryview(self._unsent[0])[self._sent :])
         except BlockingIOError:
             return
-        # It may have answered before it went
+        # The daemon may have answered before it disappeared.
         except OSError:
             self._is_cut = True
             return
@@ -492,8 +504,11 @@ class Pump:
 
 
 def continued() -> tuple[bytes, set[Any]]:
-    """What this process has of a session it goes on with: what the server is told first, and the
-    ids of requests in it whose answers the client has."""
+    """The state of a session that this process continues.
+
+    Returns the lines to send to the server first, and the ids of requests in them that the client
+    has answers for.
+    """
     opening_data = posix.environ.pop(CONTINUED.encode(), b"")
     if not opening_data:
         return b"", set()
@@ -506,7 +521,8 @@ def continued() -> tuple[bytes, set[Any]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Pass on between stdin, stdout and the daemon; `arguments`: its descriptor, and the command
-    this was.
+    """Pass on between stdin, stdout and the daemon, then exit.
+
+    arguments: the descriptor of the daemon, and the command that this process was.
     """
     posix._exit(Pump(int(arguments[0]), arguments[1:], *continued()).run())

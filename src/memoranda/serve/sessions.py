@@ -19,8 +19,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memoranda import __version__
-from memoranda.engine.writing import is_agent
 from memoranda.errors import MemorandaError
+from memoranda.note.project_access import is_agent
 from memoranda.serve.pump import ALIVE, BLOCK, END, LIMIT, METHOD, STOP, Lines, program
 from memoranda.serve.turns import CallQueue
 
@@ -47,8 +47,11 @@ class SessionRefused(MemorandaError):
 
 @dataclass(slots=True, eq=False)
 class McpSession:
-    """A connected client: since when, when it last asked for something, and who it says it is
-    (none: nothing yet).
+    """A connected client.
+
+    began: when it connected.
+    last: when it last asked for something.
+    agent, client: who it says it is. Empty if it has not said so yet.
     """
 
     turns: CallQueue
@@ -75,7 +78,7 @@ class McpSessions:
         self._is_stopping = False
 
     def connected(self) -> list[McpSession]:
-        """The sessions there are, the newest first."""
+        """The open sessions, the newest first."""
         return sorted(self._open, key=lambda session: session.began, reverse=True)
 
     def stop(self) -> None:
@@ -86,7 +89,7 @@ class McpSessions:
 
     @staticmethod
     def asked_by(line: bytes) -> dict[str, Any] | None:
-        """The request for a session that a line is, else None."""
+        """The parameters of a request for a session. None if the line is not such a request."""
         with suppress(ValueError, TypeError, LookupError, RecursionError):
             if b'"mcp"' in line and (request := json.loads(line))["method"] == METHOD:
                 return dict(request.get("params") or {})
@@ -121,8 +124,8 @@ class McpSessions:
             finally:
                 hearing.cancel()
                 await asyncio.to_thread(session.turns.close)
-        # What the client wants wrongly its own process reports
         except MemorandaError as refused:
+            # The client's own process reports a wrong request.
             _log.info("[mcp] a client is served by its own process: %s", refused)
             error = {"code": -32000, "message": str(refused)}
             writer.write(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode() + b"\n")

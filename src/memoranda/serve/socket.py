@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memoranda.engine.daemon_client import from_folder
-from memoranda.engine.writing import is_agent
 from memoranda.errors import StorageError
 from memoranda.faces.agent.session import call_tool, ends_batch, parse_json, result_data, tool_list
+from memoranda.note.project_access import is_agent
 from memoranda.serve.sessions import McpSessions
 from memoranda.serve.turns import InternalError
 from memoranda.text.gate import default_rules
@@ -95,8 +95,8 @@ class Protocol:
             result = self._result_of(request)
         except _Refused as error:
             return _error(error, identity, is_rpc)
-        # The outermost loop of this transport: reported, and the connection lives
         except Exception:
+            # The outermost loop of this transport: errors are reported, and the connection stays.
             _log.exception("A call failed")
             return _error(_Refused(_TOOL_ERROR, str(InternalError())), identity, is_rpc)
         return _line({"jsonrpc": "2.0"} if is_rpc else {}, id=identity, result=result)

@@ -39,16 +39,20 @@ def run_stdio(
     """Serve `registry` over MCP until the client closes stdin, and return the process's exit
     status.
 
-    `open_memory` is called once, off the event loop, when the client has its first answer; if it
-    raises MemorandaError each call answers with that error and the next one tries again. Every call
-    sees the memory as caller `agent` (`--agent`, else MEMORY_AGENT); None: the identity of the
-    client's name, by `clients` (configuration key `agents`) and the table of known clients. `name`
-    and `version` are what the server calls itself.
+    open_session: opens the memory. It is called once, off the event loop, after the client has its
+        first answer. If it raises MemorandaError, each call answers with that error, and the next
+        one tries again.
+    registry: the tools.
+    name, version: how the server calls itself.
+    agent: the caller (`--agent` or MEMORY_AGENT). None means the identity that belongs to the
+        client's name.
+    clients: names of clients to identities (configuration key `agents`), beside the table of known
+        clients.
 
-    Descriptors 0 and 1 are the protocol's from here to the end of the process. What the client has
-    sent before it closes stdin is carried out and answered. SIGTERM and SIGINT let the running call
-    end, answer the waiting ones with an error and stop; a second signal ends the process at once.
-    Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
+    Descriptors 0 and 1 are the protocol's from here to the end of the process. Everything that the
+    client sends before it closes stdin is carried out and answered. SIGTERM and SIGINT let the
+    running call end, answer the waiting ones with an error and stop; a second signal ends the
+    process immediately. Sources: contract 000a, 7; contract 000b, 9; contract 001, 1 (identity).
     """
     wire = StdioTransport(*continued())
     os.environ.pop(CONTINUED, None)
@@ -134,8 +138,8 @@ class StdioTransport:
             os.dup2(nothing.fileno(), 0)
             try:
                 os.dup2(2, 1)
-            # Stderr is closed
             except OSError:
+                # Stderr is closed.
                 os.dup2(nothing.fileno(), 1)
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
@@ -168,8 +172,8 @@ class StdioTransport:
                 while this_line := lines.readline():
                     self._post(line, rest + this_line)
                     rest = b""
-        # The terminal or socket behind it is gone: the same as its end
         except OSError:
+            # The terminal or socket behind it is gone, which counts as its end.
             pass
         self._post(line, rest)
         self._post(end)
@@ -180,14 +184,14 @@ class StdioTransport:
                 rest = memoryview(line)
                 while rest:
                     rest = rest[os.write(self._out, rest) :]
-        # The client is gone: running calls finish, their replies are dropped
         except OSError:
+            # The client is gone: running calls finish, their replies are dropped.
             self._post(end)
         self._post(self._written.set)
 
     def _post(self, call: Callable[..., None], *data: bytes) -> None:
         try:
             self._loop.call_soon_threadsafe(call, *data)
-        # The loop has ended; so has everyone who would listen
         except RuntimeError:
+            # The loop has ended, and so have all listeners.
             pass

@@ -130,12 +130,12 @@ class CallQueue:
             raise
         except MemorandaError:
             raise
-        # The outermost loop of this transport: reported, and the connection lives
         except Exception:
+            # The outermost loop of this transport: errors are reported, and the connection stays.
             _log.exception("A call failed")
             raise InternalError from None
         finally:
-            # It would keep the result for as long
+            # The timer would keep the result alive until it fires.
             timer.cancel()
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
@@ -169,8 +169,9 @@ class CallQueue:
             await asyncio.sleep(AGAIN_AFTER)
 
     def _logged(self, work: Callable[[MemorySession], object]) -> object:
-        """The result of work on the open memory; None without an open memory, or after an error, which
-        is logged.
+        """The result of work on the open memory.
+
+        None without an open memory, or after an error, which is logged.
         """
         try:
             with waits_until(self._ended):

@@ -1,7 +1,7 @@
 """The contract every source keeps, and the values that pass through it.
 
 A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
-whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.commit`
+whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.write`
 (`ledger/ledger.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
 lock and history.
 """
@@ -15,18 +15,19 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from memoranda.clock import EPOCH
+from memoranda.text.checksum import sha256 as sha256
+from memoranda.value_object import ValueObject
 
 if TYPE_CHECKING:
     from memoranda.note.model import Note
 
 
 class Stamp(NamedTuple):
-    """A key that tells one state of a file from another without reading it; of an entity in a graph
-    file the `inode` is a digest of its lines.
+    """A key that tells one state of a file from another without reading it.
 
-    The system sets `ctime_ns` on each change, and no program can set it back: it tells of a text
-    that was changed in place under its old time. A rename and new rights set it too, so a file with
-    another one may have the same text.
+    For an entity in a graph file, `inode` is a digest of its lines. The system sets `ctime_ns` on
+    each change, and no program can set it back, so it reveals a text that was changed under its old
+    time. A rename and new rights set it too, so a different `ctime_ns` may come with the same text.
     """
 
     size: int
@@ -51,14 +52,6 @@ Values = tuple[int, int, int, int]
 _LARGEST = (1 << 63) - 1
 
 
-def sha256(data: bytes) -> str:
-    """The SHA-256 of a file's bytes, 64 hex digits."""
-    # 3 ms; most searches need none
-    from hashlib import sha256
-
-    return sha256(data).hexdigest()
-
-
 def bounded(values: Values) -> Stamp:
     """The stamp, in numbers the index can hold: a date or an inode may be any 64 bits."""
     size, changed, inode, status_changed = values
@@ -69,13 +62,15 @@ def _bounded_time(nanoseconds: int) -> int:
     return max(-_LARGEST, min(nanoseconds, _LARGEST))
 
 
-@dataclass(slots=True)
-class Listing:
-    """All notes of a project as the disk shows them: project-relative path, with `/`, → stamp.
+@dataclass(slots=True, eq=False, repr=False)
+class Listing(ValueObject):
+    """All notes of a project as the disk shows them.
 
-    `unreadable` names folders (project-relative, "" = the project itself) that could not be
-    listed: nothing below them may be taken for deleted. `shared` are the notes whose file has
-    another name, a hard link: the system does not tell of what is written under that.
+    stamps: project-relative path, with `/`, to stamp.
+    unreadable: folders (project-relative, "" = the project itself) that could not be listed. Notes
+        below them must not be taken for deleted.
+    shared: notes whose file has another name, a hard link. The system does not report what is
+        written under that name.
     """
 
     stamps: dict[str, Values] = field(default_factory=dict)
@@ -83,12 +78,15 @@ class Listing:
     shared: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class File:
-    """A file's bytes as read; `etag` is their SHA-256 (64 hex), `born` the birth time if known (s).
+@dataclass(slots=True, eq=False, repr=False)
+class File(ValueObject):
+    """A file as read.
 
-    `changed_ns` is the time of the last change of an entity of a graph file, whose stamp has no
-    time; None for files.
+    data: its bytes.
+    etag: their SHA-256 (64 hex digits).
+    born: the birth time in seconds, if known.
+    changed_ns: for an entity of a graph file, whose stamp has no time, the time of its last change.
+        None for files.
     """
 
     data: bytes
@@ -125,12 +123,13 @@ class File:
         return note
 
 
-@dataclass(slots=True)
-class PathInfo:
-    """The kind of thing at a path: `kind` is `file`, `folder`, `link` (a symlink), `other` or
-    `missing`.
+@dataclass(slots=True, eq=False, repr=False)
+class PathInfo(ValueObject):
+    """The kind of thing at a path.
 
-    `path` is where it really is, project-relative, folder links resolved; `size` in bytes.
+    kind: `file`, `folder`, `link` (a symlink), `other` or `missing`.
+    path: its real place, project-relative, with folder links resolved.
+    size: in bytes.
     """
 
     kind: str
@@ -160,7 +159,10 @@ class Source(Protocol):
         """
 
     def version(self) -> Stamp | None:
-        """The state of a source that is one file; None when only `list` tells, or nothing is there."""
+        """The state of a store that is one file.
+
+        None if only `list` can tell, or if the file is missing.
+        """
 
     def list(self, below: str = "") -> Listing:
         """Every note file (of one folder) with its stamp; folders that cannot be read are named,
@@ -172,18 +174,22 @@ class Source(Protocol):
         ...
 
     def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """The paths of notes that may differ from those at `version`; None when only `list` tells."""
+        """The paths of notes that may have changed since `version`.
+
+        None if only `list` can tell.
+        """
 
     def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching; none for a source that is
-        one file.
+        """Absolute paths of all folders that may hold notes, for watching.
+
+        None if the store is one file.
         """
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note (by name alone)."""
 
     def stamp(self, path: str) -> Stamp | None:
-        """The note's stamp now, None when there is no such note file."""
+        """The note's present stamp. None if there is no such note file."""
 
     def read(self, path: str) -> File:
         """The note's bytes. Raises NotFound, OutsideError, StorageError."""

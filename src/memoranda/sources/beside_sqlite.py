@@ -51,7 +51,7 @@ def _descriptor_of(path: str) -> int:
         if key not in _descriptors:
             descriptor = open_own(path, os.O_RDONLY | os.O_NOFOLLOW)
             opened = os.fstat(descriptor)
-            # Another file may have come to the path meanwhile
+            # Another file may be at the path by now.
             key = (opened.st_dev, opened.st_ino)
             _descriptors[key] = descriptor
         return _descriptors[key]

@@ -24,6 +24,8 @@ from memoranda.sources.ignoring import (
     gitignore_patterns,
     obsidian_patterns,
 )
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import ValueObject
 
 IGNORE_FILE = ".memoryignore"
 # Bytes of a settings file that is read; no program writes a larger one.
@@ -47,17 +49,19 @@ _MARKS = (
 )
 _FOLDERS = (".obsidian", ".vscode")
 # A string of JSON, which stays, or a comment.
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMENT = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 # A string of JSON, which stays, or a comma before a closing bracket.
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_TRAILING_COMMA = lazy_pattern(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 # A string of Logseq's configuration, which stays, or a comment.
-_EDN_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
+_EDN_COMMENT = lazy_pattern(r'("(?:[^"\\]|\\.)*")|;[^\n]*')
 # A string of Logseq's configuration.
-_EDN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_EDN_TEXT = lazy_pattern(r'"((?:[^"\\]|\\.)*)"')
 # One part of a date format of moment.js, as Obsidian uses it.
-_MOMENT_TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|.")
+_MOMENT_TOKEN = lazy_pattern(
+    r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|Do|D|dddd|ddd|ww|WW|gggg|GGGG|."
+)
 # One part of a date format of Java, as Logseq uses it.
-_JAVA_TOKEN = re.compile(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
+_JAVA_TOKEN = lazy_pattern(r"'([^']*)'|yyyy|yy|MMMM|MMM|MM|M|dd|do|d|EEEE|EEE|E|.")
 # Logseq's date formats in Obsidian's terms.
 _JAVA_TO_MOMENT = {
     "yyyy": "YYYY",
@@ -80,8 +84,8 @@ ABSOLUTE = "absolute"
 _LINK_PATHS = (SHORTEST, RELATIVE, ABSOLUTE)
 
 
-@dataclass(slots=True)
-class Conventions:
+@dataclass(slots=True, eq=False, repr=False)
+class Conventions(ValueObject):
     """How the programs of a folder keep notes in it. Folders are relative to it; "" is unknown.
 
     `daily_format` is in the form of moment.js, as Obsidian has it: `YYYY-MM-DD`. `day_title` is the
@@ -103,7 +107,7 @@ class Conventions:
 
     @property
     def program(self) -> str:
-        """The programs in one text; empty where none is known."""
+        """The names of the programs in one text. Empty if none is known."""
         return ", ".join(self.programs)
 
     @property
@@ -119,7 +123,10 @@ class Conventions:
 
 
 def marks_of(root: str, *, has_programs: bool) -> tuple[tuple[int, int] | None, ...]:
-    """A key that differs once a file that `conventions_of` reads is another one."""
+    """A key that changes when a file that `conventions_of` reads does.
+
+    Missing files are None in it.
+    """
     if not has_programs:
         return (_stamp(os.path.join(root, IGNORE_FILE)),)
     missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
@@ -139,7 +146,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        # That it is there says all; programs write into it all the time
+        # Only the existence of the folder counts; programs write into it all the time.
         return 0, status.st_ino
     return status.st_mtime_ns, status.st_ino
 
@@ -159,7 +166,7 @@ def conventions_of(root: str, *, has_programs: bool) -> Conventions:
 
 
 def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str:
-    """The path, without extension, of the note of a day; empty where no format is known."""
+    """The path, without extension, of the note of a day. Empty if no format is known."""
     if not conventions.daily_format:
         return ""
     name = _formatted(conventions.daily_format, year, month, day)
@@ -167,8 +174,10 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
 
 
 def title_of_day(conventions: Conventions, path: str) -> str:
-    """The name that links give to the note of a day at `path`; empty for other notes, and where it
-    is the name of the file."""
+    """The name that links give to the daily note at `path`.
+
+    Empty for other notes, and if it is the name of the file.
+    """
     folder, _, name = path.rpartition("/")
     if not conventions.day_title or folder != conventions.daily_folder:
         return ""
@@ -239,7 +248,7 @@ def _formatted(pattern: str, year: int, month: int, day: int) -> str:
         if match[1] is None:
             parts.append(values.get(match[0], match[0]))
         else:
-            # What is in square brackets is written as it is
+            # Text in square brackets is copied.
             parts.append(match[1])
     return "".join(parts)
 
@@ -432,7 +441,7 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts of a list; none where the value is no list."""
+    """The texts of a list. Empty if the value is not a list."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str)]
@@ -465,7 +474,10 @@ def _from_java(pattern: str) -> str:
 
 
 def _text_of(file: Path, conventions: Conventions) -> str:
-    """The text of a settings file; empty for a missing one."""
+    """The text of a settings file.
+
+    Empty if it is missing or unreadable; the latter adds a warning.
+    """
     try:
         with file.open("rb") as stream:
             data = stream.read(_LARGEST)
@@ -478,8 +490,7 @@ def _text_of(file: Path, conventions: Conventions) -> str:
 
 
 def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
-    """The keys of a settings file in JSON, with or without comments; none where there is no such
-    file."""
+    """The keys of a settings file in JSON, with or without comments. Empty if it does not exist."""
     text = _text_of(file, conventions)
     if not text.strip():
         return {}
@@ -498,7 +509,7 @@ def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
 
 
 def _with_comments(text: str) -> object:
-    """The value of JSON with comments and trailing commas, as editors take it; None for others."""
+    """Parse JSON with comments and trailing commas, as editors accept it. None if it is invalid."""
     plain = _COMMENT.sub(lambda match: match[1] or "", text)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     try:

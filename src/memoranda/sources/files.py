@@ -110,7 +110,10 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def stat_in(name: str, folder: int) -> os.stat_result | None:
-    """The status of `name` in an open folder, a symlink not followed; None when there is nothing."""
+    """The status of `name` in an open folder, without following a symlink.
+
+    None if it does not exist.
+    """
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -132,7 +135,8 @@ def read_file(name: str, folder: int | None = None) -> File:
 
 
 def digest_of(path: str | Path) -> str:
-    """The SHA-256 of a file, 64 hex digits, read in pieces: it may be larger than the memory.
+    """The SHA-256 of a file, as 64 hex digits. It is read in pieces, since it may exceed the
+    memory.
 
     Raises OSError.
     """
@@ -283,11 +287,13 @@ def closed_on_error(connection: Closable) -> Iterator[None]:
 
 
 def open_own(path: Path | str, access: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Open one of the home's own files, private when it is made. What is no file is refused, and
-    neither opened nor waited for. Raises OSError."""
+    """Open one of the home's own files, or create it as private.
+
+    Anything but a regular file is refused, without opening it or waiting for it. Raises OSError.
+    """
     check_own(path)
     fd = os.open(path, access | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-    # Put there meanwhile
+    # Something else was put there in between.
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise _odd(path)
@@ -307,12 +313,15 @@ def _odd(path: Path | str) -> OSError:
 
 
 def lock_file(path: Path | str, how: int, *, access: int = os.O_RDWR, make: bool = True) -> int:
-    """Open the file at `path` and `flock` it (`how`, as fcntl takes it). Returns its descriptor,
-    which is the lock.
+    """Open the file at `path` and `flock` it. Returns its descriptor, which is the lock.
 
-    Checks afterwards that the file is still the one at `path`: another may have taken its place
-    meanwhile. Raises OSError; FileNotFoundError without `make`; BlockingIOError when `how` says not
-    to wait, else Busy.
+    how: the operation, as fcntl takes it.
+    access: the mode to open it with.
+    make: create a missing file.
+
+    Afterwards it is checked that the file is still the one at `path`, since another may have taken
+    its place. Raises OSError; FileNotFoundError without `make`; Busy, or BlockingIOError if `how`
+    says not to wait.
     """
     while True:
         fd = open_own(path, access | (os.O_CREAT if make else 0))
@@ -386,9 +395,9 @@ def signature() -> bytes:
 
 
 def _owner(fd: int) -> Owner:
-    """Who holds the lock on the open file: as it says itself, else as the system tells (Linux)."""
+    """The holder of the lock on the open file: as it signed itself, or as the system tells (Linux)."""
     signed = _SIGNED.match(_signature(fd))
-    # A process that ended has written it, and another one holds the lock
+    # A process that has ended signed it, and another holds the lock.
     if signed and is_alive(int(signed[1])):
         return Owner(
             signed[1].decode(), float(signed[2] or 0), (signed[3] or b"").decode("utf-8", "replace")
@@ -407,7 +416,10 @@ def _owner(fd: int) -> Owner:
 
 
 def lock_owner(path: Path | str) -> Owner | None:
-    """Who holds the lock on the file or folder at `path`; None when nobody does. Raises OSError."""
+    """The holder of the lock on the file or folder at `path`.
+
+    None if it is free. Raises OSError.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:

@@ -36,11 +36,12 @@ _NAMES = attrgetter("st_nlink")
 class FolderSource:
     """The notes below `root` (absolute).
 
-    With `every_text` each visible file counts as a note, else those named `*.md`, `*.markdown`.
-    With `links` paths may lead through symlinks that stay inside (contract 000a, 3); else they are
-    refused. An `optional` folder that is missing just holds nothing; it is of this home, so that no
-    other program has set anything for it. `ignored` are patterns in gitignore's form, which the
-    configuration has.
+    every_text: each visible file counts as a note, not only those named `*.md` or `*.markdown`.
+    links: paths may lead through symlinks that stay inside (contract 000a, 3). Otherwise symlinks
+        are refused.
+    optional: the folder may be missing, and holds nothing then. It belongs to this home, so no
+        other program has settings for it.
+    ignored: patterns in gitignore's form, from the configuration.
     """
 
     holds_entities = False
@@ -97,7 +98,7 @@ class FolderSource:
         return self._rules
 
     def name_of_day(self, path: str) -> str:
-        """The name that links give to the note of a day, in a folder of Logseq; else empty."""
+        """The name that links give to a daily note, in a folder of Logseq. Otherwise empty."""
         if not self.conventions.day_title:
             return ""
         return title_of_day(self._conventions, path)
@@ -144,7 +145,7 @@ class FolderSource:
         return listing
 
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        # What a link leads to is listed there
+        # Files behind a link are listed at their real place.
         if below and (has_link(self.root, below) or self.rules.reason(below, is_folder=True)):
             waiting = []
         else:
@@ -187,8 +188,10 @@ class FolderSource:
         listing: Listing,
         waiting: builtins.list[str],
     ) -> None:
-        """One folder's notes into `listing`, its folders into `waiting`. As little as possible is
-        done note by note: there are thousands."""
+        """Add one folder's notes to `listing`, and its folders to `waiting`.
+
+        As little as possible is done per note, since there are thousands.
+        """
         prefix = f"{folder}/" if folder else ""
         visible = [entry for entry in entries if entry.name[0] != "."]
         if not "".join(map(_NAME, visible)).isprintable():
@@ -346,7 +349,7 @@ def _with_stats(
     try:
         return entries, [entry.stat(follow_symlinks=False) for entry in entries]
     except FileNotFoundError:
-        # One went away meanwhile.
+        # A folder was removed in between.
         pass
     present: list[os.DirEntry[str]] = []
     stats: list[os.stat_result] = []

@@ -24,7 +24,14 @@ from memoranda.sources import graph_lines
 from memoranda.sources.base import File, Listing, PathInfo, Stamp, sha256
 from memoranda.sources.files import reason, stamp_of
 from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile
+from memoranda.sources.locked_file import (
+    Append,
+    CannotReplace,
+    FileWrite,
+    LockedFile,
+    Overwriting,
+    Replacement,
+)
 from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
@@ -36,6 +43,9 @@ _MAX_WARNINGS = 5
 _SUFFIX = ".md"
 _UNKNOWN = Stamp(-1, -1, -1)
 _log = logging.getLogger("memoranda.graph")
+
+Write = Callable[[str, LineChange], None]
+"""Makes the lines of a verb a change of the ledger, and raises if they are not made."""
 
 
 class NotAGraphFile(InvalidInput):
@@ -61,13 +71,14 @@ class EntityLine(NamedTuple):
 
 
 class LineEdit:
-    """The edits to the lines of `source` by a call that is about `names`; `verb` names the change in
-    the history.
+    """The edits to the lines of `store` by one call.
 
-    `lines`: line number (from 0) -> its new bytes, empty for a line that goes; `added`: lines to
-    come at the end;
-    `inserted`: lines to put back before a line. `known` are the names that are entities; of twins
-    the first is meant.
+    names: the entities that the call is about.
+    verb: the name of the change in the history.
+    lines: line number (from 0) to its new bytes. Empty for a line to remove.
+    added: lines to add at the end.
+    inserted: lines to put back before a line.
+    known: the names that are entities. The first of several twins is meant.
     """
 
     def __init__(self, source: GraphFileSource, names: Iterable[str] = (), verb: str = "edit"):
@@ -97,11 +108,11 @@ class LineEdit:
         self._said[name] = [text for text in self.observations(name) if text not in texts]
 
     def create(self, entity: Entity, more: dict[str, Any]) -> None:
-        """A new entity, with the further keys `more`."""
+        """Add a new entity, with the further keys `more`."""
         self.added.append(graph_lines.entity_line(entity, more).encode() + b"\n")
 
     def add_keys(self, name: str, more: dict[str, Any]) -> None:
-        """Nothing: the other keys of a line are another program's."""
+        """Do nothing: the other keys of a line belong to another program."""
 
     def _lines_of(self, relation: GraphRelation) -> list[int]:
         """Where a relation stands: at the end with fewer of them."""
@@ -135,7 +146,10 @@ class LineEdit:
             )
 
     def finish(self) -> None:
-        """Write what entities say by now into their lines; all else in them stays."""
+        """Write the present observations of entities into their lines.
+
+        Everything else in them stays.
+        """
         for name, texts in self._said.items():
             entity = self._source.entities[self._source.named[name][0]]
             if tuple(texts) != entity.observations:
@@ -151,17 +165,20 @@ class LineEdit:
 
 
 class GraphFileSource:
-    """The entities of the graph file `file` (absolute) as notes of project `name`; see
-    sources/base.py.
+    """The entities of the graph file `file` (absolute) as notes of project `name` (see
+    sources/base.py).
 
-    Each is at `<name>.md`, named as in contract 002, 5.3; of several lines of one name the first
-    has the relations. A stamp is the size and a digest of the entity's lines, whenever they were
-    written. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
+    Each note is at `<name>.md`, named as in contract 002, 5.3. If several lines have one name, the
+    first has the relations. A stamp is the size and a digest of the entity's lines, at any time of
+    writing. Not for several threads at once. Methods raise NotAGraphFile and StorageError.
 
-    `lines` are the file's bytes, each with its end; a line removed since the last load is empty.
-    `entities` and `relations` are by line number, `named` and `ends` are the lines of a name's
-    entities and of the relations at it, `bad` says why a line is ignored. `changes` grows with each
-    change seen. With `logs` ignored lines are logged at each load.
+    lines: the file's bytes by line, each with its end. A line removed since the last load is empty.
+    entities, relations: by line number.
+    named: the lines of the entities of a name.
+    ends: the lines of the relations that touch a name.
+    bad: the reason why a line is ignored.
+    changes: grows with each change seen.
+    logs: log ignored lines at each load.
     """
 
     holds_entities = True
@@ -329,11 +346,13 @@ class GraphFileSource:
             return [*texts[:_MAX_WARNINGS], f"and {more} more"]
         return texts
 
-    def change(self, plan: Callable[[], LineEdit], announce: Callable[[LineChange], None]) -> None:
-        """Carry out what `plan` says as one change, durable on return; `announce` hears of it right
-        before. `plan` runs under the file's lock with everything on disk shown, and again if the
-        file had to be made. `announce` raises OSError to prevent the change. Raises NotAGraphFile,
-        StorageError, then the file is as it was; Unconfirmed."""
+    def change(self, plan: Callable[[], LineEdit], write: Write) -> None:
+        """Have `write` make what `plan` says one change, durable on return.
+
+        `plan` runs under the file's lock with everything on disk shown, and again if the file had
+        to be made. `write` gets its verb and its lines, and raises to prevent it. Raises
+        NotAGraphFile, StorageError, and as `write`, then the file is as it was; Unconfirmed.
+        """
         try:
             for make in (False, True):
                 with self._file.locked(write=True, make=make) as fd:
@@ -342,61 +361,64 @@ class GraphFileSource:
                         raise self._refusal
                     edit = plan()
                     if fd is not None and edit:
-                        self._write(fd, edit, announce)
+                        self._write(fd, edit, write)
                     if fd is not None or not edit:
                         return
         except OSError as error:
             raise StorageError(self._file.name, reason(error)) from None
 
-    def _write(self, fd: int, edit: LineEdit, announce: Callable[[LineChange], None]) -> None:
-        """Bring `edit` to disk and into `lines`."""
+    def _write(self, fd: int, edit: LineEdit, write: Write) -> None:
+        """Have `edit` written, and show it in `lines`."""
         # Until all went well
         self._stamp = _UNKNOWN
+        lines = self._lines_after(edit)
+        change = self._line_change(fd, edit, lines)
+        try:
+            write(edit.verb, change)
+        except CannotReplace:
+            change.write = Overwriting(self._file, fd, b"".join(lines))
+            write(edit.verb, change)
+        if change.write.size is None:
+            self._other_form = None
+        self._follow(lines, edit)
+        self._stamp = change.write.stamp or _UNKNOWN
+
+    def _lines_after(self, edit: LineEdit) -> list[bytes]:
+        """The lines that an edit leaves."""
+        lines = [*self.lines]
+        for slot, line in edit.lines.items():
+            lines[slot] = line
+        last = _last_slot(lines)
+        if last is not None and (edit.added or edit.inserted) and not lines[last].endswith(b"\n"):
+            lines[last] += b"\n"
+        if edit.inserted:
+            merged: list[bytes] = []
+            for slot in range(len(lines) + 1):
+                merged += [*edit.inserted.get(slot, ()), *lines[slot : slot + 1]]
+            lines = list(filter(None, merged))
+        return lines + edit.added
+
+    def _line_change(self, fd: int, edit: LineEdit, lines: list[bytes]) -> LineChange:
+        """An edit as the step that makes it; `lines` are those after it."""
         slots = sorted(edit.lines)
         numbers = [slot - self.lines[:slot].count(b"") for slot in slots]
         inserted = (edit.inserted[slot] for slot in sorted(edit.inserted))
         added = [*chain.from_iterable(inserted), *edit.added]
         old = [self.lines[slot] for slot in slots]
         new = [edit.lines[slot] for slot in slots]
-        change = LineChange(self._file.target, edit.verb, numbers, old, new, added)
-        lines = [*self.lines]
+        write = self._file_write(fd, edit, lines)
+        return LineChange(self._file.target, numbers, old, new, added, write)
+
+    def _file_write(self, fd: int, edit: LineEdit, lines: list[bytes]) -> FileWrite:
+        """How the lines after an edit get into the file."""
         data = b"".join(edit.added)
-        for slot, line in edit.lines.items():
-            lines[slot] = line
-        last = next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
-        if added and last is not None and not lines[last].endswith(b"\n"):
-            lines[last] += b"\n"
+        last = _last_slot(self.lines)
+        if last is not None and not self.lines[last].endswith(b"\n"):
             data = b"\n" + data
-        if edit.inserted:
-            merged: list[bytes] = []
-            for slot in range(len(lines) + 1):
-                merged += [*edit.inserted.get(slot, ()), *lines[slot : slot + 1]]
-            lines = list(filter(None, merged))
-        lines += edit.added
-        is_appended = not edit.lines and not edit.inserted and len(data) < MAX_APPEND
-        if is_appended and self._other_form is None:
-            status = stamp_of(os.fstat(fd))
-            change.inode = status.inode
-            change.size = status.size
-            change.data = data
-            announce(change)
-            stamp = self._file.append(fd, data)
-        else:
-            content = b"".join(lines)
-
-            def announced(inode: int, whole: bytes | None) -> None:
-                change.inode = inode
-                change.whole = whole or self._other_form
-                if whole is None:
-                    change.data = b""
-                else:
-                    change.data = content
-                announce(change)
-
-            stamp = self._file.replace(fd, content, announced)
-            self._other_form = None
-        self._follow(lines, edit)
-        self._stamp = stamp or _UNKNOWN
+        is_addition = not edit.lines and not edit.inserted and self._other_form is None
+        if is_addition and len(data) < MAX_APPEND:
+            return Append(self._file, fd, data)
+        return Replacement(self._file, fd, b"".join(lines), self._other_form)
 
     def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
         """Show `lines`, which `edit` made of the ones before."""
@@ -427,7 +449,7 @@ class GraphFileSource:
             self._take(number, {})
 
     def path(self, name: str, twin: int = 0) -> str:
-        """Where the note of an entity is: of the `twin`-th line of its name, from 0."""
+        """The path of the note of an entity. `twin` counts the lines with its name, from 0."""
         key = (name, twin)
         if key not in self._paths:
             if twin:
@@ -477,7 +499,7 @@ class GraphFileSource:
         )
 
     def _note(self, path: str) -> File | None:
-        """The note at `path`, made from the lines in memory; None without lines for it."""
+        """The note at `path`, made from the lines in memory. None if it has no lines."""
         entity = self.entity(path)
         if entity is None:
             return None
@@ -575,3 +597,8 @@ class GraphFileSource:
     def parts(self, below: str, listing: Listing) -> Iterator[None]:
         listing.stamps.update(self.list(below).stamps)
         yield
+
+
+def _last_slot(lines: Sequence[bytes]) -> int | None:
+    """The slot of the last line that is there."""
+    return next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)

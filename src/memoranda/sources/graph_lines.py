@@ -18,7 +18,7 @@ from memoranda.text.unicode import is_valid_unicode, repair_surrogates
 ENTITY_KEYS = ("type", "name", "entityType", "observations")
 _BLANK = (" ", "\t", "\r")
 _EMPTY = (b"{}", b"[]")
-# What a line, or a file, has that may be one of the forms of `as_lines`.
+# Signs that a line, or a file, may be in one of the forms of `as_lines`.
 _MAYBE_OTHER_FORM = re.compile(rb'[}\]][ \t]*\{|"(?:entities|relations)"|\A\s*(?:\{\s*\}|\[\s*\])')
 # Lists of a document that holds a whole graph, and the type of their members.
 _MEMBERS = {"entities": "entity", "relations": "relation"}
@@ -36,7 +36,10 @@ class BadLine(ValueError):
 
 
 def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
-    """The entity or relation a JSON object is; None for one of another type. Raises BadLine."""
+    """The entity or relation in a JSON object.
+
+    None for an object of another type. Raises BadLine.
+    """
     kind = value.get("type")
     if kind == "entity":
         name = value.get("name")
@@ -175,10 +178,11 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def as_lines(data: bytes) -> list[bytes] | None:
-    """The lines that a file of another known form becomes; None where its own lines count.
+    """The lines into which a file of another known form is converted. None if its own lines count.
 
     Known forms are `{}` and `[]`, one object of `entities` and `relations`, in one line or several,
-    and objects glued on one line. Lines that are sound, or bad in another way, keep their bytes.
+    and objects glued on one line. Sound lines, and lines that are bad in other ways, keep their
+    bytes.
     """
     text = data.removeprefix(_BOM).strip()
     first, _, rest = text.partition(b"\n")
@@ -222,7 +226,10 @@ def _glued(line: bytes) -> list[bytes] | None:
 
 
 def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
-    """The objects and empty arrays a line consists of, each with its bytes; None for other lines."""
+    """The objects and empty arrays that make up a line, each with its bytes.
+
+    None for other lines.
+    """
     decoder = json.JSONDecoder()
     values: list[tuple[Any, bytes]] = []
     try:

@@ -1,4 +1,4 @@
-"""Which files of a project's folder are left out: lists in gitignore's form, and those of Obsidian.
+"""Leaving out files of a project's folder, by lists in gitignore's form and by Obsidian's lists.
 
 A path that is left out is neither indexed nor shown, and no note can be written there. As in git, a
 later pattern wins over an earlier one, and nothing below a folder that is left out comes back.
@@ -11,14 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from memoranda.text.pattern import lazy_pattern
+from memoranda.value_object import ValueObject
+
 # Patterns of one file.
 _MOST_PATTERNS = 1_000
 # Folders remembered before they are all forgotten.
 _MOST_KNOWN = 10_000
 # What begins a named group in JavaScript, as Obsidian reads it.
-_NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
+_NAMED_GROUP = lazy_pattern(r"\(\?<(?![=!])")
 # A class of signs in a pattern of .gitignore.
-_CLASS_END = re.compile(r"\[(?:[!^])?\]?[^\]\n]*\]")
+_CLASS_END = lazy_pattern(r"\[(?:[!^])?\]?[^\]\n]*\]")
 
 
 class Pattern(NamedTuple):
@@ -30,8 +33,8 @@ class Pattern(NamedTuple):
     only_folders: bool = False
 
 
-@dataclass(slots=True)
-class IgnoreRules:
+@dataclass(slots=True, eq=False, repr=False)
+class IgnoreRules(ValueObject):
     """The patterns of one project, in their order."""
 
     patterns: tuple[Pattern, ...] = ()
@@ -41,9 +44,10 @@ class IgnoreRules:
         return bool(self.patterns)
 
     def reason(self, path: str, *, is_folder: bool = False) -> str:
-        """Why a path is left out, with the list that says so; empty for one that is not.
+        """The reason why a path is left out, with the list that says so. Empty if it is not left
+        out.
 
-        A folder above that is left out takes all below with it.
+        If a folder is left out, so is everything below it.
         """
         if not self.patterns:
             return ""
@@ -169,7 +173,10 @@ def _translated_class(text: str) -> str:
 
 
 def folder_pattern(folder: str, reason: str) -> Pattern | None:
-    """Leaves out one folder of the project, named without regard to case; None for the project."""
+    """A pattern that leaves out one folder of the project, in any case.
+
+    None for the project itself.
+    """
     plain = folder.strip("/")
     if not plain or plain == ".":
         return None

@@ -38,7 +38,11 @@ for _kind, _suffixes in _KINDS.items():
 
 
 class Attachment(NamedTuple):
-    """A file that is no note. `kind` is what it is in words, `size` in bytes."""
+    """A file that is not a note.
+
+    kind: its kind in words.
+    size: in bytes.
+    """
 
     path: str
     kind: str
@@ -52,8 +56,10 @@ class Attachment(NamedTuple):
 
 
 class Symlink(NamedTuple):
-    """A symlink with the name of a note, or to a folder. `target` is project-relative where
-    `is_inside` the project, else as the link has it."""
+    """A symlink to a folder, or with the name of a note.
+
+    target: project-relative if `is_inside` the project. Otherwise as the link has it.
+    """
 
     path: str
     target: str
@@ -61,7 +67,7 @@ class Symlink(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file or folder that is no part of the project, and the list that says so."""
+    """A file or folder that is not part of the project, and the list that says so."""
 
     path: str
     reason: str

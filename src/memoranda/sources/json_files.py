@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from memoranda.sources import files
 from memoranda.sources.base import Stamp
 from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile
+from memoranda.sources.locked_file import LockedFile, Replacement
 
 Row = dict[str, Any]
 
@@ -86,32 +86,51 @@ class RowEdit:
         after += self.inserted.get(len(rows), ())
         return after + self.added
 
-    def change(
-        self, place: str, rows: Sequence[Row], line_of: Callable[[Row], bytes]
-    ) -> LineChange:
-        """The edit as lines for the history, each row as `line_of` has it."""
-        numbers = sorted(self.gone)
+
+class OpenRows:
+    """The rows of a file that is locked, so that only we change it."""
+
+    def __init__(self, file: LockedFile, fd: int | None, content: Content):
+        self.content = content
+        self._file = file
+        self._fd = fd
+
+    def line_change(self, edit: RowEdit, line_of: Callable[[Row], bytes]) -> LineChange:
+        """An edit as the step that makes it, each row as `line_of` has it for the history. Raises
+        ValueError for what JSON cannot say.
+        """
+        rows = self.content.rows
+        numbers = sorted(edit.gone)
         old = [line_of(rows[number]) for number in numbers]
-        rows_by_place = (self.inserted[number] for number in sorted(self.inserted))
+        rows_by_place = (edit.inserted[number] for number in sorted(edit.inserted))
         coming = list(chain.from_iterable(rows_by_place))
-        added = [line_of(row) for row in [*coming, *self.added]]
-        return LineChange(place, self.verb, numbers, old, [b""] * len(old), added)
+        added = [line_of(row) for row in [*coming, *edit.added]]
+        new = [b""] * len(old)
+        write = Replacement(self._file, self._open_fd, self._text_of(edit.applied(rows)))
+        return LineChange(self._file.target, numbers, old, new, added, write)
 
+    def replace(self, rows: list[Row]) -> None:
+        """Put rows in place of those of the file, durable on return, as no change of the history.
+        Raises OSError, ValueError.
+        """
+        self._file.replace(self._open_fd, self._text_of(rows))
 
-class Write(Protocol):
-    """Puts rows in place of those of a file; `announce` hears of the `change` right before."""
+    @property
+    def _open_fd(self) -> int:
+        assert self._fd is not None, "a missing file holds nothing to replace"
+        return self._fd
 
-    def __call__(
-        self,
-        rows: list[Row],
-        change: LineChange | None = None,
-        announce: Callable[[LineChange], None] | None = None,
-    ) -> None: ...
+    def _text_of(self, rows: list[Row]) -> bytes:
+        try:
+            return (json.dumps(rows, indent=2, allow_nan=False) + self.content.ending).encode()
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 class JsonFiles:
-    """A folder's files by their stems. Reading raises OSError, and ValueError for what is no array
-    of entries.
+    """The files of a folder, by their stems.
+
+    Reading raises OSError, and ValueError for a file that is not an array of entries.
     """
 
     def __init__(self, root: Path):
@@ -119,7 +138,7 @@ class JsonFiles:
         self._known: dict[str, tuple[Stamp, Content]] = {}
 
     def stems(self) -> list[str]:
-        """The stems of all files that can hold a namespace, sorted; none when there is no folder."""
+        """The stems of all files that can hold a namespace, sorted. Empty if there is no folder."""
         try:
             names = os.listdir(self.root)
         except FileNotFoundError:
@@ -148,39 +167,12 @@ class JsonFiles:
         with LockedFile(self.root / f"{stem}{_EXTENSION}").locked(write=False):
             yield
 
-    def place(self, stem: str) -> str:
-        """Where a file really is."""
-        return LockedFile(self.root / f"{stem}{_EXTENSION}").target
-
     @contextmanager
-    def changing(self, stem: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
-        """What the file holds, which only we change inside, and what puts other rows in its place,
-        durable on return: it raises OSError and, for what JSON cannot say, ValueError. With `make`
-        a missing file begins empty."""
+    def changing(self, stem: str, make: bool = False) -> Iterator[OpenRows]:
+        """The rows of a file, which only we change inside. With `make` a missing file begins empty."""
         file = LockedFile(self.root / f"{stem}{_EXTENSION}")
         with file.locked(write=True, make=make) as fd:
-            content = self._load(stem, file, fd)
-
-            def write(
-                rows: list[Row],
-                change: LineChange | None = None,
-                announce: Callable[[LineChange], None] | None = None,
-            ) -> None:
-                try:
-                    text = json.dumps(rows, indent=2, allow_nan=False) + content.ending
-                except RecursionError:
-                    raise ValueError("nested too deeply") from None
-                assert fd is not None, "a missing file holds nothing to replace"
-
-                def announced(inode: int, _: bytes | None) -> None:
-                    if change is not None and announce is not None:
-                        change.inode = inode
-                        announce(change)
-
-                # The history would get the whole file, with texts it may not keep
-                file.replace(fd, text.encode(), announced, may_overwrite=False)
-
-            yield content, write
+            yield OpenRows(file, fd, self._load(stem, file, fd))
 
     def count(self, entries: int, namespaces: int) -> None:
         """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError,
@@ -199,8 +191,9 @@ class JsonFiles:
                 file.replace(fd, json.dumps(now, indent=2).encode())
 
     def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
-        """What the open file holds. Raises ValueError when that is no JSON array of objects with
-        texts as keys.
+        """The contents of the open file.
+
+        Raises ValueError if it is not a JSON array of objects with texts as keys.
         """
         if fd is None:
             return Content()

@@ -11,8 +11,9 @@ from typing import Protocol
 
 from memoranda.note.model import ARCHIVE_PROJECT, BUILT_IN_PROJECTS, TRACE_PROJECT
 from memoranda.sources.base import sha256
+from memoranda.state_place import PRIVATE as PRIVATE
+from memoranda.state_place import state_of
 
-PRIVATE = ".memoranda"
 TEMP_PREFIX = ".tmp-"
 NOTE_SUFFIXES = (".md", ".markdown")
 DRAWING_SUFFIX = ".excalidraw.md"
@@ -27,13 +28,13 @@ class Layout:
 
     def __init__(self, root: Path):
         self.root = root
+        self.private = state_of(root)
         self.config = root / "config.yaml"
         self.overview = root / "memory.md"
         self.pending = root / "pending.md"
         self.socket = root / "memory.sock"
         self.daemon_lock = root / ".daemon.lock"
-        self.daemon_log = root / PRIVATE / "daemon.log"
-        self.private = root / PRIVATE
+        self.daemon_log = self.private / "daemon.log"
         self.index = self.private / "index.db"
         self.vectors = self.private / "vectors"
         self.lock = self.private / "lock"
@@ -64,6 +65,29 @@ class Layout:
         self.built_in: Mapping[str, Path] = {name: root / name.removeprefix(".") for name in names}
         """Every built-in project with its folder, the archive and the traces of sessions."""
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether the private folder is outside the home."""
+        return self.private != self.root / PRIVATE
+
+    def place(self, name: str) -> Path:
+        """Where a file is that people know by this name in the home."""
+        if name == PRIVATE or name.startswith(f"{PRIVATE}/"):
+            return self.private / name[len(PRIVATE) + 1 :]
+        return self.root / name
+
+    def has_former_files(self) -> bool:
+        """Whether there are files of the version before, whose content the ledger is to take over."""
+        places = (
+            self.access_log,
+            self.review,
+            self.requests,
+            self.sessions,
+            self.served,
+            self.paused,
+        )
+        return any(path.exists() for path in places)
+
     def pending_of(self, agent: str) -> Path:
         """The list of the reminders of one agent; `agent` is a valid name."""
         return self.pending.with_name(f"pending.{agent}.md")
@@ -73,8 +97,8 @@ class Layout:
         return [*self.root.glob("pending.md"), *self.root.glob("pending.*.md")]
 
     def index_for(self, extra: Mapping[str, str], only: Collection[str] = ()) -> Path:
-        """The index file: a separate one for whoever has projects (name -> folder) no other has, or
-        `only` some.
+        """The index file. Each set of extra projects (name -> folder), or of `only` some, has a
+        separate one.
         """
         if not extra and not only:
             return self.index
@@ -84,7 +108,7 @@ class Layout:
         return self.index.with_name(f"index-{digest[:12]}.db")
 
     def indexes(self) -> list[Path]:
-        """The index files there are, those of other processes included."""
+        """All existing index files, even of other processes."""
         return sorted(self.private.glob("index*.db"))
 
 
@@ -103,12 +127,12 @@ _SOURCES: dict[Path, SharedSource] = {}
 
 
 def share(root: Path, source: SharedSource) -> None:
-    """From now on the files of the home at `root` are those of `source`."""
+    """Take the files of the home at `root` from `source` from now on."""
     _SOURCES[root] = source
 
 
 def shared_space(root: Path) -> str | None:
-    """The space of the database that the files at `root` are of; None for a home in a folder."""
+    """The space of the database that has the files at `root`. None for a home in a folder."""
     source = _SOURCES.get(root)
     if source is None:
         return None

@@ -1,5 +1,5 @@
 """A file used in place, locked on itself, so that two homes, other programs and any path to it see
-one lock. The order of locks is always the home's, then the file's.
+one lock (docs/concurrency.md).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,9 +23,15 @@ _NO_RENAME = {errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM, errno.EROFS}
 # Seconds a reader waits for a writer
 _READ_WAITS = 1.0
 
-Announce = Callable[[int, bytes | None], None]
-"""Called right before a replacement: with the new file's inode and None, or with the file's own
-inode and its old bytes when it will be overwritten. Raises OSError to prevent the change."""
+
+class CannotReplace(MemorandaError):
+    """Nothing can be renamed over the file; it may be overwritten instead (`Overwriting`)."""
+
+    code = StorageError.code
+
+    def __init__(self, file: str, cause: OSError):
+        super().__init__(f"{file} cannot be replaced: {files.reason(cause)}.")
+        self.cause = cause
 
 
 class Unconfirmed(MemorandaError):
@@ -54,7 +60,7 @@ class LockedFile:
         return os.path.realpath(self.path)
 
     @property
-    def _temp(self) -> str:
+    def temp(self) -> str:
         """The one temporary file, of a name the next process knows too."""
         folder, name = os.path.split(self.target)
         return os.path.join(folder, f"{TEMP_PREFIX}{sha256(os.fsencode(name))[:16]}")
@@ -117,101 +123,41 @@ class LockedFile:
         os.lseek(fd, 0, os.SEEK_SET)
         return files.read_fd(fd)
 
-    def append(self, fd: int, data: bytes) -> Stamp | None:
-        """Add `data` at the end in one write, durable on return, all of it or nothing. Returns the
-        file's new stamp, None when somebody without the lock wrote too."""
-        size = os.lseek(fd, 0, os.SEEK_END)
-        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+    def replace(self, fd: int, data: bytes) -> None:
+        """Put `data` in place of the content, durable on return: see `Replacement`. Raises OSError,
+        Unconfirmed.
+        """
+        replacement = Replacement(self, fd, data)
         try:
-            if os.write(fd, data) != len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(fd)
-        except OSError:
-            os.ftruncate(fd, size)
-            raise
-        stamp = files.stamp_of(os.fstat(fd))
-        if stamp.size == size + len(data):
-            return stamp
-        return None
+            replacement.prepare()
+            replacement.run()
+        except CannotReplace as error:
+            raise error.cause from None
 
-    def replace(
-        self,
-        fd: int,
-        data: bytes,
-        announce: Announce | None = None,
-        *,
-        may_overwrite: bool = True,
-    ) -> Stamp | None:
-        """Put `data` in place of the content, durable on return; mode and owner stay. A new file is
-        renamed over the old one. Where that cannot be, the file is overwritten if that may be and
-        there is `announce` to keep the old content. Returns the new stamp, None when it is not
-        known. Raises Unconfirmed."""
+    def _put(self, fd: int, data: bytes) -> None:
+        """Put `data` in place of the content, in whatever way can be."""
         try:
-            stamp = self._rename_over(fd, data, announce)
+            self.replace(fd, data)
         except OSError as error:
-            if announce is None or not may_overwrite or error.errno not in _NO_RENAME:
+            if error.errno not in _NO_RENAME:
                 raise
-            old = self.read(fd)
-            announce(files.stamp_of(os.fstat(fd)).inode, old)
-            # A third of what every command would import of this module
-            import logging
-
-            warning = "%s cannot be replaced by a rename; it was written in place"
-            logging.getLogger("memoranda.sources").warning(warning, self.name)
-            try:
-                _overwrite(fd, data)
-            except OSError:
-                _overwrite(fd, old)
-                raise
-            stamp = files.stamp_of(os.fstat(fd))
-            if stamp.size == len(data):
-                return stamp
-            return None
-        try:
-            files.sync_folder(Path(self.target).parent)
-        # A power failure may bring either file: show the old one again
-        except OSError as error:
-            try:
-                self._rename_over(fd, self.read(fd))
-            except OSError:
-                raise Unconfirmed(self.name, files.reason(error)) from None
-            raise
-        return stamp
-
-    def _rename_over(self, fd: int, data: bytes, announce: Announce | None = None) -> Stamp:
-        """Rename a new file with `data` over this one. Returns its stamp."""
-        status = os.fstat(fd)
-        temp = self._temp
-        with suppress(FileNotFoundError):
-            os.unlink(temp)
-        files.write_file(temp, data, mode=stat.S_IMODE(status.st_mode))
-        try:
-            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
-                with suppress(PermissionError):
-                    os.chown(temp, status.st_uid, status.st_gid)
-            stamp = files.stamp_of(os.stat(temp))
-            if announce is not None:
-                announce(stamp.inode, None)
-            os.rename(temp, self.target)
-        except BaseException:
-            os.unlink(temp)
-            raise
-        with suppress(OSError):
-            renamed = files.stamp_of(os.stat(self.target))
-            if renamed.is_same_file(stamp):
-                stamp = renamed
-        return stamp
+            _overwrite(fd, data)
 
     def remove_leftover(self) -> None:
         """Remove the temporary file of a process that died in `replace`."""
-        if os.path.lexists(self._temp) and os.access(self.target, os.W_OK):
+        if os.path.lexists(self.temp) and os.access(self.target, os.W_OK):
             with suppress(OSError, Busy), waits_at_most(0.1), self.locked(write=True):
-                os.unlink(self._temp)
+                os.unlink(self.temp)
 
     def complete_append(self, size: int, data: bytes, inode: int) -> bool:
-        """Finish an append that ended in its middle: `data` was to follow the first `size` bytes of
-        file `inode`. What others added behind a part of it stays. Returns False where nothing of it
-        had come, or the file is another one."""
+        """Finish an append that was interrupted. Text that others added after a part of it stays.
+
+        size: the size of the file before.
+        data: the bytes to append.
+        inode: the inode of the file.
+
+        Returns False if none of it was written, or if the file has been replaced.
+        """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
@@ -219,7 +165,7 @@ class LockedFile:
             tail = now[size:]
             written = _common(tail, data)
             if written == len(tail) < len(data) and written:
-                self.append(fd, data[written:])
+                Append(self, fd, data[written:]).run()
             elif written < len(data):
                 rest = tail[written:]
                 # Others closed a torn line before theirs
@@ -229,13 +175,15 @@ class LockedFile:
                     written = data.rfind(b"\n", 0, written) + 1
                     rest = tail[written:]
                 if written:
-                    self.replace(fd, now[:size] + data + rest, lambda *_: None)
+                    self._put(fd, now[:size] + data + rest)
             return written > 0
 
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
-        """Finish writing `new` over `old` in file `inode`, which ended in its middle. A file that
-        is neither, nor the one in front and the other behind, is left alone. Returns False when the
-        file is another one."""
+        """Finish an interrupted overwriting of `old` by `new` in file `inode`.
+
+        Contents other than these two, or `new` in front and `old` behind, are left alone. Returns
+        False if the file has been replaced.
+        """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
@@ -260,3 +208,166 @@ def _overwrite(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
     os.ftruncate(fd, len(data))
     os.fsync(fd)
+
+
+class FileWrite:
+    """How new bytes get into a file that is open as `fd` and locked.
+
+    `prepare` is called before the change is recorded, `run` after; both raise OSError, and then the
+    file is as it was. What is recorded lets the next process finish what one that died began:
+    `inode` of the file that will have the bytes; of an append the `size` before and the `data` to
+    come; of a file that is written over, the `whole` content before and the `data`. `stamp` is the
+    file's after `run`, None when it is not known.
+    """
+
+    inode = 0
+    size: int | None = None
+    data = b""
+    whole: bytes | None = None
+    stamp: Stamp | None = None
+
+    def __init__(self, file: LockedFile, fd: int):
+        self.file = file
+        self._fd = fd
+
+    def prepare(self) -> None:
+        """Do what can be done before the change is recorded."""
+        self.inode = os.fstat(self._fd).st_ino
+
+    def run(self) -> None:
+        """Write, durable on return."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Take back what `prepare` did: the change will not be made."""
+
+    def _note_stamp(self, size: int) -> None:
+        """Have the file's stamp, unless somebody without the lock wrote too."""
+        stamp = files.stamp_of(os.fstat(self._fd))
+        if stamp.size == size:
+            self.stamp = stamp
+
+
+class Append(FileWrite):
+    """Adds `data` at the end in one write, all of it or nothing."""
+
+    def __init__(self, file: LockedFile, fd: int, data: bytes):
+        super().__init__(file, fd)
+        self.data = data
+
+    def prepare(self) -> None:
+        super().prepare()
+        self.size = os.fstat(self._fd).st_size
+
+    def run(self) -> None:
+        fd = self._fd
+        size = os.lseek(fd, 0, os.SEEK_END)
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+        try:
+            if os.write(fd, self.data) != len(self.data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(fd)
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+        self._note_stamp(size + len(self.data))
+
+
+class Replacement(FileWrite):
+    """Renames a new file with `content` over the old one; mode and owner stay.
+
+    `before` is kept in the history as the file's whole old text. Raises CannotReplace where no file
+    can be renamed over this one, Unconfirmed.
+    """
+
+    def __init__(self, file: LockedFile, fd: int, content: bytes, before: bytes | None = None):
+        super().__init__(file, fd)
+        self._content = content
+        self.whole = before
+
+    def prepare(self) -> None:
+        with self._saying_why():
+            self.inode = self._write_temp(self._content).inode
+
+    def run(self) -> None:
+        with self._saying_why():
+            self.stamp = self._rename()
+        try:
+            files.sync_folder(Path(self.file.target).parent)
+        except OSError as error:
+            # A power failure may bring either file: show the old one again
+            try:
+                self._write_temp(self.file.read(self._fd))
+                self._rename()
+            except OSError:
+                raise Unconfirmed(self.file.name, files.reason(error)) from None
+            raise
+
+    def cancel(self) -> None:
+        with suppress(OSError):
+            os.unlink(self.file.temp)
+
+    @contextmanager
+    def _saying_why(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _NO_RENAME:
+                raise
+            raise CannotReplace(self.file.name, error) from None
+
+    def _write_temp(self, content: bytes) -> Stamp:
+        """Write the new file beside the old one. Returns its stamp."""
+        status = os.fstat(self._fd)
+        temp = self.file.temp
+        with suppress(FileNotFoundError):
+            os.unlink(temp)
+        files.write_file(temp, content, mode=stat.S_IMODE(status.st_mode))
+        try:
+            if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+                with suppress(PermissionError):
+                    os.chown(temp, status.st_uid, status.st_gid)
+            return files.stamp_of(os.stat(temp))
+        except BaseException:
+            os.unlink(temp)
+            raise
+
+    def _rename(self) -> Stamp:
+        """Rename the new file over the old one. Returns its stamp."""
+        temp = self.file.temp
+        try:
+            stamp = files.stamp_of(os.stat(temp))
+            os.rename(temp, self.file.target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temp)
+            raise
+        with suppress(OSError):
+            renamed = files.stamp_of(os.stat(self.file.target))
+            if renamed.is_same_file(stamp):
+                stamp = renamed
+        return stamp
+
+
+class Overwriting(FileWrite):
+    """Writes `content` over the old one, which the history keeps whole: a file mounted by itself
+    cannot be renamed over.
+    """
+
+    def __init__(self, file: LockedFile, fd: int, content: bytes):
+        super().__init__(file, fd)
+        self.data = content
+        self.whole = file.read(fd)
+
+    def run(self) -> None:
+        # A third of what every command would import of this module
+        import logging
+
+        warning = "%s cannot be replaced by a rename; it was written in place"
+        logging.getLogger("memoranda.sources").warning(warning, self.file.name)
+        try:
+            _overwrite(self._fd, self.data)
+        except OSError:
+            _overwrite(self._fd, self.whole or b"")
+            raise
+        self._note_stamp(len(self.data))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import sys
 import unicodedata
 from dataclasses import dataclass
 
 from memoranda.errors import InvalidInput, NotFound, OutsideError, StorageError
 from memoranda.sources.files import reason
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.unicode import flat
+from memoranda.value_object import ValueObject
 
 # The limit of Linux and macOS for one name.
 NAME_BYTES = 255
@@ -22,7 +23,7 @@ PATH_BYTES = 1024
 # Opened folders keep a path from being exchanged while it is used.
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The folder of a namespace without Latin letters (contract 004, 7)
-_NAMELESS = re.compile(r"~[0-9a-f]{10}(?:/|\Z)")
+_NAMELESS = lazy_pattern(r"~[0-9a-f]{10}(?:/|\Z)")
 
 
 def climbs(text: str) -> bool:
@@ -133,11 +134,11 @@ def real_path(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")
 
 
-@dataclass(slots=True)
-class Folder:
+@dataclass(slots=True, eq=False, repr=False)
+class Folder(ValueObject):
     """An open folder inside a project: the check and the access use this same handle.
 
-    `path` is where it really is, relative to the project ("" = its root).
+    path: its real place, relative to the project ("" = its root).
     """
 
     fd: int
@@ -159,9 +160,10 @@ class Folder:
 
 
 def open_folder(root: str, path: str, project: str, *, links: bool = False) -> Folder:
-    """Open the folder `path` of the project at `root` and verify where it really is.
+    """Open the folder `path` of the project at `root`, and verify its real place.
 
-    With `links`, symlinks that stay inside are followed; else any symlink on the way is refused.
+    links: follow symlinks that stay inside. Otherwise any symlink on the way is refused.
+
     Raises NotFound, OutsideError, StorageError.
     """
     try:
@@ -177,8 +179,8 @@ def open_folder(root: str, path: str, project: str, *, links: bool = False) -> F
             try:
                 with Folder(os.open(root, _FOLDER), "") as top:
                     base = real_path(top.fd)
-            # A folder that may be passed through, not read
             except OSError:
+                # The folder may be passed through, but not read.
                 base = os.path.realpath(root)
         if real == base:
             inside = ""

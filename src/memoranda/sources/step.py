@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memoranda.sources.base import File, Stamp
+from memoranda.sources.line_change import LineChange
+from memoranda.value_object import ValueObject
 
 LINES = "lines"
 SET = "set"
@@ -13,17 +15,22 @@ SET = "set"
 NEW_MODE = 0o600
 
 
-@dataclass(slots=True)
-class Step:
-    """One planned operation on a file or folder of a project at `root`; paths are project-relative.
+@dataclass(slots=True, eq=False, repr=False)
+class Step(ValueObject):
+    """One planned operation on a file or folder of a project. Paths are relative to the project.
 
-    `put` writes `data` (`old` None: nothing may be there); `remove` needs `old`; `move` takes a
-    file or folder to `to`, which must be free; `mkdir`, `rmdir` (empty by then), `unlink` (a
-    symlink), `symlink`, `set` (a row of the ledger). `old` is what the caller read: a file that
-    changed since is a Conflict.
-    `kept` False leaves no old text in the ledger, `is_passing` no new one. `away`: other processes
-    do not know the project at `root`, so the ledger has to name it. Once a `put` is prepared,
-    `etag` and `stamp` are those of the file it makes. `by`: as in `Touched`.
+    do: `put` writes `data`; if `old` is None, the place must be free. `remove` needs `old`. `move`
+        moves a file or folder to `to`, which must be free. Also `mkdir`, `rmdir` (the folder must
+        be empty by then), `unlink` (a symlink), `symlink`, `set` (a row of the ledger),
+        `lines` (the lines of a file used in place).
+    root: the folder of the project.
+    old: the file as the caller read it. If it has changed since, that is a Conflict.
+    kept: whether the old text stays in the ledger.
+    is_passing: whether the new text stays out of the ledger.
+    away: whether other processes do not know the project at `root`, so that the ledger has to name
+        it.
+    etag, stamp: set for the new file, as soon as a `put` is prepared.
+    by: as in `Touched`.
     """
 
     do: str
@@ -44,3 +51,4 @@ class Step:
     etag: str | None = None
     stamp: Stamp | None = None
     by: dict[str, str] | None = None
+    lines: LineChange | None = None

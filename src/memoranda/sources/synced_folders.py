@@ -50,7 +50,7 @@ def synced_by(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def _file_system(place: Path, mounts: Path) -> str:
-    """The kind of the file system that holds an absolute path, empty where it is not known."""
+    """The kind of the file system that holds an absolute path. Empty if unknown."""
     kinds: dict[str, str] = {}
     try:
         lines = mounts.read_text("utf-8", "surrogateescape").splitlines()

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 def walk(
     root: str | os.PathLike[str], *, top_down: bool = True
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `os.walk`, which calls itself for each level up to Python 3.11: a folder, the names of the
-    folders in it, and of all else.
+    """Walk a folder like `os.walk`: yields a folder, the names of its folders, and all other names.
 
-    Links are not followed; a folder that cannot be read is passed over. Top down, the caller may
-    take names out of the list of folders, which are then not walked.
+    Unlike `os.walk` up to Python 3.11, it does not call itself for each level. Links are not
+    followed, and unreadable folders are skipped. Top down, the caller may remove names from the
+    list of folders, which are not walked then.
     """
     waiting = [(os.fspath(root), False)]
     while waiting:
@@ -34,7 +34,7 @@ def walk(
 
 
 def _listed(folder: str) -> tuple[list[str], list[str]] | None:
-    """The names of the folders and of all else in a folder; None when it cannot be read."""
+    """The names of the folders in a folder, and of everything else. None if it cannot be read."""
     folders: list[str] = []
     files: list[str] = []
     try:

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import words
 
 MOST_TURNS = 12
 """Of a longer conversation only the last turns are asked for."""
 
 # The beginning of a turn: a name and a colon.
-_TURN = re.compile(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
+_TURN = lazy_pattern(r"\W{0,3}[^\W\d_][\w .'’-]{0,40}\W{0,3}[:：]", re.M)
 # Fewer turns are no dialogue.
 _MIN_TURNS = 2
 # A turn with fewer informative words is read together with the turn before it.
@@ -44,7 +45,7 @@ def as_dialogue(turns: Iterable[Turn]) -> str:
 
 
 def spoken(text: str) -> str:
-    """`text`, or, where it is a list of messages in JSON, what was said in them."""
+    """The words said in a list of messages in JSON. Any other text is returned unchanged."""
     start = text.lstrip()[:1]
     if start not in ("[", "{") or '"content"' not in text:
         return text

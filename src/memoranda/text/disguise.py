@@ -12,38 +12,39 @@ import base64
 import binascii
 import codecs
 import html
-import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
-SENTENCE_END = re.compile(
+from memoranda.text.pattern import lazy_pattern
+
+SENTENCE_END = lazy_pattern(
     r"[.!?。！？।؟\n](?:(?<=[.!?])[.!?]*(?=[\s\"'”’)\]<`*_]|\Z)|(?<=[。！？।؟])"
     r"|(?<=\n)[ \t]*(?:\n|(?=[-*+•][ \t]|\d{1,3}[.)][ \t]|#|\|)))"
 )
 """Where a sentence ends: at its sign, an empty line, or before an item of a list."""
 # The signs of quoted lines, which may part the words of a sentence.
-_QUOTED_LINE = re.compile(r"\n[ \t]*(?:>[ \t]?){1,8}")
+_QUOTED_LINE = lazy_pattern(r"\n[ \t]*(?:>[ \t]?){1,8}")
 # A word parted by a hyphen at the end of a line.
-_HYPHENATED = re.compile(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
+_HYPHENATED = lazy_pattern(r"-\n(?<=[^\W\d_]-\n)[ \t]*(?=[^\W\d_])")
 # A character written as an entity of HTML.
-_ENTITY = re.compile(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
+_ENTITY = lazy_pattern(r"&(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[A-Za-z]{2,8});")
 # A character written as an escape of JSON or a program.
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
+_ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 # Letters parted by one sign again and again: "i g n o r e".
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
+_SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d_])+)(?![^\W_])")
 # Two letters parted by a sign, which join a spaced word before them.
-_PAIR = re.compile(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
+_PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
 # Spaced letters in a row that are a word: "a b c" is a list.
 _SPACED_RUN = 4
 # The lengths of such words.
 _SPACED_WORDS = [1] * _SPACED_RUN
 # A run that may be Base64.
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+_HEX = lazy_pattern(r"(?:[0-9a-fA-F]{2}){16,}")
 # Characters of a word that may be encoded text.
 _SHORTEST_BLOCK = 20
 # Characters of a decoded block that are looked at.
@@ -68,12 +69,12 @@ _MARKS = (
 # Letters that Unicode does not decompose.
 _STROKED = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 # Characters that nobody sees.
-_UNSEEN = re.compile(
+_UNSEEN = lazy_pattern(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
 )
 # Tag characters, each of which hides one of ASCII.
-_TAG = re.compile("[\U000e0020-\U000e007e]")
+_TAG = lazy_pattern("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
 # Signs that are common in code and rare in prose.
@@ -151,8 +152,8 @@ def plain(sentence: str) -> str:
 class FoldedText:
     """A text cut into sentences, with the words of `plain` of each, without their signs.
 
-    Sentences of ASCII are folded all at once, which is much faster. `words`: all of them, in no
-    order.
+    ASCII sentences are folded all together, which is much faster. `words` holds the words of
+    all sentences, in no order.
     """
 
     def __init__(self, text: str):
@@ -197,8 +198,10 @@ def visible_letters(text: str) -> str:
 
 
 def look_alike(word: str) -> str:
-    """The Latin word that a folded word looks like: letters of other alphabets and digits in the
-    place of letters are replaced. The word itself where nothing is.
+    """The Latin word that a folded word looks like.
+
+    Letters of other alphabets, and digits in place of letters, are replaced. Other words are
+    unchanged.
     """
     if word.isascii():
         if word.isalpha() or word.isdigit():
@@ -253,7 +256,7 @@ def uncovered(text: str) -> str:
 
 
 def joined_letters(text: str) -> str | None:
-    """`text` with words whose letters stand apart put together; None where no word is so."""
+    """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
     runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
     if not runs:
         return None
@@ -262,8 +265,9 @@ def joined_letters(text: str) -> str | None:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """The texts that blocks of base64 and hexadecimal digits in `text` mean; and the text
-    itself rotated or reversed, where it says that it is.
+    """The texts hidden in `text`: its blocks of base64 and hexadecimal digits, decoded.
+
+    If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
     for word in [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]:
         for block in _BASE64.finditer(word):

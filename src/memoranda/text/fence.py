@@ -1,8 +1,10 @@
-"""The marks around what comes from memory: they say that it is data and no instruction."""
+"""The marks around texts from memory, which declare them as data and not as instructions."""
 
 from __future__ import annotations
 
 import re
+
+from memoranda.text.pattern import lazy_pattern
 
 TAG = "memoranda-memory"
 """The tag of our marks around what comes from memory."""
@@ -12,7 +14,7 @@ OPEN = (
 )
 CLOSE = f"</{TAG}>"
 # What could end our fence; in its place
-MARKS = re.compile(rf"</?\s*{TAG}[^>\n]*>?", re.I)
+MARKS = lazy_pattern(rf"</?\s*{TAG}[^>\n]*>?", re.I)
 PLAIN_MARK = f"[{TAG}]"
 
 

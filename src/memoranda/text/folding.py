@@ -11,6 +11,8 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
+from memoranda.text.pattern import lazy_pattern
+
 # Kana, ideographs and syllables that no folding changes: most of a Chinese or Japanese text.
 _STABLE = (
     "\u3001-\u3003\u3005-\u3007\u3008-\u3011\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff"
@@ -26,9 +28,9 @@ _MARKS = (
 # Signs set behind a name; NFKC would make letters of two of them.
 _BLANKS = str.maketrans("™®©℠", "    ")
 # What Hindi also writes as a dot: `हिन्दी` is `हिंदी`.
-_NASALS = re.compile("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
+_NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])")
 # A Thai or Lao nikhahit typed before its tone mark.
-_SARA_AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
+_SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 # Words remembered with their folded form.
 _MOST_KNOWN = 50_000
 # Characters beyond ASCII up to which each is replaced in the whole text.
@@ -73,7 +75,7 @@ class _Characters(dict[str, str]):
 
 
 class _Alone(dict[str, str | None]):
-    """A character -> what it is folded to wherever it stands; None where that depends."""
+    """A character to its folded form at any place. None if that depends on its surroundings."""
 
     def __missing__(self, character: str) -> str | None:
         _, sequences = _table()
@@ -98,7 +100,8 @@ _RUNS = _Runs()
 
 
 def fold(text: str) -> str:
-    """`text` as it is compared, whoever typed it and on what keyboard.
+    """`text` in the form used for comparison, independent of how and on which keyboard it was
+    typed.
 
     `Straße` and `STRASSE` become `strasse`, `Ærø` `aero`, `ёлка` `елка`, `مُدَرِّس` `مدرس`.
     """

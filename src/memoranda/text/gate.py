@@ -17,6 +17,7 @@ from pathlib import Path
 
 from memoranda.text.disguise import uncovered, visible_letters
 from memoranda.text.orders import Orders, combination
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 
 SECRET = "secret"
@@ -40,9 +41,9 @@ _KINDS_OF_CHARACTERS = ("unseen", "digits")
 _COMMON_SIGNS = "zqjx0987654321vkw:/-_.ybpgfmculdhr isnoate"
 _KEYS = ("kind", "why", "near", "match", "parts", "check", "yes", "no")
 # A part of a name that reads as a word: passwords have few of them.
-_WORDLIKE = re.compile(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
+_WORDLIKE = lazy_pattern(r"[A-Z]?[a-z]{2,}\d{0,5}|[A-Z]{2,}\d{0,3}")
 # Words that say that a value is an example.
-_SAMPLE = re.compile(r"(?i)your|example|sample|x{4}|\.{3}")
+_SAMPLE = lazy_pattern(r"(?i)your|example|sample|x{4}|\.{3}")
 # What is in the place of a secret without being one.
 _PLACEHOLDER = (
     r"(?i)[<\[{(%*•.…/~-]|\$[{(A-Z_a-z]|(.)\1*\Z|(?:your|my|the|a)?[_-]?(?:password|passwd|pass|pwd?|secret|token|key"
@@ -103,8 +104,9 @@ class Rules:
         return iter(self._rules.values())
 
     def with_file(self, file: Path) -> Rules:
-        """These rules and those of the owner's file, which replace any of the same id. Raises
-        OSError, ValueError.
+        """These rules and the rules in the owner's file, which replace rules with the same id.
+
+        Raises OSError, ValueError.
         """
         own_rules = parse(file.read_text(encoding="utf-8-sig"))
         for rule in own_rules.values():
@@ -119,12 +121,16 @@ class Rules:
 
     @remembered
     def find(self, text: str, kind: str, held: Collection[str] | None = None) -> list[GateMatch]:
-        """Where rules of `kind` match, in the order of the text; of overlapping matches the first.
-        What is suspicious is so as a whole: those matches have the place of the text. `held`: the
-        words of `near` that the text, in small letters, is known to hold; they are looked for
-        where that is None.
+        """The matches of rules of `kind`, in the order of the text. If matches overlap, only the
+        first.
 
-        Of a text of more than 2 * SPAN characters only the first and the last SPAN are looked at.
+        A suspicious text is suspicious as a whole: those matches have the place of the text. Only
+        the first and the last SPAN characters of a text are searched.
+
+        text: the text.
+        kind: the kind of rules.
+        held: the words of `near` that the text, in lower case, is known to hold. None looks for
+            them.
         """
         if kind == SUSPICIOUS:
             whole = (0, len(text))
@@ -153,7 +159,7 @@ class Rules:
         names = {
             match.rule.id: None for match in self._matches(text, SUSPICIOUS, _words_near(text))
         }
-        # What an entity or a hidden character keeps apart
+        # Text without entities and hidden characters.
         clear = uncovered(text)
         if clear.isascii():
             plain = clear
@@ -227,8 +233,9 @@ def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
 
 
 def _secret_span(match: re.Match[str]) -> tuple[int, int]:
-    """What of a match should be redacted: the group `secret`, or the one letter which took part,
-    else all of it.
+    """The part of a match to redact: the group `secret`, or the group of one letter that took part.
+
+    Without such a group, the whole match.
     """
     for group in match.re.groupindex:
         if match[group] is not None and (group == "secret" or len(group) == 1):
@@ -237,7 +244,7 @@ def _secret_span(match: re.Match[str]) -> tuple[int, int]:
 
 
 def _words_near(text: str) -> set[str]:
-    """The words of `near` that mean a kind of character, where the text has it."""
+    """The words of `near` that mean a kind of character, if the text has such characters."""
     near = set()
     if not text.isascii():
         near.add("unseen")

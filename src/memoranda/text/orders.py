@@ -26,6 +26,7 @@ from memoranda.text.disguise import (
     uncovered,
 )
 from memoranda.text.disguise import plain as folded
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk
 from memoranda.text.words import runs
 
@@ -47,7 +48,7 @@ _LONGEST_SENTENCE = 4_000
 _EVERYWHERE = "any"
 _COMMA = ","
 # A part, a part whose verb is told to somebody, or two parts of which one follows the other.
-_ALTERNATIVE = re.compile(r"[a-z]+!?|[a-z]+>[a-z]+")
+_ALTERNATIVE = lazy_pattern(r"[a-z]+!?|[a-z]+>[a-z]+")
 # The end of a part's name that counts only where its verb gives an order.
 _ORDERED = "!"
 # The part of a name by which somebody is spoken to, found by its place in the sentence.
@@ -55,13 +56,13 @@ _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
 # The sign in an address of mail.
-_MAIL = re.compile(r"@(?=[\w-]{1,64}\.\w)")
+_MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
 # A telephone number with its country.
-_PHONE = re.compile(r"\+\d[\d ()-]{7,18}\d")
+_PHONE = lazy_pattern(r"\+\d[\d ()-]{7,18}\d")
 # Text that is piped into a shell.
-_SHELL = re.compile(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
+_SHELL = lazy_pattern(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 # Files that hold keys and passwords.
-_KEY_FILE = re.compile(
+_KEY_FILE = lazy_pattern(
     r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
@@ -92,7 +93,7 @@ _SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
 _STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
 _STYLE_VALUES = frozenset(["none", "hidden", "0", "white", "fff", "ffffff", "transparent"])
 # Styles of HTML that hide a text from people.
-_HIDDEN = re.compile(
+_HIDDEN = lazy_pattern(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
     r"|(?<![\w-])color ?: ?(?:white|#fff(?:fff)?|transparent)\b|aria-hidden=.true"
     r"|<[a-z]{1,12} [^<>]{0,80}\bhidden\b",
@@ -100,11 +101,11 @@ _HIDDEN = re.compile(
 )
 _COMMENTS = ("<!--", "[//]: #", "[//]:#", "{{/*")
 # A message of a conversation that claims the system's role.
-_ROLE = re.compile(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
+_ROLE = lazy_pattern(r'"role"\s{0,4}:\s{0,4}"(?:system|developer)"')
 # A parameter of an address, which can carry data away.
-_PARAMETER = re.compile(r"[?&][\w-]{1,20}=")
+_PARAMETER = lazy_pattern(r"[?&][\w-]{1,20}=")
 # A quotation, whose words nobody here says.
-_QUOTE = re.compile(
+_QUOTE = lazy_pattern(
     r"\"[^\"\n]{1,600}(?:\"|\Z)|“[^”\n]{1,600}(?:”|\Z)|„[^“”\n]{1,600}(?:[“”]|\Z)|«[^»\n]{1,600}(?:»|\Z)"
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"
     r"|(?<!\w)'[^'\n]{1,600}'(?!\w)|(?<!\w)‘[^’\n]{1,600}’(?!\w)|`[^`\n]{1,600}`"
@@ -583,9 +584,9 @@ class Orders:
         return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match in a text or in what it hides, in order, each once.
+        """The names of the rules that match a text or a text hidden in it, in order, each once.
 
-        clear: the text without disguises: `uncovered`, and `visible_letters` where it is not ASCII.
+        clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         folded_text = _folded_with_marks(clear)
         rules_found = self._in_text(folded_text)
@@ -646,7 +647,7 @@ class Orders:
         outside = _QUOTE.sub(" ", sentence)
         if len(outside) == len(sentence):
             return rules_found
-        # What is only quoted, by somebody who says so, asks nobody for anything
+        # A text that its writer only quotes asks nobody for anything.
         rest = folded(outside).split()
         is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
         if is_report:

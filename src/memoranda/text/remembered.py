@@ -1,7 +1,7 @@
-"""What pure functions returned, for as long as one change is made.
+"""A cache of the results of pure functions, for the time in which one change is made.
 
-A change that writes much is looked at before others have to wait for it, and again when its turn
-has come (`HomeSession.change`). The second time the results of the first are there.
+A large change is checked before others have to wait for it, and again when its turn has come
+(`HomeSession.change`). The second check reuses the results of the first.
 """
 
 from __future__ import annotations

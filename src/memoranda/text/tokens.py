@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.text.folding import beyond_ascii, fold
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.words import (
     extras,
@@ -28,7 +29,7 @@ from memoranda.text.words import (
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 # Where a long piece may be cut.
-_BLANK = re.compile(r"\s")
+_BLANK = lazy_pattern(r"\s")
 
 PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
@@ -39,11 +40,11 @@ _DETAILED = 1_000_000
 _TAIL = 8_000
 
 # Where a block of Markdown ends.
-_BLOCK_END = re.compile(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
+_BLOCK_END = lazy_pattern(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
 # A heading; the group is its text.
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
+_HEADING = lazy_pattern(r"#{1,6}[ \t]+(.*?)[ \t#]*$", re.M)
 # Where a sentence ends, else a line, else a word.
-_SENTENCE_END = re.compile(r"\n|(?<=[.!?;。！？；])\s*|\s+")
+_SENTENCE_END = lazy_pattern(r"\n|(?<=[.!?;。！？；])\s*|\s+")
 
 
 class Passage(NamedTuple):
@@ -198,7 +199,7 @@ def _blank_after(text: str, at: int) -> int:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A long paragraph cut at line ends, else at sentence ends or blanks, else anywhere."""
+    """Cut a long paragraph at line ends, or else at sentence ends or blanks, or else anywhere."""
     pieces = []
     while start < end:
         reach = start + (1200 if text[start : start + 1200].isascii() else 450)

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from memoranda.text.pattern import lazy_pattern
+
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 """Control characters and line breaks of every kind, for a character class of `re`."""
 SURROGATES = r"\ud800-\udfff"
 # Blanks inside a line; those that indent it stay.
-_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+")
+_BLANKS = lazy_pattern(r"(?<=[^ \t])[ \t]+")
 _BASIC = r"[^\x00-\u024f\u2000-\u206f\ufeff]"
 _KEPT = (
     rf"(?<={_BASIC})[\u200c\u200d](?={_BASIC})"
@@ -59,7 +61,7 @@ def sqlite_text(text: str) -> str:
 
 
 def sqlite_value(value: Any) -> Any:
-    """`value` with `sqlite_text` of every string in it: of a dict, a list, a tuple, a dataclass."""
+    """`value` with `sqlite_text` applied to every string in a dict, list, tuple or dataclass."""
     if isinstance(value, str):
         return sqlite_text(value)
     if isinstance(value, dict):

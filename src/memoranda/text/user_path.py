@@ -7,16 +7,20 @@ import re
 from pathlib import Path
 
 from memoranda.errors import InvalidInput
+from memoranda.text.pattern import lazy_pattern
 
 # A path of Windows with its drive.
-_DRIVE = re.compile(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
+_DRIVE = lazy_pattern(r"([A-Za-z]):(?:[\\/](.*))?", re.DOTALL)
 # A path of a Windows server.
-_SHARE = re.compile(r"\\\\[^\\/]+[\\/]")
+_SHARE = lazy_pattern(r"\\\\[^\\/]+[\\/]")
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """The path with `~` expanded. Raises InvalidInput for a Windows path on another system, and for
-    `~` where nobody knows whose folder that is."""
+    """The path with `~` expanded.
+
+    Raises InvalidInput for a Windows path on another system, and for `~` if the home folder is
+    unknown.
+    """
     text = os.fspath(path)
     if os.name == "posix":
         _refuse_windows_path(text)
@@ -37,8 +41,10 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
 
 
 def user_folder() -> Path | None:
-    """The folder of the user this process runs as; None where nobody knows it, as in a container
-    with a foreign uid."""
+    """The folder of the user this process runs as.
+
+    None if unknown, as in a container with a foreign uid.
+    """
     expanded = os.path.expanduser("~")
     if expanded.startswith("~"):
         return None

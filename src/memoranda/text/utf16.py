@@ -9,8 +9,11 @@ _SAMPLE = 4_096
 
 
 def utf16_coding(data: bytes) -> str | None:
-    """The coding of these bytes when they are UTF-16, told by the byte order mark, or by a zero in
-    most pairs of bytes; else None."""
+    """The coding of UTF-16 bytes, recognized by the byte order mark or by a zero in most pairs of
+    bytes.
+
+    None for any other bytes.
+    """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     sample = data[:_SAMPLE]
@@ -27,7 +30,7 @@ def utf16_coding(data: bytes) -> str | None:
 
 
 def utf16_text(data: bytes) -> str | None:
-    """The text of these bytes when they are UTF-16, without its byte order mark; else None."""
+    """The text of UTF-16 bytes, without the byte order mark. None for any other bytes."""
     coding = utf16_coding(data)
     if coding is None:
         return None

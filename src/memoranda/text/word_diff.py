@@ -37,7 +37,9 @@ def changed_lines(before: str, after: str) -> Iterator[list[Part]]:
 
 
 def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[Part]]:
-    """The parts of lines that are in one place: word by word where a line became another one."""
+    """The parts of changed lines at one place: word by word if a line was edited, otherwise old and
+    new.
+    """
     if len(old_lines) != len(new_lines):
         yield from ([Part(OLD, line)] for line in old_lines)
         yield from ([Part(NEW, line)] for line in new_lines)

@@ -80,7 +80,7 @@ def speaker(is_person: bool) -> Kind:
 
 
 def failure(is_error: bool) -> bool | None:
-    """`has_failed` of a result that is marked as an error, or is not marked."""
+    """True for a result marked as an error. Otherwise None, since a missing mark proves nothing."""
     if is_error:
         return True
     # Many programs mark errors only, so a missing mark does not mean success.
@@ -88,14 +88,14 @@ def failure(is_error: bool) -> bool | None:
 
 
 def failed_by_code(code: Any) -> bool | None:
-    """Whether an exit code means failure; None without a code."""
+    """Whether an exit code means failure. None without a code."""
     if code is None:
         return None
     return bool(code)
 
 
 def spoken(kind: Kind, text: str) -> Iterator[Part]:
-    """What somebody said, unless a program put it there."""
+    """The words that somebody said, unless a program put it there."""
     stripped = text.strip()
     if stripped and not (kind is Kind.SAID and stripped.startswith(list_of("not_said"))):
         yield Part(kind, stripped)
@@ -116,7 +116,7 @@ def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
 
 
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
-    """What a tool gave back; whether it failed is read from its exit code where nobody says so."""
+    """The result of a tool; whether it failed is read from its exit code where nobody says so."""
     text = text_of(value).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)
@@ -125,7 +125,7 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
 
 
 def failed_by_text(text: str) -> bool | None:
-    """Whether an exit code in the first or last line says that a command failed; None without."""
+    """Whether an exit code in the first or last line means failure. None without an exit code."""
     for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
         result = _EXIT.search(span)
         if result:

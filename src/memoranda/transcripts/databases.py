@@ -67,7 +67,7 @@ class DatabaseFormat:
     grows = False
 
     def changed(self, database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-        """Each session's name, and what is another text once the session has changed."""
+        """Each session's name, and a text that changes with the session."""
         raise NotImplementedError
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
@@ -337,7 +337,7 @@ def _can_decompress() -> bool:
 
 
 def _module() -> Any:
-    """What decompresses Zstandard in this Python; None where nothing does."""
+    """A function that decompresses Zstandard in this Python; None where nothing does."""
     for name in ("compression.zstd", "zstandard"):
         try:
             return import_module(name)
@@ -358,8 +358,8 @@ def _decompressed(data: bytes) -> bytes:
         if module.__name__ == "zstandard":
             return bytes(module.ZstdDecompressor().decompressobj().decompress(data))
         return bytes(module.decompress(data))
-    # Each module defines its own errors.
     except (OSError, ValueError, RuntimeError, subprocess.SubprocessError):
+        # Each module defines its own errors.
         return b""
     except getattr(module, "ZstdError", ValueError):
         return b""

@@ -51,8 +51,9 @@ class DocumentFormat:
     grows = False
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
-        """The messages of a document; writes into `session` what it says of that. Raises
-        NotUnderstood for a document of another form.
+        """The messages of a document. Facts about its session are written into `session`.
+
+        Raises NotUnderstood for a document of another form.
         """
         raise NotImplementedError
 
@@ -108,7 +109,10 @@ class GeminiCli(DocumentFormat):
     def _replayed(
         self, entry: dict[str, Any], document: dict[str, Any], messages: dict[str, dict[str, Any]]
     ) -> dict[str, dict[str, Any]]:
-        """The messages after one more line."""
+        """Apply one more line to the messages and the document, and return the messages.
+
+        Both `messages` and `document` may be changed in place.
+        """
         # The person went back to an earlier message: what followed it no longer counts.
         if "$rewindTo" in entry:
             names = list(messages)
@@ -181,7 +185,7 @@ class GeminiCli(DocumentFormat):
         yield from tool_result(self._output(call), name, failed)
 
     def _output(self, call: dict[str, Any]) -> Any:
-        """What a tool gave back: as the person saw it, else as the model got it."""
+        """The result of a tool: as the person saw it, else as the model got it."""
         display = call.get("resultDisplay")
         if isinstance(display, str) and display:
             return display
@@ -243,7 +247,7 @@ class Cline(DocumentFormat):
                 yield part
 
     def _said(self, text: str) -> Iterator[Part]:
-        """What a person said, out of the marks around it; this includes output of tools."""
+        """The words of a person, without the marks around them; this includes output of tools."""
         ran = _RAN.match(text)
         if ran:
             yield Part(Kind.RAN, ran[1], _ONLY_CALL)
@@ -253,7 +257,7 @@ class Cline(DocumentFormat):
             return
         task = _TASK.match(text)
         if task:
-            # What follows the mark is the state of the editor.
+            # The rest after the mark is the state of the editor.
             text = task[2]
         yield from spoken(Kind.SAID, text)
 
@@ -281,7 +285,7 @@ class Amp(DocumentFormat):
         return unquote(urlsplit(str(trees[0].get("uri") or "")).path)
 
     def _time(self, message: dict[str, Any]) -> float:
-        """When a message was sent, or an answer came; 0.0 where it does not say."""
+        """When a message was sent, or an answer arrived. 0.0 if unknown."""
         sent = as_object(message.get("meta")).get("sentAt")
         answered = as_object(message.get("usage")).get("timestamp")
         return seconds(sent) or seconds(answered)
@@ -324,7 +328,9 @@ class Continue(DocumentFormat):
                 yield Message(str(number), self._parts(item))
 
     def _time(self, path: Path, session: str) -> float:
-        """When a session was made, as the list beside it says; 0.0 where it does not."""
+        """When a session was created, according to the list beside it. 0.0 if the list does not
+        say.
+        """
         time = 0.0
         for entry in _list(path.with_name("sessions.json")):
             if isinstance(entry, dict) and entry.get("sessionId") == session:

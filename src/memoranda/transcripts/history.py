@@ -74,7 +74,7 @@ class Aider:
 
 
 def _turn(data: bytes, span: Span, session: Session) -> Turn | None:
-    """The message in these bytes; None where it has no words."""
+    """The message in these bytes. None if it has no words."""
     lines = data[span.start : span.end].decode("utf-8", "replace").splitlines()
     if span.is_prompt:
         lines = [line.removeprefix("####").strip() for line in lines]
@@ -138,7 +138,7 @@ def _fence_after(line: bytes, fence: bytes) -> bytes:
 
 
 def _shape(line: bytes) -> str:
-    """What a line outside of code is: the start of a session, a prompt, an answer, what a tool
+    """The kind of a line outside of code: the start of a session, a prompt, an answer, what a tool
     said; "" for a blank one.
     """
     if not line.strip():

@@ -21,7 +21,7 @@ _CANDIDATES = 400
 
 
 class SourceRow(NamedTuple):
-    """What the index knows of a file: see schema.sql."""
+    """A file as the index knows it: see schema.sql."""
 
     id: int
     agent: str
@@ -33,7 +33,7 @@ class SourceRow(NamedTuple):
 
 
 class TurnRow(NamedTuple):
-    """A turn as the index knows it, and where it is."""
+    """A turn as the index knows it, and its place in the transcript."""
 
     id: int
     exchange: int
@@ -73,7 +73,10 @@ class TraceQuery(NamedTuple):
 
     @property
     def selective(self) -> str:
-        """Matches the turns that are scored; "" where that is every turn with one of the words."""
+        """The expression for the turns to score.
+
+        Empty if every turn with one of the words is scored.
+        """
         if self.rare == len(self.words):
             return ""
         terms = list(self.words[: self.rare])
@@ -124,10 +127,11 @@ _TURN = (
 
 
 class TraceIndex:
-    """An open index. Raises sqlite3.Error where the file is damaged: delete it, then."""
+    """An open index. Raises sqlite3.Error if the file is damaged; it may be deleted then."""
 
     def __init__(self, path: Path, *, may_write: bool = True):
         self.path = path
+        self._counts: dict[str, int] = {}
         if may_write:
             make_private(path.parent)
             self._database = self._opened(path)
@@ -137,7 +141,7 @@ class TraceIndex:
             self._database.row_factory = sqlite3.Row
 
     def _opened(self, path: Path) -> sqlite3.Connection:
-        """The database, made where it is missing, of another version, or no database."""
+        """The database. It is created if it is missing, has another version, or is not a database."""
         for _ in range(2):
             database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
             database.row_factory = sqlite3.Row
@@ -224,6 +228,7 @@ class TraceIndex:
 
     def append(self, source: int, rows: SessionRows) -> None:
         """Write new turns of a session behind those that are there."""
+        self._counts.clear()
         session = self._session(source, rows)
         last = self._database.execute(
             "select exchange from turn where session = ? order by id desc limit 1", (session,)
@@ -233,6 +238,7 @@ class TraceIndex:
 
     def replace(self, source: int, rows: SessionRows) -> None:
         """Make a session what `rows` says. Turns that are as they were stay."""
+        self._counts.clear()
         session = self._session(source, rows)
         earlier = self._database.execute(
             "select id, position, mark, exchange from turn where session = ? order by id",
@@ -378,8 +384,15 @@ class TraceIndex:
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         """In how many turns each of these words is, in any of its forms; those in none are left
-        out.
+        out. They are counted once while the index is open.
         """
+        unknown = [word for word in dict.fromkeys(words) if word not in self._counts]
+        if unknown:
+            self._counts |= dict.fromkeys(unknown, 0)
+            self._counts |= self._counted(unknown)
+        return {word: self._counts[word] for word in words if self._counts[word]}
+
+    def _counted(self, words: Sequence[str]) -> dict[str, int]:
         with closing(sqlite3.connect(":memory:")) as scratch:
             # Nothing but FTS5 knows its stems
             scratch.execute(
@@ -408,7 +421,7 @@ class TraceIndex:
         """
         most = _CANDIDATES
         if filters:
-            # What other agents and projects have is dropped after the search.
+            # Hits of other agents and projects are dropped after the search.
             most *= 20
         first = self._first(query.newest)
         scored = self._scored(query.words, query.selective, first, most)
@@ -454,7 +467,7 @@ class TraceIndex:
 
     def turns_with(self, word: str, newest: float) -> frozenset[int]:
         """The ids of the turns with a word of a TraceQuery, in the newest part of all."""
-        # One text is read several times as fast as thousands of rows.
+        # A single text is read several times as fast as thousands of rows.
         row = self._database.execute(
             "select json_group_array(rowid) as ids from turn_fts"
             " where turn_fts match ? and rowid >= ?",
@@ -495,7 +508,12 @@ class TraceIndex:
     def lessons(
         self, kinds: Sequence[int] = (), *, terms: Sequence[int] = (), limit: int = 0
     ) -> list[LessonRow]:
-        """Lessons, newest first, each once: of some kinds, about some terms."""
+        """The lessons of these kinds and about these terms, each once, newest first.
+
+        kinds: numbers of kinds. Empty means all.
+        terms: hashes of terms, of which a lesson must have one. Empty means all.
+        limit: how many; 0 is all of them.
+        """
         where = []
         values: list[Any] = []
         if kinds:
@@ -522,7 +540,7 @@ class TraceIndex:
         return result.fetchone() is not None
 
     def lesson(self, mark: int) -> LessonRow | None:
-        """The newest lesson with a mark."""
+        """The newest lesson with a mark. None if none exists."""
         row = self._database.execute(
             "select id, kind, turn, other, start, stop, time, mark from lesson where mark = ?"
             " order by time desc limit 1",
@@ -533,7 +551,7 @@ class TraceIndex:
         return LessonRow(*row)
 
     def terms_of(self, lesson: int) -> set[int]:
-        """What a lesson is about, as hashes."""
+        """The terms of a lesson, as hashes."""
         rows = self._database.execute("select term from anchor where lesson = ?", (lesson,))
         return {int(row["term"]) for row in rows}
 
@@ -556,7 +574,7 @@ class TraceIndex:
 
 
 def _number(row: sqlite3.Row | None, column: str) -> int:
-    """A number in a row; 0 where there is no row."""
+    """A number in a row. 0 without a row."""
     if row is None:
         return 0
     return int(row[column])

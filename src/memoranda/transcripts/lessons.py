@@ -1,4 +1,4 @@
-"""What a session teaches, by rule: what a person asked for, decided and corrected, and which
+"""Finds what a session teaches, by rule: what a person asked for, decided and corrected, and which
 commands failed and what worked then. Nothing is invented: a lesson is a place in a turn.
 """
 
@@ -29,7 +29,7 @@ from memoranda.transcripts.turn import Kind, Turn
 
 
 class LessonKind(IntEnum):
-    """What a lesson is."""
+    """The kinds of lessons."""
 
     REQUEST = 1
     DECISION = 2
@@ -43,8 +43,15 @@ SENTENCES = (LessonKind.REQUEST, LessonKind.DECISION, LessonKind.CORRECTION)
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson: `start` and `stop` are the sentence in the turn at `position`, or 0 where it is the
-    whole command there; `other` is the turn with what worked; `about` are terms.
+    """A lesson: a place in a turn.
+
+    kind: its kind.
+    position: the turn.
+    start, stop: the sentence in that turn. Both are 0 if the lesson is the whole command there.
+    time: seconds since 1970.
+    about: the terms it is about.
+    identity: the text by which equal lessons are recognized.
+    other: the turn with the command that worked.
     """
 
     kind: LessonKind
@@ -133,8 +140,9 @@ def signs_in(text: str) -> list[str]:
 
 
 def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
-    """The kind of lesson in a person's sentence; None for most sentences, and for questions.
-    `signs`: those of its text, where they are known.
+    """The kind of lesson in a person's sentence. None for most sentences, and for questions.
+
+    signs: the signs of its text, if they are known.
     """
     if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
         return None
@@ -241,14 +249,14 @@ class Miner:
                 self._result(turn)
 
     def end(self) -> None:
-        """The session ends here for now: what failed and was not fixed is a lesson."""
+        """End the session for now: turn failures that were not fixed into lessons."""
         for failure in self._open:
             if failure.is_broken and not failure.is_told:
                 failure.is_told = True
                 self._failed(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """What a later look at the same session goes on from, without secrets."""
+        """The state from which a later look at the same session goes on, without secrets."""
         return {
             "number": self._number,
             "edited": self._edited,
@@ -324,7 +332,7 @@ class Miner:
     def _worked(self, ran: Turn, commands: list[list[str]]) -> None:
         for failure in list(self._open):
             if any(words in commands for words in failure.commands):
-                # It works now, so that its failure was not about the command.
+                # The command works now, so its failure was not about the command.
                 self._open.remove(failure)
             elif self._number - failure.number <= _NEAR and self._is_mended(failure, commands):
                 self._open.remove(failure)
@@ -396,10 +404,10 @@ def _letters(command: list[str]) -> str:
 
 
 def _operands(command: list[str]) -> set[str]:
-    """What a command is given that is no option."""
+    """The arguments of a command that are no options."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 
 def new_terms(lesson: Lesson) -> tuple[int, ...]:
-    """What a lesson is about, as the index keeps it."""
+    """The terms of a lesson, as the index keeps them."""
     return tuple(hashed(term) for term in dict.fromkeys(lesson.about))

@@ -46,13 +46,14 @@ class LineFormat:
     grows = True
 
     def parts(self, entry: dict[str, Any], session: Session) -> Iterator[Part] | None:
-        """The parts of one line, with what it says of its session written into `session`; None for
-        a line that this format does not have.
+        """The parts of one line. Facts about its session are written into `session`.
+
+        Empty for a line with nothing to show. None for a line that this format does not have.
         """
         raise NotImplementedError
 
     def begin(self, path: Path) -> Session:
-        """What the path alone says of a session."""
+        """A session as its path alone describes it."""
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
@@ -95,7 +96,7 @@ class LineFormat:
         return next((turn.text for turn in turns if turn.position == position), None)
 
     def _turns(self, line: bytes, offset: int, session: Session) -> list[Turn] | None:
-        """The turns of a line; None for one that is not known."""
+        """The turns of a line. None if the line is not of this format."""
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
@@ -221,7 +222,7 @@ class CopilotCli(LineFormat):
 
 
 class CursorCli(LineFormat):
-    """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`: no times but the file's own."""
+    """`~/.cursor/projects/FOLDER/agent-transcripts/**/CHAT.jsonl`. The only time is the file's."""
 
     def begin(self, path: Path) -> Session:
         session = Session(path.stem, "", path.stat().st_mtime)

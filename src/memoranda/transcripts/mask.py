@@ -26,11 +26,11 @@ _CARD_DIGITS = 13
 _MOST_KNOWN = 100_000
 # Characters of a text whose clauses are looked at one by one; of a longer one what is shown is.
 _LONGEST_APART = 1_000
-# What parts the clauses of a sentence, and the words of a path.
+# Separators of the clauses of a sentence, and of the words of a path.
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
-# A longer word is none but data, which nobody looks for.
+# A longer word is data, which nobody looks for.
 _LONGEST_WORD = 200
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD},}}")
 
@@ -94,15 +94,17 @@ class Mask:
         return apart != text and bool(self._rules.suspicions(apart))
 
     def is_suspicious_command(self, command: str) -> bool:
-        """As `is_suspicious`. A few plain words of a shell are not looked at as sentences, so that
-        a hook need not load the words of all languages.
+        """Whether a command may hold planted instructions (see `is_suspicious`).
+
+        A few plain shell words are not checked as sentences, so that a hook need not load the words
+        of all languages.
         """
         if _PLAIN_COMMAND.fullmatch(command):
             return bool(_orders().search(fold(command)))
         return self.is_suspicious(command)
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
-        """What is indexed of each of these turns."""
+        """The words by which each of these turns is found."""
         return [indexed_words(self.clean(shortened(turn))) for turn in turns]
 
 
@@ -112,7 +114,7 @@ def _may_hold_card(text: str) -> bool:
 
 
 def shortened(turn: Turn) -> str:
-    """The part of a turn that is worth finding: of what tools gave back little, unless it failed."""
+    """The part of a turn that is worth finding. Output of tools is cut short unless it failed."""
     most = MOST_CHARACTERS
     if turn.kind is Kind.RESULT:
         most = _MOST_OF_RESULT

@@ -70,8 +70,9 @@ def find(
     without: Collection[str] = (),
     folders: Iterable[str] = (),
 ) -> Iterator[SourceFile]:
-    """The files with transcripts that can be read, except those of the agents `without`.
-    `folders`: of projects, in which some agents leave theirs.
+    """The readable files with transcripts, except transcripts of the agents `without`.
+
+    folders: folders of projects, in which some agents leave their transcripts.
     """
     for store in stores():
         if store.agent not in without and not store.closed:

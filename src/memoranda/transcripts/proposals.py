@@ -1,7 +1,7 @@
-"""What sessions teach, as questions to the owner: remember it? (engine/review.py)
+"""Lessons of sessions as questions to the owner: remember it? (engine/review.py)
 
-Each is word for word what a person typed, or a command that failed with the one that worked then.
-Nothing becomes a note without a yes, and nothing is worded here but which command was which.
+Each quotes exactly what a person typed, or a command that failed and the one that worked then.
+Nothing becomes a note without a yes, and only the roles of the two commands are put in our words.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
 
 
 class Proposal(NamedTuple):
-    """What may be remembered: its words, where it was said, and what was changed then."""
+    """Something that may be remembered: its words, where it was said, and what was changed then."""
 
     key: str
     kind: LessonKind
@@ -65,7 +65,7 @@ class Proposal(NamedTuple):
 
 
 def proposals(memory: MemorySession) -> Iterator[Proposal]:
-    """What sessions taught that is neither a memory nor decided, newest first."""
+    """The lessons that are neither a memory nor decided, newest first."""
     path = Layout(memory.home).transcripts
     if not memory.settings.transcripts or not path.exists():
         return
@@ -88,7 +88,7 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
 
 
 def count_proposals(memory: MemorySession) -> int:
-    """How many there are, up to a few hundred."""
+    """How many proposals exist, up to a few hundred."""
     return sum(1 for _ in proposals(memory))
 
 
@@ -105,7 +105,7 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
-    """What a lesson says; None where its transcript is gone, or it is not fit to be remembered."""
+    """The words of a lesson; None where its transcript is gone, or it is not fit to be remembered."""
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None
@@ -167,7 +167,7 @@ def _answer(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
 def _remember(memory: MemorySession, items: Sequence[ReviewItem]) -> None:
     """Make memories of these, in one change."""
     keys = {item.key for item in items}
-    # What was shown may be gone by now: only what is still proposed is stored.
+    # A question shown may be outdated: only present proposals are stored.
     chosen = [result for result in proposals(memory) if result.key in keys]
     if not chosen:
         raise NotFound(items[0].key, "the open questions")

@@ -1,4 +1,4 @@
-"""What is known of something an agent is about to do, or of a command that just failed: from notes
+"""Finds what is known of something an agent is about to do, or of a command that just failed: from notes
 and from transcripts. Only what speaks against it, or fixed it before; mostly nothing.
 """
 
@@ -42,7 +42,7 @@ _MOST_TERMS = 80
 # Notes in which they are looked for, and the lines of each.
 _MOST_NOTES = 12
 _MOST_LINES = 400
-# Characters of what is told of a note, and of a command.
+# Characters to tell of a note, and of a command.
 _LINE = 220
 _COMMAND = 160
 _NAME = 60
@@ -52,7 +52,7 @@ _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code
 
 
 class Action(NamedTuple):
-    """What an agent is about to do, or did: where, with which tool, its arguments as JSON, and what
+    """Something an agent is about to do, or did: where, with which tool, its arguments as JSON, and what
     came out, "" before it ran.
     """
 
@@ -71,7 +71,7 @@ class Fact(NamedTuple):
 
 
 class ActionTerms:
-    """What an action is about."""
+    """The terms of an action."""
 
     def __init__(self, action: Action):
         self.action = action
@@ -126,7 +126,7 @@ class ActionTerms:
 
     @cached_property
     def words(self) -> list[str]:
-        """What notes are looked for by: each a word, or words one after the other."""
+        """The words by which notes are looked for: each a word, or words one after the other."""
         if self.action.output:
             return _names_of_error(self.error)[:20]
         result = []
@@ -151,7 +151,7 @@ class ActionTerms:
         for key in _CODE_KEYS:
             yield from texts_in(self.given.get(key))
         patch = self.given.get("input") or self.given.get("patch")
-        # Of a patch only the new lines count.
+        # Only the new lines of a patch count.
         if isinstance(patch, str):
             lines = patch.splitlines()
             yield "\n".join(line[1:] for line in lines if line.startswith("+"))
@@ -161,7 +161,7 @@ class ActionTerms:
 
 
 def _names_of_error(line: str) -> list[str]:
-    """What of an error nobody says about anything else: names, codes, what it names by a sign."""
+    """The parts of an error that nobody says about anything else: names, codes, what it names by a sign."""
     words = line.replace("'", " ").replace('"', " ").replace("`", " ").split()
     signed = [word.strip("()[]{}:,;.") for word in words]
     codes = [
@@ -173,13 +173,13 @@ def _names_of_error(line: str) -> list[str]:
 
 
 def is_about_something(action: Action) -> bool:
-    """Whether anything can be known of it: most calls of tools neither run nor change anything."""
+    """Whether the memory can know anything about it. Most tools neither run nor change anything."""
     lower = action.tool.lower()
     return lower in words_of("command_tools") or lower in words_of("edit_tools")
 
 
 def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
-    """What is known, the surest first."""
+    """The facts that are known, the surest first."""
     about = ActionTerms(action)
     if not about.terms:
         return
@@ -189,7 +189,7 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
-    from memoranda.engine.overview import contents
+    from memoranda.engine.contents import contents
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat
@@ -212,7 +212,7 @@ def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
 
 
 def _stale(memory: MemorySession, about: ActionTerms, info: NoteInfo, body: str) -> str:
-    """What became of the code that a note cites, where that is another by now; else ""."""
+    """Say what became of the code that a note cites; "" where it is unchanged."""
     from memoranda.note.citations import CITES
 
     # 13 ms, which most notes need not take
@@ -268,7 +268,7 @@ def _lessons(index: TraceIndex, mask: Mask, about: ActionTerms) -> Iterator[Fact
     if about.action.output:
         kinds = (LessonKind.FIX,)
     rows = index.lessons(kinds, terms=terms, limit=20)
-    # What a person said comes first, then the newest.
+    # A person's words come first, then the newest.
     rows.sort(key=lambda row: (row.kind == LessonKind.FAILED, -row.time))
     project = project_of(about.action.folder)
     seen_texts: set[str] = set()
@@ -310,7 +310,7 @@ def _worked_since(
 
 
 def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTerms) -> str:
-    """A lesson in one line: read from its transcript, without secrets; "" where that is gone."""
+    """A lesson in one line, read from its transcript, without secrets. Empty if it is gone."""
     from memoranda.transcripts.search import moment, raw_text
 
     turn = turns[row.turn]
@@ -332,7 +332,7 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
 
 
 def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
-    """What to tell of a sentence that a person said; "" where all of it may be planted."""
+    """The line to tell of a sentence that a person said; "" where all of it may be planted."""
     if not mask.is_suspicious(sentence):
         return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
     # Planted instructions must not reach a model in this way either.
@@ -343,7 +343,7 @@ def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
 
 
 def _fix(mask: Mask, where: str, failed: str, worked: str | None) -> str:
-    """What to say of a command that failed, and one that worked then; "" where it may be planted."""
+    """The line to tell of a command that failed, and one that worked then; "" where it may be planted."""
     command = _flat(mask.clean(failed), _COMMAND)
     if mask.is_suspicious_command(command):
         return ""

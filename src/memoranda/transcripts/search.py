@@ -1,5 +1,5 @@
-"""Finding in transcripts: which exchanges hold the words, and the passages in them, read from
-where they are and without secrets.
+"""Searching transcripts: the exchanges that contain the words, and passages read from their files,
+without secrets.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 
 from memoranda.text.folding import fold
 from memoranda.text.tokens import is_cjk, pairs, words
+from memoranda.transcripts.answers import Question, wanted
+from memoranda.transcripts.documents import DocumentFormat
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
-from memoranda.transcripts.synonyms import synonyms
+from memoranda.transcripts.synonyms import related, synonyms
 from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
 
 # Words of a question that are looked for, the rarest first.
@@ -39,15 +41,21 @@ _PASSAGE = 320
 _BEFORE = 40
 # Places of a word in one turn that a passage may begin at.
 _MOST_STARTS = 200
-# What further turns of an exchange add to its score, against the first.
+# The share of further turns of an exchange in its score, relative to the first.
 _OTHER = 0.3
 # Further turns of an exchange that add to its score.
 _FURTHER = 3
-# What the exchanges before and after add to a score, and how many turns away they may begin.
+# The share of the exchanges before and after in a score, and how many turns away they may begin.
 _NEAR = 0.3
 _NEAR_TURNS = 8
-# What another word for the same counts, against the word itself.
+# What another word for the same counts, against the word itself, and what a word near it.
 _SYNONYM = 0.7
+_RELATED = 0.4
+# What a score is raised by at most, as a multiple, where one sentence has all that is asked for.
+_ANSWER = 6.0
+# The best exchanges are read for that, as long as their files have so few bytes together.
+_MOST_READ = 40
+_MOST_BYTES_READ = 8 << 20
 # What a score is raised by at most, as a multiple, where all that is asked for is near.
 _COVERAGE = 8.0
 # The best exchanges are judged by how many of the words are in them or near.
@@ -65,10 +73,18 @@ _KINDS = {
 
 
 class Concept(NamedTuple):
-    """A word that is looked for, and others that people use for the same."""
+    """A word that is looked for, others that people use for the same, and words near it."""
 
     word: str
     synonyms: tuple[str, ...]
+    related: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, word: str) -> Concept:
+        """The concept of a folded word."""
+        same = synonyms(word)
+        near = [other for other in related(word) if other not in same]
+        return cls(word, tuple(same), tuple(near))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +101,12 @@ class TraceFilter:
 class TraceHit:
     """A place in a transcript.
 
-    `ref` is what `memory transcripts show` takes; `project` the name of the folder worked in;
-    `who`: you, agent, command, file or output. `is_suspicious`: the passage may hold planted
-    instructions. `answer` is the passage of the same exchange that fits next best, or "".
+    ref: the reference that `memory transcripts show` takes.
+    project: the name of the folder worked in.
+    who: you, agent, command, file or output.
+    passage: the passage found.
+    answer: the next best passage of the same exchange, or empty.
+    is_suspicious: whether the passage may hold planted instructions.
     """
 
     ref: str
@@ -120,7 +139,7 @@ class TraceHit:
 
 
 def ref_of(turn: TurnRow) -> str:
-    """What names a turn: the same as long as its transcript is there."""
+    """The name of a turn: the same as long as its transcript is there."""
     return f"{turn.session}@{turn.position}"
 
 
@@ -129,7 +148,10 @@ def find(
 ) -> list[TraceHit]:
     """The exchanges that fit `text` best."""
     looked_for = words(text)
-    concepts = [Concept(word, tuple(synonyms(word))) for word in looked_for]
+    concepts = [Concept.of(word) for word in looked_for]
+    # All words at once: each count costs as much as asking for a few words.
+    all_words = list(chain(*((item.word, *item.synonyms, *item.related) for item in concepts)))
+    index.frequencies(list(chain.from_iterable(map(pairs, filter(None, all_words)))))
     scored = _scored_turns(index, concepts, where)
     by_exchange: dict[int, list[tuple[TurnRow, float]]] = {}
     for turn, score in sorted(scored.values(), key=lambda row: -row[1]):
@@ -139,6 +161,7 @@ def find(
     scores = {exchange: _score(turns) for exchange, turns in by_exchange.items()}
     scores = _with_neighbours(by_exchange, scores)
     scores = _with_coverage(index, concepts, by_exchange, scores)
+    scores = _with_answers(index, text, concepts, scores)
     best = sorted(scores, key=lambda exchange: -scores[exchange])
     shown_words = list(chain(looked_for, *(concept.synonyms for concept in concepts)))
     hits: list[TraceHit] = []
@@ -159,18 +182,32 @@ def _scored_turns(
     ids, each with its score.
     """
     filters, values = _conditions(where)
-    own_words = [concept.word for concept in concepts]
-    synonyms_named = chain.from_iterable(concept.synonyms for concept in concepts)
-    synonymous = [word for word in synonyms_named if word not in own_words]
+    # A word that several of them name counts as what is nearest to what was asked.
+    seen: set[str] = set()
+    searches = (
+        (_new_words([concept.word for concept in concepts], seen), 1.0, _MOST_TURNS),
+        (_new_words(_all(concept.synonyms for concept in concepts), seen), _SYNONYM, _MOST_RELATED),
+        (_new_words(_all(concept.related for concept in concepts), seen), _RELATED, _MOST_RELATED),
+    )
     result: dict[int, tuple[TurnRow, float]] = {}
-    searches = ((own_words, 1.0, _MOST_TURNS), (synonymous, _SYNONYM, _MOST_RELATED))
     for words_used, weight, most in searches:
-        query = _trace_query(index, list(dict.fromkeys(words_used)), most)
+        query = _trace_query(index, words_used, most)
         if query is None:
             continue
         for turn, score in index.match(query, filters, values):
             earlier = result.get(turn.id, (turn, 0.0))[1]
             result[turn.id] = (turn, earlier + weight * score)
+    return result
+
+
+def _all(groups: Iterable[Iterable[str]]) -> Iterator[str]:
+    return chain.from_iterable(groups)
+
+
+def _new_words(words_named: Iterable[str], seen: set[str]) -> list[str]:
+    """The words that are not `seen` yet, each once. They are added to `seen`."""
+    result = [word for word in dict.fromkeys(words_named) if word not in seen]
+    seen.update(result)
     return result
 
 
@@ -183,8 +220,9 @@ def _score(turns: Sequence[tuple[TurnRow, float]]) -> float:
 def _with_neighbours(
     turns: dict[int, list[tuple[TurnRow, float]]], scores: dict[int, float]
 ) -> dict[int, float]:
-    """The scores, each with a part of those of the exchanges before and after it in the session:
-    what a question is about is often said one exchange earlier.
+    """The scores, raised by a part of the scores of the exchanges before and after in the session.
+
+    The subject of a question is often named one exchange earlier.
     """
     order = sorted(scores)
     raised = dict(scores)
@@ -203,41 +241,111 @@ def _with_coverage(
     turns: dict[int, list[tuple[TurnRow, float]]],
     scores: dict[int, float],
 ) -> dict[int, float]:
-    """The scores of the best exchanges, each several times as high the more of the concepts are in
-    it or in the turns around it. One word ten times is no answer to a question of five words.
+    """The scores of the best exchanges, raised the more of the concepts occur in them or close by.
+
+    One word ten times does not answer a question of five words.
     """
     places = _places(index, concepts)
-    most = sum(weight for _, _, weight in places)
+    most = sum(concept.weight for concept in places)
     best = sorted(scores, key=lambda exchange: -scores[exchange])[:_MOST_COVERED]
     covered = {}
     for exchange in best:
         ids = [turn.id for turn, _ in turns[exchange]]
         share = 0.0
-        for exact, related, weight in places:
-            near = max(_nearness(exact, ids), _SYNONYM * _nearness(related, ids))
-            share += weight * near / most
+        for concept in places:
+            share += concept.weight * concept.nearness(ids) / most
         covered[exchange] = scores[exchange] * (1 + _COVERAGE * share * share)
     return covered
 
 
-def _places(
-    index: TraceIndex, concepts: Sequence[Concept]
-) -> list[tuple[frozenset[int], frozenset[int], float]]:
-    """Of each concept the turns with its word, those with another word for it, and how much it says:
-    the more, the fewer turns have it.
+def _with_answers(
+    index: TraceIndex,
+    text: str,
+    concepts: Sequence[Concept],
+    scores: dict[int, float],
+) -> dict[int, float]:
+    """The scores of the best exchanges, each several times as high the better one of its sentences
+    answers the question. What is asked for is mostly said in one sentence; that a person and an
+    agent said its words somewhere in an exchange tells less.
     """
+    count = index.last_turn()
+    sizes = index.frequencies([concept.word for concept in concepts])
+    wanted_words = [
+        wanted(
+            concept.word,
+            (*concept.synonyms, *concept.related),
+            _weight(count, sizes.get(concept.word, 0)),
+        )
+        for concept in concepts
+    ]
+    question = Question(text, wanted_words, _SYNONYM)
+    room = _MOST_BYTES_READ
+    result = {}
+    for exchange in sorted(scores, key=lambda id: -scores[id])[:_MOST_READ]:
+        fit = 0.0
+        for turn in index.exchange(exchange):
+            if turn.kind not in (Kind.SAID, Kind.ANSWERED):
+                continue
+            room -= _bytes_to_read(turn)
+            if room < 0:
+                break
+            fit = max(fit, question.fit(raw_text(turn) or ""))
+        result[exchange] = scores[exchange] * (1 + _ANSWER * fit * fit)
+    return result
+
+
+def _bytes_to_read(turn: TurnRow) -> int:
+    """The bytes that have to be parsed to read one turn: of a document all."""
+    if not isinstance(FORMATS[turn.format], DocumentFormat):
+        return 0
+    try:
+        return Path(turn.path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _weight(count: int, size: int) -> float:
+    """How much a word says that is in `size` of `count` turns: the more, the fewer they are."""
+    return log(1 + count / (1 + size))
+
+
+class _Places(NamedTuple):
+    """The turns with the word of a concept, with another word for it, and with one near it; and how
+    much the concept says.
+    """
+
+    exact: frozenset[int]
+    same: frozenset[int]
+    near: frozenset[int]
+    weight: float
+
+    def nearness(self, ids: Sequence[int]) -> float:
+        """How near to the turns `ids` the concept is, from 0 to 1."""
+        return max(
+            _nearness(self.exact, ids),
+            _SYNONYM * _nearness(self.same, ids),
+            _RELATED * _nearness(self.near, ids),
+        )
+
+
+def _places(index: TraceIndex, concepts: Sequence[Concept]) -> list[_Places]:
+    """Where the concepts are that are anywhere."""
     count = index.last_turn()
     result = []
     for concept in concepts:
         exact = _turns_with(index, [concept.word], _MOST_TURNS)
-        related = _turns_with(index, concept.synonyms, _MOST_RELATED)
-        if exact or related:
-            result.append((exact, related, log(1 + count / (1 + len(exact | related)))))
+        same = _turns_with(index, concept.synonyms, _MOST_RELATED)
+        near = _turns_with(index, concept.related, _MOST_RELATED)
+        if exact or same or near:
+            result.append(_Places(exact, same, near, _weight(count, len(exact | same))))
     return result
 
 
 def _turns_with(index: TraceIndex, looked_for: Sequence[str], most: int) -> frozenset[int]:
-    """The turns with one of these words, `most` at most; of very common ones the newest."""
+    """The turns with one of these words, at most `most`.
+
+    For very common words, the newest turns.
+    """
     query = _trace_query(index, looked_for, most)
     if query is None:
         return frozenset()
@@ -259,11 +367,12 @@ def _nearness(places: Container[int], ids: Sequence[int]) -> float:
 
 
 def _trace_query(index: TraceIndex, looked_for: Sequence[str], most: int) -> TraceQuery | None:
-    """What to ask the index for these words; None where it has none of them.
+    """The query of the index for these words; None where it has none of them.
 
-    The work is bounded, however large the index is: only the rarest words are looked for, which
-    are together in at most `most` turns, and of common words only turns with two are scored. Where
-    all are very common, the newest turns are looked at, but not for less than _MOST_TURNS.
+    The work is bounded for any size of the index. Only the rarest words are looked for, which
+    together occur in at most `most` turns. Common words count only in turns with two of them. If
+    all words are very common, the newest turns are searched, unless `most` is less than
+    _MOST_TURNS.
     """
     parts = {word: list(filter(None, pairs(word))) for word in looked_for}
     counts = index.frequencies(list(chain.from_iterable(parts.values())))
@@ -366,14 +475,14 @@ def _hit(
 
 
 def moment(time: int) -> datetime | None:
-    """The time of a turn; None where nobody knows."""
+    """The time of a turn. None if unknown."""
     if not time:
         return None
     return datetime.fromtimestamp(time, UTC)
 
 
 def raw_text(turn: TurnRow) -> str | None:
-    """The text of a turn as its transcript has it, secrets included; None where it is gone."""
+    """The text of a turn from its transcript, secrets included. None if it is gone."""
     try:
         return FORMATS[turn.format].passage(Path(turn.path), turn.session, turn.position)
     except (OSError, NotUnderstood, ValueError, sqlite3.Error):
@@ -381,7 +490,7 @@ def raw_text(turn: TurnRow) -> str | None:
 
 
 def text_of(turn: TurnRow, mask: Mask) -> str | None:
-    """The text of a turn, read from its transcript, without secrets; None where it is gone."""
+    """The text of a turn from its transcript, without secrets. None if it is gone."""
     text = raw_text(turn)
     if text is None:
         return None
@@ -421,7 +530,7 @@ def _starts(folded: str, looked_for: Iterable[str]) -> list[int]:
 
 
 def _stem(word: str) -> str:
-    """What all forms of a word begin with, roughly."""
+    """The beginning that all forms of a word share, roughly."""
     if is_cjk(word) or len(word) < 5:
         return word
     return word[: max(4, len(word) - 3)]

@@ -41,7 +41,7 @@ _BATCH = 4_000
 
 @dataclass(slots=True)
 class TranscriptSync:
-    """What one look at the transcripts did: files that were new or changed, turns read, files that
+    """Counts of one look at the transcripts: files that were new or changed, turns read, files that
     are gone; and what was not read, with the reason.
     """
 
@@ -54,7 +54,7 @@ class TranscriptSync:
 
 
 class ReadFile(NamedTuple):
-    """What was read of one file: its sessions as rows, and how far it was read."""
+    """The new part of one file: its sessions as rows, and how far it was read."""
 
     file: SourceFile
     stamp: str
@@ -67,7 +67,7 @@ class ReadFile(NamedTuple):
 def read_file(
     file: SourceFile, stamp: str, state: dict[str, Any], mask: Mask
 ) -> Iterator[ReadFile]:
-    """What is new in a file, in batches, the last of which ends its state."""
+    """Read the new part of a file, in batches, the last of which ends its state."""
     format = FORMATS[file.format]
     sessions: list[SessionRows] = []
     successes: dict[int, int] = {}
@@ -101,7 +101,7 @@ def read_file(
 def _rows(
     outcome: SessionTurns, mask: Mask, state: dict[str, Any]
 ) -> tuple[SessionRows, dict[int, int]]:
-    """What the index gets of a session, and when its commands worked. `state` is what was kept of
+    """The rows of a session for the index, and when its commands worked. `state` is what was kept of
     its beginning, and is changed.
     """
     earlier: dict[str, Any] = {}
@@ -143,8 +143,9 @@ def sync(
     folders: Iterable[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> TranscriptSync:
-    """Bring the index at `path` in step with the transcripts of all agents but `without`. One
-    process does it at a time; another one returns at once and says so. Raises OSError,
+    """Bring the index at `path` in step with the transcripts of all agents except `without`.
+
+    Only one process does it at a time. Others return immediately, with `is_busy`. Raises OSError,
     sqlite3.Error.
     """
     from memoranda.sources.files import make_private
@@ -238,7 +239,7 @@ def _stamped(files: Iterable[SourceFile]) -> Iterator[tuple[SourceFile, str]]:
 
 
 class _Job(NamedTuple):
-    """A file to be read, and what is known of it."""
+    """A file to be read, with its known state."""
 
     file: SourceFile
     stamp: str
@@ -262,14 +263,14 @@ def _read_whole(job: _Job, mask: Mask) -> list[ReadFile]:
 
 
 def _cores() -> int:
-    """The cores this process may use; 1 where the system does not say."""
+    """The number of cores this process may use. 1 if the system does not say."""
     if not hasattr(os, "sched_getaffinity"):
         return 1
     return len(os.sched_getaffinity(0))
 
 
 def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
-    """What is new in each file, in order; of very much, read by processes of their own."""
+    """Read the new part of each file, in order; where that is much, in separate processes."""
     size = sum(int(job.stamp.split()[1]) - job.state.get("offset", 0) for job in jobs)
     cores = _cores()
     # Another program that embeds Python would start itself, not a reader.

@@ -19,6 +19,25 @@ def synonyms(word: str) -> list[str]:
     return []
 
 
+def related(word: str) -> list[str]:
+    """Words of general English that are near a folded word (related.txt); [] for one it does not
+    have. They say less than synonyms.
+    """
+    table = _related()
+    for form in _forms(word):
+        if form in table:
+            return [other for other in table[form].split() if other != word]
+    return []
+
+
+@cache
+def _related() -> dict[str, str]:
+    """By each word, others in one text."""
+    lines = Path(__file__).with_name("related.txt").read_text("utf-8").splitlines()
+    entries = (line.partition(": ") for line in lines if not line.startswith("#"))
+    return {word: others for word, _, others in entries}
+
+
 @cache
 def _table() -> dict[str, list[str]]:
     """By each word, the words of its groups."""

@@ -1,8 +1,9 @@
-"""What a text, a command or a piece of code is about, as terms that can be compared: a command as
-it is run, a package, a name in code, a path, an error. Pure.
+"""The subjects of a text, a command or a piece of code, as terms that can be compared. Pure.
 
-A term is a kind and a text (`c:npm test`, `t:moment`, `f:api/auth`, `e:…`); the index keeps a
-hash of it.
+A subject is a command as it is run, a package, a name in code, a path, or an error.
+
+A term is a kind and a text (`c:npm test`, `t:moment`, `f:api/auth`, `e:…`); the index keeps a hash
+of it.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """What is about to be run: each command whole and by its first words, its program, and the
+    """The terms of a command line: each command whole and by its first words, its program, and the
     packages it adds.
     """
     terms = []
@@ -261,7 +262,7 @@ def command_terms(command: str) -> list[str]:
 
 
 def code_terms(code: str) -> list[str]:
-    """What is about to be written: the modules it imports and the names it uses."""
+    """The terms of new code: the modules it imports and the names it uses."""
     names = [*imported(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 
@@ -279,7 +280,7 @@ def texts_in(value: Any, most: int = 40_000) -> Iterator[str]:
 
 
 def project_of(folder: str) -> str:
-    """The repository that `folder` is in, else `folder` itself."""
+    """The repository that `folder` is in, or `folder` itself outside a repository."""
     place = Path(folder)
     if not folder or not place.is_absolute():
         return folder

@@ -18,7 +18,7 @@ from memoranda.transcripts.search import TraceFilter, TraceHit
 from memoranda.transcripts.sync import TranscriptSync, is_damaged, sync
 
 if TYPE_CHECKING:
-    from memoranda.engine import MemorySession
+    from memoranda.engine.reading import ReadVerbs
 
 FRESH_SECONDS = 60
 """A search looks for what is new in transcripts unless that was done so lately."""
@@ -29,10 +29,10 @@ TURN_ON = "Turn it on: memory transcripts on"
 class Transcripts:
     """The transcripts that an open memory may read.
 
-    They are no notes: nothing here is written into the memory, and no other search finds it.
+    They are not notes: nothing here is written into the memory, and no other search finds it.
     """
 
-    def __init__(self, memory: MemorySession):
+    def __init__(self, memory: ReadVerbs):
         self._memory = memory
         self.path: Path = Layout(memory.home).transcripts
         self.mask = Mask(memory.gate_rules())
@@ -48,7 +48,7 @@ class Transcripts:
         return self.path.exists()
 
     def sync(self, progress: Callable[[int, int], None] | None = None) -> TranscriptSync:
-        """Read what is new. Raises InvalidInput where that is off, StorageError."""
+        """Read new transcripts. Raises InvalidInput if transcripts are off, StorageError."""
         self._check()
         settings = self._memory.settings
         without = settings.transcripts_without
@@ -58,7 +58,7 @@ class Transcripts:
             except sqlite3.Error as error:
                 if not is_damaged(error):
                     raise
-                # It is derived, so that it can be rebuilt from the transcripts.
+                # The index is derived, so it can be rebuilt from the transcripts.
                 remove(self.path)
                 return sync(self.path, self.mask, without=without, progress=progress)
         except OSError as error:
@@ -85,7 +85,7 @@ class Transcripts:
     def search(
         self, text: str, where: TraceFilter | None = None, *, limit: int = 10
     ) -> list[TraceHit]:
-        """What fits `text` best, at most `limit` places. Raises InvalidInput, StorageError."""
+        """The best places for `text`, at most `limit`. Raises InvalidInput, StorageError."""
         self._check()
         if not self.is_indexed:
             return []
@@ -139,8 +139,8 @@ class Transcripts:
             raise StorageError("the index of transcripts", str(error)) from None
 
 
-def find_traces(memory: MemorySession, text: str, *, limit: int = 10) -> list[TraceHit]:
-    """What the page shows beside the notes it found: [] where transcripts are not read."""
+def find_traces(memory: ReadVerbs, text: str, *, limit: int = 10) -> list[TraceHit]:
+    """The hits that the page shows beside the notes it found. Empty if transcripts are off."""
     transcripts = Transcripts(memory)
     if not transcripts.is_on or not text.strip():
         return []

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Kind(IntEnum):
-    """What a turn is."""
+    """The kinds of turns."""
 
     SAID = 1
     ANSWERED = 2
@@ -23,10 +23,12 @@ class Kind(IntEnum):
 class Turn(NamedTuple):
     """One thing said or done.
 
-    `text`: what the person said, what the agent answered, the command it ran, the path of the file
-    it changed, or what a tool gave back. `position`: where its format finds it again, unique in its
-    session. `time`: seconds since 1970, 0 where nobody knows. `call`: what a result and its call
-    share. `has_failed`: of a result, None where the transcript does not say.
+    text: the words of the person or the agent, the command it ran, the path of the file it changed,
+        or the output of a tool.
+    position: where its format finds it again, unique in its session.
+    time: seconds since 1970, 0 if unknown.
+    call: the id that a result and its call share.
+    has_failed: whether a result is a failure. None if the transcript does not say.
     """
 
     kind: Kind
@@ -39,7 +41,7 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Session:
-    """What is known of the session being read: its name, the folder it works in, the latest time."""
+    """A session while it is read: its name, the folder it works in, the latest time."""
 
     name: str = ""
     folder: str = ""
@@ -48,7 +50,7 @@ class Session:
 
 @dataclass(slots=True)
 class SessionTurns:
-    """A session with its turns; of a file that only grows, those that are new."""
+    """A session with its turns. For a file that only grows, only the new turns."""
 
     session: Session
     turns: list[Turn] = field(default_factory=list)
@@ -78,10 +80,10 @@ class Format(Protocol):
     grows: bool
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:
-        """What is new. Raises OSError, NotUnderstood."""
+        """Read what is new. Raises OSError, NotUnderstood."""
 
     def passage(self, path: Path, session: str, position: str) -> str | None:
-        """The text of one turn, None where it is gone. Raises OSError, NotUnderstood."""
+        """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""
 
 
 def shortened(text: str, most: int) -> str:
@@ -92,14 +94,14 @@ def shortened(text: str, most: int) -> str:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """`value` if it is a JSON object, else {}."""
+    """`value` if it is a JSON object, otherwise {}."""
     if isinstance(value, dict):
         return value
     return {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """`value` if it is a JSON list, else []."""
+    """`value` if it is a JSON list, otherwise []."""
     if isinstance(value, list):
         return value
     return []

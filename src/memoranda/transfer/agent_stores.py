@@ -1,4 +1,4 @@
-"""What agents and other memory programs keep on disk, read as memories (docs/moving-in.md): stores
+"""Reads what agents and other memory programs keep on disk as memories (docs/moving-in.md): stores
 of Anthropic's memory, notes of deja-vu, and the memory files of Codex, Gemini CLI and Copilot.
 """
 
@@ -43,7 +43,7 @@ _FILES = (
 
 
 def _moment(value: Any) -> datetime | None:
-    """A time as ISO 8601; None for anything else."""
+    """A time in ISO 8601. None for anything else."""
     if not isinstance(value, str):
         return None
     try:
@@ -155,7 +155,7 @@ def deja_vu(path: Path) -> Found:
 
 
 def _deja_vu_name(row: dict[str, Any]) -> str:
-    """What a note of deja-vu is called: by its title, else by its first words."""
+    """The title of a note of deja-vu: by its title, else by its first words."""
     title = str(row.get("title") or "").strip()
     return title or " ".join(row["text"].split())[:60]
 

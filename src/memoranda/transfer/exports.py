@@ -45,7 +45,7 @@ _CATEGORIES = {
     "skill": "skills",
 }
 _NEWER_HERE = "another text is there"
-# What ChatGPT is told of its user in a conversation, and the category of it.
+# The texts that ChatGPT is given about its user in a conversation, with their category.
 _CONTEXTS = {
     "model_set_context": "knowledge",
     "user_profile": "people",
@@ -91,17 +91,23 @@ class Exported:
         return label.encode("utf-8", "backslashreplace").decode()
 
     def begun(self) -> datetime | None:
-        """When it was made: as it says, else at its first turn, else when it was last changed."""
+        """When it was created, or else the time of its first turn or of its last change.
+
+        None if unknown.
+        """
         times = (when for _, when, _ in self.turns if when)
         return self.created or min(times, default=self.updated)
 
     def changed(self) -> datetime | None:
-        """When it was last changed: as it says, else at its last turn, else when it was made."""
+        """When it was last changed, or else the time of its last turn or of its creation.
+
+        None if unknown.
+        """
         times = (when for _, when, _ in self.turns if when)
         return self.updated or max(times, default=self.created)
 
     def age(self) -> tuple[datetime, int]:
-        """A key that is larger for the newer of two copies; without times, for the longer one."""
+        """A key that is larger for the newer of two copies or, without times, for the longer one."""
         length = len(self.text) + sum(len(turn_text) for _, _, turn_text in self.turns)
         return self.changed() or EPOCH, length
 
@@ -182,7 +188,7 @@ def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
 
 
 def _unfit(item: Exported) -> str:
-    """Why it cannot be taken; empty when it can."""
+    """The reason why it cannot be imported. Empty if it can."""
     if not (item.text.strip() or item.turns):
         return "it has no text"
     if not item.turns and not is_valid_unicode(item.text + "".join(item.tags) + item.ref):
@@ -343,7 +349,7 @@ def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _time(value: Any) -> datetime | None:
-    """A time as seconds or milliseconds since 1970, or ISO 8601; None for anything else."""
+    """A time in seconds or milliseconds since 1970, or ISO 8601. None for anything else."""
     try:
         if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
             return parse_stamp(value)
@@ -388,7 +394,7 @@ def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 class _Message(NamedTuple):
-    """A message of ChatGPT. `speaker` is empty for what is no part of the conversation."""
+    """A message of ChatGPT. `speaker` is empty if it is not part of the conversation."""
 
     id: str
     speaker: str
@@ -399,7 +405,12 @@ class _Message(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What ChatGPT is told of its user: one of _CONTEXTS, its text, and when that was so."""
+    """A text that ChatGPT is given about its user.
+
+    key: one of _CONTEXTS.
+    text: the text.
+    when: when it was valid.
+    """
 
     key: str
     text: str
@@ -486,8 +497,10 @@ def _told(context: _Context) -> Iterator[Exported]:
 
 
 def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The messages from the first to `last`; without one, to the newest that has no answer. Nodes
-    that name neither parents nor children are all of them, in their order."""
+    """The messages from the first to `last`, or without it to the newest message without an answer.
+
+    If nodes name neither parents nor children, all of them in order.
+    """
     nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
     parents = _parents(nodes)
     names = list(nodes)
@@ -522,7 +535,7 @@ def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _newest_leaf(nodes: Mapping[str, dict[str, Any]], parents: Mapping[str, str]) -> str:
-    """The node without a child whose message is the newest; of several the last one."""
+    """The node without a child whose message is the newest. If several are, the last one."""
     inner = set(parents.values())
     leaves = [name for name in nodes if name not in inner] or list(nodes)
 
@@ -548,7 +561,7 @@ def _way_to(last: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def _parts(content: Any) -> str:
-    """The text of a message; of a part that is not one, its kind."""
+    """The text of a message. A part that is not text is replaced by its kind."""
     if not isinstance(content, dict):
         if isinstance(content, str):
             return content
@@ -558,7 +571,7 @@ def _parts(content: Any) -> str:
         return str(content.get("text") or "")
     texts_shown = []
     for part in filter(None, parts):
-        # What was spoken has a text
+        # Spoken parts have a text.
         if isinstance(part, dict):
             texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:
@@ -669,7 +682,9 @@ def _claude_text(message: Mapping[str, Any]) -> str:
 
 
 def _mem0(path: Path) -> Found:
-    """What mem0's `get_all` or OpenMemory's export gives, as JSON, JSON Lines or a zip."""
+    """The memories in the output of mem0's `get_all` or of OpenMemory's export: JSON, JSON Lines or
+    a zip.
+    """
     count = 0
     for _, row in _objects(path, r".*\.(json|jsonl|jsonl\.gz)"):
         item = _mem0_memory(row)

@@ -1,9 +1,9 @@
 """The commits of a mirror: one for each run that changed something, made by the `git` program.
 
 The files of the mirror become a tree, the tree a commit, and then the branch moves: a run that is
-killed leaves the branch where it was, or moved it to its one commit. What the branch holds is noted
-in `commits.json`. No configuration, hook or filter of the machine takes part, and neither does
-git's own index, which somebody else may be using.
+killed leaves the branch as it was, or with its one new commit. The state of the branch is noted in
+`commits.json`. The machine's configuration, hooks and filters are not used, and neither is git's
+own index, since somebody else may be using it.
 """
 
 from __future__ import annotations
@@ -53,9 +53,11 @@ _ATTRIBUTES = b"* -text -ident -filter -working-tree-encoding\n"
 
 @dataclass(slots=True)
 class _Commits:
-    """The branch is at `head` ("" for no commit), as of the change numbered so.
+    """The noted state of the branch.
 
-    `is_rewriting`: it is about to begin again without what it leads to now.
+    head: its commit. Empty if none exists.
+    change: the number of the change it shows.
+    is_rewriting: whether it is about to begin again without its present commits.
     """
 
     head: str = ""
@@ -64,9 +66,11 @@ class _Commits:
 
 
 class GitHistory:
-    """The commits in the folder of a mirror; `own` is the folder in it where they are noted.
+    """The commits in the folder of a mirror.
 
-    Raises InvalidInput when somebody else moved the branch, StorageError.
+    own: the folder inside it where they are noted.
+
+    Raises InvalidInput if somebody else moved the branch, StorageError.
     """
 
     def __init__(self, folder: Path, own: Path):
@@ -81,7 +85,8 @@ class GitHistory:
         make_private(info)
         put_derived(info / "exclude", f"/{own.name}/\n".encode())
         put_derived(info / "attributes", _ATTRIBUTES)
-        # Of a run that was killed: this one has the lock of the mirror
+        # A killed run may have left the lock of its index. The lock of the mirror shows that no run
+        # is active.
         with suppress(FileNotFoundError):
             os.unlink(folder / ".git" / "memory-index.lock")
         self._commits = self._noted()
@@ -98,7 +103,7 @@ class GitHistory:
             raise StorageError(str(self._known), "it is damaged; mirror to a new folder") from None
 
     def _check_branch(self) -> None:
-        """Raise InvalidInput where the branch is not as the last run left it."""
+        """Raise InvalidInput if the branch is not as the last run left it."""
         head = self._ask("rev-parse", "-q", "--verify", _BRANCH)
         known = self._commits
         is_on_branch = self._ask("symbolic-ref", "-q", "HEAD") == _BRANCH
@@ -192,7 +197,7 @@ class GitHistory:
         return head
 
     def _settle(self, commits: _Commits) -> None:
-        """Note where the branch is now, show it in git's own index, and drop what it left."""
+        """Note the branch's present state, update git's own index, and drop leftovers."""
         is_rewritten = self._commits.is_rewriting
         # Somebody's git may be using its index: that is for people only
         own_index = {"GIT_INDEX_FILE": str(self._folder / ".git" / "index")}
@@ -210,7 +215,7 @@ class GitHistory:
         put_derived(self._known, json.dumps(asdict(commits), indent=0).encode() + b"\n")
 
     def _copies_elsewhere(self) -> list[str]:
-        """The places that may still hold what was erased, once the commits are rewritten."""
+        """The places that may still hold erased texts after the commits were rewritten."""
         refs = self._ask("for-each-ref", "--format=%(refname)").split()
         notices = [
             f"{ref} in {self._folder} still leads to the old commits: delete it"
@@ -274,7 +279,9 @@ class GitHistory:
 
 
 def _seen(changes: Sequence[Change]) -> list[Change]:
-    """The changes people see: no counts of reads, nothing in the place of what was erased."""
+    """The changes that people see: without counts of reads, and without those that replace erased
+    ones.
+    """
     return [change for change in changes if change.verb != FOLD and change.project]
 
 

@@ -64,17 +64,23 @@ class BadRecord(MemorandaError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecord:
-    """A record as a line gives it. `record` has defaults for what the line lacks; `fields` names
-    what it has; `values` are those of the line."""
+    """A record read from a line.
+
+    record: with defaults for missing fields.
+    fields: the names of the fields in the line.
+    values: the values in the line.
+    """
 
     record: Record
     fields: frozenset[str]
     values: dict[str, Any]
 
     def over(self, existing: Record, now: datetime) -> Record:
-        """The record with what the line lacks taken from `existing`. A line with its time is a whole
-        record; without one, further keys add to those there, and a change of the content is of
-        now."""
+        """The record, with missing fields taken from `existing`.
+
+        A line with a time of change is a whole record. Without one, its further keys are added to
+        the existing ones, and a change of the content is dated `now`.
+        """
         lacking = {
             name: getattr(existing, name)
             for name in Record.__slots__
@@ -99,7 +105,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
     """The keys of an exported record in their order; unknown header keys are in `extra`."""
     document = documents.note(memory, note, content)
     del document["path"]
-    # What the reader's own rules see counts there
+    # The rules of the importing home decide what is suspicious there.
     document.pop("suspicious", None)
     document["source"] = document["source"] or MANUAL
     extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}
@@ -109,7 +115,7 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
 
 
 def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header keys in addition to those of every memory; without the phase as older programs called it."""
+    """The header keys that not every memory has, without the former key of the phase."""
     keys = {key: value for key, value in header.items() if key not in _HEADER}
     if keys.get("type") in OLD_PHASES:
         del keys["type"]
@@ -117,8 +123,9 @@ def _further_keys(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(document: dict[str, Any]) -> dict[str, Any]:
-    """What two equal records agree in, of a line or an exported row. How often they were read is no
-    part of it.
+    """The values that equal records share, of a line or an exported row.
+
+    Read counts are left out.
     """
     return {
         key: value for key, value in document.items() if key not in ("access_count", "content_hash")
@@ -177,7 +184,7 @@ def read(
 
 
 def _phase(values: Mapping[str, Any], category: Any) -> Any:
-    """The phase that a record names, in its present or its former key; else that of its category."""
+    """The phase that a record names under its present or former key, or else the category's phase."""
     if values.get("phase"):
         return values["phase"]
     former = values.get("type")
@@ -326,7 +333,10 @@ def _number(values: dict[str, Any], key: str, least: int) -> int:
 
 
 def _further(values: dict[str, Any], has_old_phase: bool) -> dict[str, Any]:
-    """The header keys after `version`: those of contract 001, 2 in their order, then all others."""
+    """The header keys after `version`: the keys of contract 001, 2 in order, then all others.
+
+    Raises InvalidInput if `extra` is not an object, or has keys of ours.
+    """
     extra = values.get("extra")
     if extra is None:
         extra = {}
@@ -397,8 +407,13 @@ def is_note_line(line: bytes) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """What an import did, or would do: `imported` are new; `skipped` are bad, older than what is
-    there, or without an id and with a content that is there."""
+    """The counts of an import, or of a trial run.
+
+    imported: new records.
+    updated, unchanged: existing records.
+    skipped: records that are bad, older than the existing one, or that have no id and existing
+        content.
+    """
 
     imported: int = 0
     updated: int = 0
@@ -407,7 +422,7 @@ class Tally:
 
 
 class _Action(NamedTuple):
-    """What becomes of one record; `info` is the memory that has its id."""
+    """The action for one record. `info` is the memory that has its id."""
 
     verb: str
     record: Record
@@ -432,8 +447,9 @@ class Import:
             pass
 
     def plan(self, say: Say, warn: Say) -> Tally:
-        """What `run` would do: each action is told to `say`, each record left out to `warn`. Raises
-        BadRecord.
+        """Try the import without writing. `say` gets each action, `warn` each record left out.
+
+        Raises BadRecord.
         """
         tally = Tally()
         for actions in self._batches(tally, warn, remembers=True):
@@ -468,9 +484,12 @@ class Import:
     def _batches(
         self, tally: Tally, warn: Say | None = None, *, remembers: bool = False
     ) -> Iterator[list[_Action]]:
-        """One way through the input: the actions for each batch, counted in `tally` once the caller
-        is done with them. A trial run that `remembers` what it would have written counts exactly,
-        also where an id stands twice; that is some 200 bytes a record."""
+        """Go through the input once. Yields the actions of each batch, and counts them in `tally`
+        afterwards.
+
+        remembers: for a trial run, remember what it would have written, about 200 bytes a record.
+            Then it counts exactly even if an id occurs twice.
+        """
         self._contents: set[bytes] | None = None
         self._written: dict[str, tuple[datetime, bytes]] = {}
         self._remembers = remembers
@@ -615,7 +634,7 @@ class Import:
         )
 
     def _noted(self, action: _Action) -> _Action:
-        """The action, of which the rest of the input is to know."""
+        """Note an action for the rest of the input, and return it."""
         if self._contents is not None:
             self._contents.add(digest(action.record.scope, action.record.content))
         if self._remembers:

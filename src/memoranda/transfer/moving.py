@@ -86,8 +86,13 @@ class MoveAction:
 
 @dataclass(slots=True)
 class MovePlan:
-    """What moving in will do, and how many items are `done`. `skipped` are (name, why) of what
-    stays where it was.
+    """The plan for moving in.
+
+    act: carries out some items.
+    items: the actions.
+    unchanged: how many items exist already.
+    skipped: (name, reason) of items that stay at their old place.
+    done: how many items are done.
     """
 
     act: Callable[[Sequence[MoveAction]], None]
@@ -167,9 +172,9 @@ def files_below(
 
 
 def _source_file(entry: os.DirEntry[str], path: str, is_text: bool) -> SourceFile:
-    """A file that is no folder, refused if it cannot be read as one.
+    """A file, marked as refused if it cannot be read as one.
 
-    is_text: whether its name is one that people can read.
+    is_text: whether its name is valid text.
     """
     if not is_text:
         shown_path = path.encode("utf-8", "backslashreplace").decode()
@@ -362,7 +367,7 @@ class _Copying:
         return self._collision(path) or self._refused_note(path, data)
 
     def _difference(self, existing: bytes, data: bytes) -> str | None:
-        """Why `data` does not go where `existing` is; None where both are the same."""
+        """The reason why `data` cannot replace `existing`. None if both are equal."""
         if not self._memory.sees(scope_of(existing)):
             return "something else is there"
         if existing == data:
@@ -370,7 +375,10 @@ class _Copying:
         return "another text is there"
 
     def _collision(self, path: str) -> str:
-        """What has this path already, but for the case of its letters; "" for nothing."""
+        """A remark about a path that differs only in the case of its letters.
+
+        Empty if none exists.
+        """
         earlier = self._paths.setdefault(path.casefold(), path)
         if earlier != path:
             return f"{earlier} is there under the same name but for its case"
@@ -379,7 +387,10 @@ class _Copying:
         return ""
 
     def _refused_note(self, path: str, data: bytes) -> str:
-        """Why a new note stays behind: its scope, or a name that another one has; "" for neither."""
+        """The reason why a new note stays behind: its scope, or a name that is taken.
+
+        Empty if it may move.
+        """
         scope = scope_of(data)
         if not self._memory.sees(scope):
             return f'its scope is "{scope}"'
@@ -445,7 +456,10 @@ def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
 
 
 def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str, Any]]]:
-    """The entities of a text by name, with their unknown keys; those of one name as one."""
+    """The entities of a text by name, with their unknown keys.
+
+    Entities with one name are merged.
+    """
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
     for entity, more in graph_text.entities:
         if entity.name in entities:
@@ -458,7 +472,7 @@ def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str,
 
 
 class _Lacking:
-    """What a graph lacks of some entities."""
+    """The parts that a graph lacks of some entities."""
 
     def __init__(
         self,
@@ -502,9 +516,15 @@ _Incoming = tuple[Entry, dict[str, Any]]
 
 
 def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = False) -> MovePlan:
-    """The plan for copying the entries into notes. Of two with one key the later `created_at`
-    counts, as remembering a key again sets it; of one time, the one that is here. Raises WrongStore,
-    also for a file that is no list of entries, which `skip_bad` leaves out."""
+    """The plan for copying the entries of an agent-memory folder into notes.
+
+    If two entries have one key, the later `created_at` counts, as a repeated "remember" sets it. If
+    both are equal, the existing one counts.
+
+    skip_bad: leave out files that are not lists of entries.
+
+    Raises WrongStore, also for such a file without `skip_bad`.
+    """
     folder_at(path, "a folder of agent-memory")
     entries = NoteEntries(memory)
     files = JsonEntryFolder(path).files
@@ -572,6 +592,6 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
 
 
 def _compared(entry: Entry) -> tuple[Any, ...]:
-    """What two equal entries agree in; the notes keep seconds, and milliseconds of the end."""
+    """The values that equal entries share. Notes keep seconds, and milliseconds of the end."""
     expires = entry.expires and whole_milliseconds(entry.expires)
     return entry.value, entry.created.replace(microsecond=0), expires

@@ -85,8 +85,12 @@ def _row(info: NoteInfo, text: str) -> dict[str, Any]:
 
 
 class _NewFile(NamedTuple):
-    """What becomes of a line: the field of Tally that counts it, its place and bytes, what is
-    there, and when the note was changed.
+    """The action for one line.
+
+    verb: the field of Tally that counts it.
+    project, path, data: the place and the bytes.
+    before: the existing file.
+    time: when the note was changed.
     """
 
     verb: str
@@ -163,7 +167,7 @@ class NoteImport:
                 yield number, json.loads(line)
 
     def _planned(self, values: dict[str, Any]) -> _NewFile:
-        """What becomes of one line. Raises InvalidInput, OutsideError."""
+        """The action for one line. Raises InvalidInput, OutsideError."""
         content = values.get("content")
         header = values.get("header") or ""
         if not isinstance(content, str) or not isinstance(header, str):
@@ -186,7 +190,10 @@ class NoteImport:
         return _NewFile(verb, project, path, data, file, time)
 
     def _place(self, project: str, path: str) -> tuple[str, str]:
-        """Where a note goes: of a project there is not, into a folder of project `notes`."""
+        """The place of a note. If its project does not exist, it is in a folder of project `notes`.
+
+        Raises InvalidInput for a project that is a graph file.
+        """
         try:
             name = self._exchange.files_of(project)
         except ProjectNotFound:

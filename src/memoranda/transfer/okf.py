@@ -41,7 +41,7 @@ _LARGEST = 64 << 20
 
 
 class About(NamedTuple):
-    """What a bundle says of a note: see OKF 0.2, 4 and 5. Empty values are left out."""
+    """A note as a bundle describes it: see OKF 0.2, 4 and 5. Empty values are left out."""
 
     type: str
     title: str
@@ -54,7 +54,7 @@ class About(NamedTuple):
     sources: tuple[Mapping[str, str], ...] = ()
 
     def keys(self) -> dict[str, Any]:
-        """As keys of a header, without those of the project."""
+        """These facts as keys of a header, without project and path."""
         result: dict[str, Any] = {"type": self.type, "title": self.title}
         result |= {"generated": dict(self.generated)}
         if self.verified:
@@ -120,29 +120,20 @@ def _packed_text(text: str, about: About) -> bytes:
 
 def unpacked(path: str, data: bytes) -> Unpacked:
     """A file of a bundle as the note it was, or as it is where another program made it."""
+    foreign = Unpacked("", path, data)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return Unpacked("", path, data)
+        return foreign
     parts = split(text)
-    if parts.yaml is not None:
-        at = parts.yaml.rfind(_MARK)
-    else:
-        at = -1
-    if parts.yaml is None or at < 0:
-        return Unpacked("", path, data)
-    start = text.index(parts.yaml) + at
-    block = text[start:]
-    result = re.search(rf"^{_META}: (.*?)\r?\n", block, re.M)
-    try:
-        if result:
-            meta = json.loads(result[1])
-        else:
-            meta = None
-    except ValueError:
-        meta = None
-    if result is None or not isinstance(meta, dict) or "path" not in meta:
-        return Unpacked("", path, data)
+    if parts.yaml is None or _MARK not in parts.yaml:
+        return foreign
+    start = text.index(parts.yaml) + parts.yaml.rindex(_MARK)
+    added = text[start:]
+    row = re.search(rf"^{_META}: (.*?)\r?\n", added, re.M)
+    meta = _meta(row)
+    if row is None or "path" not in meta:
+        return foreign
     project = str(meta.get("project") or "")
     name = str(meta["path"])
     if "base64" in meta:
@@ -150,7 +141,20 @@ def unpacked(path: str, data: bytes) -> Unpacked:
     if "head" in meta:
         body = text[parts.body_at :]
         return Unpacked(project, name, (str(meta["head"]) + body).encode("utf-8", "surrogatepass"))
-    return Unpacked(project, name, (text[:start] + block[result.end() :]).encode())
+    return Unpacked(project, name, (text[:start] + added[row.end() :]).encode())
+
+
+def _meta(row: re.Match[str] | None) -> dict[str, Any]:
+    """The values in our row of a header; {} for no row, and for one that somebody changed."""
+    if row is None:
+        return {}
+    try:
+        meta = json.loads(row[1])
+    except ValueError:
+        return {}
+    if isinstance(meta, dict):
+        return meta
+    return {}
 
 
 def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
@@ -180,7 +184,10 @@ def _fits(header: Mapping[str, Any]) -> bool:
 
 
 def bundle_path(project: str, path: str, taken: set[str]) -> str:
-    """Where a note is in a bundle: not where the format has something else."""
+    """Choose and reserve the path of a note in a bundle: it is added to `taken`.
+
+    Names that the format reserves are avoided.
+    """
     place = PurePosixPath(path)
     name = place.name
     stem = name.rpartition(".")[0] or name
@@ -200,7 +207,7 @@ def bundle_path(project: str, path: str, taken: set[str]) -> str:
 
 
 def about(memory: MemorySession, info: NoteInfo) -> About:
-    """What a bundle says of a note, as the memory knows it."""
+    """Describe a note for a bundle, as the memory knows it."""
     provenance = info.provenance
     time = provenance.time or info.changed
     is_confirmed = provenance.trust == "owner"
@@ -234,7 +241,10 @@ def _status(info: NoteInfo, is_confirmed: bool) -> str:
 
 
 def _stale_after(info: NoteInfo) -> str:
-    """The moment at which a note ends; "" for none, and for a day, which is no moment."""
+    """The moment at which a note ends.
+
+    Empty if it does not end, or ends with a day instead of a moment.
+    """
     until = info.header.get("valid_until")
     ends = info.expires or (str(until) if until else "")
     return ends if "T" in ends else ""
@@ -250,7 +260,7 @@ def _sources(info: NoteInfo) -> tuple[dict[str, str], ...]:
 def documents(
     memory: MemorySession, projects: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes, NoteInfo]]:
-    """The files of a bundle with all notes, or those of some projects: path, bytes, note."""
+    """The files of a bundle: path, bytes, note. Without `projects`, of all notes."""
     names = tuple(projects) or tuple(
         project.name for project in memory.projects if project.name != TRACE_PROJECT
     )
@@ -263,7 +273,7 @@ def documents(
 
 
 def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
-    """The file of a note, byte for byte; of one that is no file its text."""
+    """The file of a note, byte for byte. If the note is not a file, its text."""
     try:
         return Files(memory, info.project).read(info.path).data
     except (MemorandaError, AttributeError, TypeError):
@@ -301,9 +311,11 @@ def _index(listed: Mapping[str, Iterable[tuple[str, str]]]) -> str:
 
 
 def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
-    """The plan for taking in a bundle: notes of a memory go where they were if that project is
-    there, all others into a folder of `project` named as the bundle. A file that is there with
-    another text stays. Raises WrongStore, ProjectNotFound.
+    """The plan for importing a bundle.
+
+    Notes of a memory return to their places if their project exists. All others go into a folder of
+    `project` with the name of the bundle. An existing file with another text stays. Raises
+    WrongStore, ProjectNotFound.
     """
     if not folder.is_dir():
         raise WrongStore(f"no such folder: {folder}")

@@ -1,13 +1,13 @@
 """A whole home in another place: `memory move-home` and `memory mirror` (docs/teams.md).
 
-A move takes a home with its history, and proves that all of it is there. To a database:
-`IntoDatabase` of engine/exchange.py. To a folder: everything is copied into `.moving` of the
-target, read again and compared with what was read at the source, and renamed into place at the end.
-A move that was cut off goes on where it was. The source is only read.
+A move copies a home with its history, and proves that the copy is complete. `IntoDatabase` of
+engine/exchange.py moves it to a database. To move it to a folder, everything is copied into
+`.moving` of the target, compared with the source, and renamed into place at the end. An interrupted
+move can be resumed. The source is only read.
 
-A mirror is a folder kept like the memory, byte for byte, one way. What is copied is found by
-comparing the home's files with those copied last; with git, each run is one commit
-(`git_history.py`). Names in it are those of a home: `notes/Plan.md`, `projects/NAME/…`.
+A mirror is a folder kept like the memory, byte for byte, one way. The files to copy are found by
+comparing the home with the last copy. With git, each run is one commit (`git_history.py`). Names in
+it are as in a home: `notes/Plan.md`, `projects/NAME/…`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memoranda.engine import MemorySession, open_session
-from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed
+from memoranda.engine.exchange import OWN, Contents, IntoDatabase, Listed, without_state
 from memoranda.errors import InvalidInput, MemorandaError, NotFound, StorageError
 from memoranda.ledger.copying import (
     copy_ledger,
@@ -74,11 +74,16 @@ _OWN_PATHS = (_CONFIG,)
 
 @dataclass(slots=True)
 class HomeMoved:
-    """The result of a move, or of a dry run: `files` with `bytes`, `changes` of the journal and
-    `texts` of the history. `checksum`: the SHA-256 of one line `<SHA-256> <name>` for each file of
-    a project, sorted by name, as read at the source and as it is at the target. `rewritten`: files
-    in which the source's path became the target's. `outside`: projects in folders elsewhere, which
-    stay there. `left`: files that no note can be, which a database does not take."""
+    """The result of a move, or of a dry run.
+
+    files, bytes: the number of files and their size.
+    changes, texts: the number of changes of the journal, and of texts of the history.
+    checksum: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by name.
+        It is the same for the source and the target.
+    rewritten: files in which the source's path was replaced by the target's.
+    outside: projects in folders elsewhere, which stay there.
+    left: files that cannot be notes, which a database does not take.
+    """
 
     files: int = 0
     bytes: int = 0
@@ -93,9 +98,12 @@ class HomeMoved:
 def move(
     source: str, target: str, *, dry_run: bool = False, progress: Progress | None = None
 ) -> HomeMoved:
-    """Move the home at `source` to `target`, each a folder or the address of a database; or go on
-    with it. Raises InvalidInput when that cannot be, StorageError; then the target is no home, and
-    the move can be run again."""
+    """Move the home at `source` to `target`, or resume a move. Each is a folder or a database's
+    address.
+
+    Raises StorageError, and InvalidInput if the move is impossible. Then the target is not a home,
+    and the move can be run again.
+    """
     if target.startswith(DATABASE):
         if source.startswith(DATABASE):
             raise InvalidInput(
@@ -134,9 +142,10 @@ def back_up(memory: MemorySession, target: Path, progress: Progress | None = Non
 def _home_at(place: Path) -> Path:
     """Where the home really is. Raises InvalidInput."""
     real = Path(os.path.realpath(user_path(place)))
-    if not Layout(real).private.is_dir():
+    # A home whose state is elsewhere has a configuration that says so
+    if not Layout(real).private.is_dir() and not (real / _CONFIG).is_file():
         raise InvalidInput(f"{place} is no memory home.")
-    if is_unfinished(real / _LEDGER):
+    if is_unfinished(Layout(real).ledger):
         raise InvalidInput(
             f"{place} has a change that was not completed: run memory doctor --fix first."
         )
@@ -159,6 +168,7 @@ class FolderMove:
         self._relocates = relocates
         self.source, self.target = _home_at(source), Path(os.path.realpath(user_path(target)))
         self._memory = memory
+        self._layout = Layout(self.source)
         self._staged = self.target / MOVING / _STAGED
         self._note = self.target / MOVING / _NOTE
         self._gone = self.target / PRIVATE / f"{TEMP_PREFIX}moved"
@@ -193,13 +203,15 @@ class FolderMove:
     def run(self, *, dry_run: bool = False, progress: Progress | None = None) -> HomeMoved:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
-        # It was cut off after it was checked
+        # The move was interrupted after the check.
         moved_before = self._noted().get("moved")
         if moved_before:
             self._finish()
             return HomeMoved(**moved_before)
         with ExitStack() as locks:
             memory = self._memory or locks.enter_context(open_session(self.source, watch=False))
+            # Its configuration was read
+            self._layout = Layout(self.source)
             contents = Contents(memory)
             contents.wait_until_whole()
             if self._memory is not None:
@@ -211,9 +223,7 @@ class FolderMove:
                 if not f"{project.root}{os.sep}".startswith(root)
             ]
             if dry_run:
-                self._seen = {
-                    name: stamp_of(os.lstat(self.source / name)) for name in self._names()
-                }
+                self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
                 return self._counted(moved)
             with storing(str(self.target)):
                 make_private(self._note.parent)
@@ -235,6 +245,7 @@ class FolderMove:
                     self._digests[_LEDGER] = digest_of(self._staged / _LEDGER)
         with storing(str(self.target)):
             read = dict(self._digests)
+            self._forget_state()
             if self._relocates:
                 moved.rewritten = self._relocate()
             else:
@@ -267,7 +278,7 @@ class FolderMove:
         else:
             left_out = _OF_THE_PLACE
         names = []
-        with os.scandir(self.source / folder) as entries:
+        with os.scandir(self._place(folder)) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = folder + entry.name
                 if self._memory is not None and name in _OF_A_COPY:
@@ -281,16 +292,21 @@ class FolderMove:
                     names.append(f"{name}/")
                 elif is_file or entry.is_symlink():
                     names.append(name)
+        if not folder and self._layout.is_apart:
+            names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
         return names
+
+    def _place(self, name: str) -> Path:
+        """Where a file of the source is; a folder's name may end in `/`."""
+        return self._layout.place(name.rstrip("/"))
 
     def _copy(self, progress: Progress | None) -> None:
         """Copy what differs from what was seen before, and remove what is gone."""
         names = list(self._names())
         for number, name in enumerate(names):
-            # Gone since it was listed; the second time nobody writes
             with suppress(FileNotFoundError):
-                status = os.lstat(self.source / name)
-                source = self.source / name
+                source = self._place(name)
+                status = os.lstat(source)
                 staged = self._staged / name
                 stamp = stamp_of(status)
                 if self._seen.get(name) == stamp:
@@ -302,7 +318,7 @@ class FolderMove:
                     staged.unlink(missing_ok=True)
                     staged.symlink_to(os.readlink(source))
                 elif _is_ledger(name):
-                    # It may be in use: its log has what the file has not
+                    # The ledger may be in use, and its log has pages that the file lacks.
                     copy_ledger(source, self._staged / name)
                     self._digests[name] = digest_of(staged)
                     stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
@@ -333,6 +349,15 @@ class FolderMove:
         os.utime(temp, ns=(changed_ns, changed_ns))
         os.replace(temp, self._staged / name)
 
+    def _forget_state(self) -> None:
+        """Have the copy keep its state inside itself: it must not use that of the source."""
+        if not self._layout.is_apart or _CONFIG not in self._digests:
+            return
+        file = read_file(str(self._staged / _CONFIG))
+        data = without_state(self._staged / _CONFIG).encode()
+        self._put(_CONFIG, data, file.mode, file.stamp.mtime_ns)
+        self._digests[_CONFIG] = sha256(data)
+
     def _relocate(self) -> list[str]:
         """Name the target where the source named itself: folders of projects and spaces, graph
         files in the home.
@@ -347,7 +372,7 @@ class FolderMove:
             if name in self._digests:
                 file = read_file(str(self._staged / name))
                 data = anywhere.sub(lambda match: new, file.data)
-                # This is how the places of a database's projects are told
+                # The configuration names the places of a database's projects like this.
                 if self._memory is not None and name == _CONFIG:
                     data = re.sub(
                         rb"(?m)(:\s*[\"']?)(?=projects/)",
@@ -396,7 +421,7 @@ class FolderMove:
     def _counted(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
-        ledger = (self._staged if self._staged.exists() else self.source) / _LEDGER
+        ledger = self._staged / _LEDGER if self._staged.exists() else self._layout.ledger
         moved.texts = sum(name.startswith(_TEXTS) for name in names)
         if ledger.exists():
             changes, texts = ledger_counts(ledger)
@@ -411,7 +436,7 @@ def _is_ledger(name: str) -> bool:
 
 
 def checksum(digests: Mapping[str, str]) -> str:
-    """See `HomeMoved`: `digests` are SHA-256 by name."""
+    """The checksum of `HomeMoved`. `digests`: SHA-256 by name."""
     layout = Layout(Path("/"))
     folders = (OWN, *(str(place.relative_to("/")) for place in layout.built_in.values()))
     lines = (
@@ -446,8 +471,13 @@ class Mirrored:
 
 @dataclass(slots=True)
 class _State:
-    """`files`: name → [SHA-256, size, mtime, inode and ctime of the file it was copied from];
-    `writing`: names a run that did not end was about to write."""
+    """The state of a mirror.
+
+    change: the number of the change it shows.
+    files: name to [SHA-256, size, mtime, inode and ctime of the file it was copied from].
+    writing: names that an interrupted run was about to write.
+    git: whether it has commits.
+    """
 
     home: str
     change: int = 0
@@ -474,10 +504,14 @@ class Mirror:
     def run(
         self, *, git: bool = False, after_erase: str | None = None, progress: Progress | None = None
     ) -> Mirrored:
-        """Make the folder like the memory. With `git`, and once there was one, a commit of what this
-        run changed. `after_erase`: `rewrite` begins the commits again without what was erased in
-        the memory, `keep` goes on with it in them; None refuses to commit. Raises InvalidInput,
-        Busy, StorageError; the next run goes on."""
+        """Make the folder equal to the memory.
+
+        git: also commit the changes of this run. Once a mirror has commits, this is always on.
+        after_erase: what to do with the commits after an erasure in the memory. `rewrite` begins
+            them again without the erased texts, `keep` goes on with them. None refuses to commit.
+
+        Raises InvalidInput, Busy, StorageError. The next run continues.
+        """
         self._contents.wait_until_whole()
         with self._locked():
             state = self._load()
@@ -649,7 +683,7 @@ class Mirror:
                 is_there = read_file(last, folder.fd).data == data
             if not is_there:
                 temp = f"{TEMP_PREFIX}mirror"
-                # Of a run that was killed
+                # A file left by a killed run.
                 with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=folder.fd)
                 write_file(temp, data, mode=mode, folder=folder.fd, durable=durable)
@@ -690,6 +724,6 @@ class Mirror:
                         os.rmdir(last, dir_fd=folder.fd)
                     else:
                         os.unlink(last, dir_fd=folder.fd)
-        # It is gone, or the folder holds more
         except (OSError, NotFound):
+            # The folder is gone, or holds more.
             return

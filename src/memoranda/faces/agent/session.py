@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.engine import overview, session_of
+from memoranda.engine.contents import content_of
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
@@ -40,8 +41,10 @@ _GIVEN = ("category", "scope", "tags", "source", "valid_from", "valid_until")
 
 @dataclass(slots=True)
 class Batch:
-    """What a client sent: calls `{"name", "params"}` (None = it names none) and the query of the
-    context.
+    """The calls and the prompt that a client sent.
+
+    calls: each is `{"name", "params"}`. None if the client sent no calls.
+    prompt: the query for the context.
     """
 
     calls: list[dict[str, Any]] | None = None
@@ -49,10 +52,13 @@ class Batch:
 
 
 class Session:
-    """Runs tool calls for the caller `memory` is bound to. `hooks` are objects with some of
-    `before_tool_call`, `after_tool_call` and `on_event`; those of the entry points
-    `memoranda.hooks` come first. `tools` names the toolsets. `registry`, if given, is used with the
-    hooks it has, and both are ignored."""
+    """Runs tool calls for the caller that `memory` is bound to.
+
+    hooks: objects with some of `before_tool_call`, `after_tool_call` and `on_event`. The hooks of
+        the entry points `memoranda.hooks` come first.
+    tools: the names of the toolsets.
+    registry: if given, it is used with its own hooks, and `hooks` and `tools` are ignored.
+    """
 
     def __init__(
         self,
@@ -90,8 +96,8 @@ class Session:
                 and sum(hit.note.size for hit in result.best) < 4 * room
             ):
                 result = memory.smart_search(query, 0, use=False)
-        # Nothing to look for
         except InvalidInput:
+            # The query has nothing to look for.
             self.context = ""
             return ""
         notes = [hit.note for hit in result.best]
@@ -106,7 +112,7 @@ class Session:
                     mark = f"[{marks[note.row]}] "
                 else:
                     mark = ""
-                text += ("\n" if text else "") + mark + overview.content_of(memory, note)
+                text += ("\n" if text else "") + mark + content_of(memory, note)
                 infos_shown.append(note)
         memory.note_use(infos_shown)
         self.context = text[:room]
@@ -117,10 +123,12 @@ class Session:
         return call_tool(self.registry, self.memory, name, {} if params is None else params)
 
     def run(self, calls: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Run calls `{"name", "params"}` in order; each comes back with its `result`. A hard error
-        (no such memory or tool, a call a hook blocked, a disk that refuses) ends the batch: its
-        call is the last one, with `error` in place of `result`. Raises InvalidInput, before
-        anything is run, for what is no call."""
+        """Run calls `{"name", "params"}` in order. Each is returned with its `result`.
+
+        A hard error (an unknown memory or tool, a call that a hook blocked, a disk that refuses)
+        ends the batch: the last call returned has `error` in place of `result`. Raises InvalidInput
+        before anything runs if one of them is not a call.
+        """
         planned = _read_calls(calls)
         results: list[dict[str, Any]] = []
         with self.registry.hooks.session():
@@ -136,7 +144,7 @@ class Session:
         return results
 
     def run_batch(self, batch: Batch) -> dict[str, Any] | list[Any]:
-        """As `run_json`, for a batch already read."""
+        """Run a batch that is already parsed (see `run_json`)."""
         if batch.prompt is not None:
             self.inject_context(batch.prompt)
         results = self.run(batch.calls or [])
@@ -196,8 +204,11 @@ def _read_calls(calls: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """What UTF-8 JSON says. Raises ValueError, also for NaN and numbers too large for a float,
-    which could not be written again; RecursionError."""
+    """Parse UTF-8 JSON.
+
+    Raises RecursionError, and ValueError also for NaN and for numbers too large for a float, which
+    could not be written again.
+    """
     return _DECODER.decode(data.decode("utf-8-sig") if isinstance(data, bytes) else data)
 
 
@@ -216,8 +227,9 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 
 
 def call_tool(registry: Registry, memory: MemorySession, name: str, arguments: Any) -> Reply:
-    """As `Registry.call`; a tool there is not gives an error reply, with hooks and events as any
-    call.
+    """Call a tool (see `Registry.call`).
+
+    An unknown tool gives an error reply, with hooks and events.
     """
     if name in registry.tools:
         return registry.call(memory, name, arguments)
@@ -339,7 +351,7 @@ def memory_smart_search(memory: MemorySession, arguments: Arguments) -> Reply:
     results = []
     marks = memory.validity_marks([best_hit.note for best_hit in result.best])
     for best_hit in result.best:
-        content = overview.content_of(memory, best_hit.note)
+        content = content_of(memory, best_hit.note)
         info = best_hit.note
         hit = {name: getattr(info, name) for name in ("id", "phase", "category", "scope", "source")}
         hit |= {

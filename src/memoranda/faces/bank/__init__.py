@@ -77,6 +77,12 @@ _NAME_NEEDED = "Give project_name, or the bank's id in bank_id; list shows the b
 _REPOSITORY_NEEDED = (
     "Give in current_path a folder inside the repository, or the bank's id in bank_id."
 )
+# The description of a bank that has none, by kind.
+_DESCRIPTIONS = {
+    "global": "Global conversation memory",
+    "project": "Project {}",
+    "code": "Code for {}",
+}
 # The code and the sentence of each tool's failure, as contract 003 has them.
 _FAILED = {
     "activate": ("activation_failed", "Failed to activate memory bank"),
@@ -86,10 +92,12 @@ _FAILED = {
 
 
 class BankError(MemorandaError):
-    """A refusal: `code` of contract 003, 7, the sentence, and what to know beside it. `bank` is the
-    key of the bank it happened in, or None. What is raised without one is the
-    caller's mistake: it is not `kept` for `previous_errors`, also when the bank becomes known; the
-    dump of debug mode has it."""
+    """A refusal: the code of contract 003, 7, the sentence, and further data.
+
+    bank: the key of the bank it happened in. None means that the caller made a mistake. Such an
+        error does not appear in `previous_errors`, even if the bank becomes known, but in the dump
+        of debug mode.
+    """
 
     def __init__(self, code: str, error: str, details: str = "", bank: str | None = None):
         super().__init__(error)
@@ -108,7 +116,7 @@ def _failed(
 
 @dataclass(slots=True)
 class ServerState:
-    """What one server knows of its banks beside the files. Its lock is held while a call runs.
+    """The state that one server keeps of its banks beside the files. Its lock is held while a call runs.
     `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
     key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
     how often each way placed a text in a bank."""
@@ -144,7 +152,10 @@ class ServerState:
     def failures_of(
         self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False
     ) -> list[dict[str, str]]:
-        """The latest failures of a bank, newest last; with `every` those of its callers too."""
+        """The latest failures of a bank, newest last.
+
+        With `every`, also mistakes of its callers.
+        """
         return [
             dict(entry)
             for key, is_told, entry in self.failures
@@ -238,7 +249,7 @@ def _tool(state: ServerState, definition: dict[str, Any], run: Run) -> Tool:
 
 
 def _reason_of(error: MemorandaError) -> str:
-    """Why it failed, without the sentence around it where there is a plain reason."""
+    """The plain reason of an error, if it has one. Otherwise its whole sentence."""
     return getattr(error, "reason", None) or str(error)
 
 
@@ -260,67 +271,48 @@ def _check_kind(tool: str, kind: str) -> None:
 
 
 def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    # The engine is needed by the first call, not by the handshake
-    from memoranda.engine.plain_files import (
-        Files,
-    )
+    """The banks of each kind, the one used last first."""
+    kind_asked = arguments.get("bank_type")
+    if kind_asked:
+        _check_kind("list", kind_asked)
+    kinds = (kind_asked,) if kind_asked else banks.KINDS
+    return {banks.FOLDERS[kind]: _banks_of(memory, kind) for kind in kinds}
 
-    wanted_type = arguments.get("bank_type")
-    if wanted_type:
-        _check_kind("list", wanted_type)
-    defaults = {
-        "global": "Global conversation memory",
-        "project": "Project {}",
-        "code": "Code for {}",
-    }
-    listed = {}
-    for kind in (wanted_type,) if wanted_type else banks.KINDS:
-        try:
-            entries = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
-        except NotFound:
-            entries = []
-        ids = [
-            name
-            for name, place in entries
-            if place.kind == "folder" and not place.link and is_bank_id(name)
-        ]
-        rows = []
-        for bank in [bank for id in sorted(ids) if (bank := Bank(memory, kind, id)).exists()]:
-            description = bank.info().description or defaults[kind].format(title_case(bank.id))
-            last_used = bank.last_change(bank.stamps().values())
-            rows.append({"id": bank.id, "last_used": last_used, "description": description})
-        listed[banks.FOLDERS[kind]] = sorted(rows, key=lambda row: row["last_used"], reverse=True)
-    return listed
+
+def _banks_of(memory: MemorySession, kind: str) -> list[dict[str, Any]]:
+    """The documents of the banks of a kind, the one used last first."""
+    # The engine is needed by the first call, not by the handshake
+    from memoranda import documents
+    from memoranda.engine.plain_files import Files
+
+    try:
+        entries = Files(memory, banks.PROJECT).entries(banks.FOLDERS[kind])
+    except NotFound:
+        entries = []
+    folders = [name for name, place in entries if place.kind == "folder" and not place.link]
+    rows = []
+    for id in sorted(filter(is_bank_id, folders)):
+        bank = Bank(memory, kind, id)
+        if not bank.exists():
+            continue
+        description = bank.info().description or _DESCRIPTIONS[kind].format(title_case(id))
+        last_used = bank.last_change(bank.stamps().values())
+        rows.append(documents.bank(id, last_used, description))
+    return sorted(rows, key=lambda row: row["last_used"], reverse=True)
 
 
 def activate(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
+    """Open a bank, or create it: its files, and what to do with them."""
+    from memoranda import documents
+
     kind, id, repository = _chosen(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
         if not bank.exists():
-            if kind == "project":
-                name = arguments.get("project_name") or ""
-            else:
-                name = ""
-            name = " ".join("".join(sign if sign.isprintable() else " " for sign in name).split())
-            if repository is not None:
-                name = repository.name
-            else:
-                name = name or title_case(id)
-            info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
-            # Somebody else may make it just now
-            now = memory.clock()
-            bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
+            _create(memory, bank, repository, arguments)
         elif repository is not None and arguments.get("bank_id") in (None, *banks.AUTO):
-            try:
-                bank.claim(repository)
-            # It can be read all the same
-            except MemorandaError as error:
-                reason = (
-                    f"The bank could not be marked as that of its repository: {_reason_of(error)}"
-                )
-                state.add_failure(bank.key, reason, "warning", memory.clock())
-        files, hit = state.load(bank)
+            _claim(state, memory, bank, repository)
+        files, is_cached = state.load(bank)
     except MemorandaError as error:
         if _is_bad_name(error):
             raise _failed("activate", f"Invalid bank id: {id}", _ID_RULE) from None
@@ -330,30 +322,56 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     state.active[kind] = id
     state.last = kind, id
     count = token_count(files.texts.values())
-    _log.debug(
-        "activated %s, about %d tokens, %s",
-        bank.key,
-        count,
-        "in memory" if hit else "read from disk",
-    )
+    origin = "in memory" if is_cached else "read from disk"
+    _log.debug("activated %s, about %d tokens, %s", bank.key, count, origin)
     cache = {
-        "cache_hit": hit,
+        "cache_hit": is_cached,
         "approximate_tokens": count,
         "optimization_recommended": count > banks.MANY_TOKENS,
     }
-    document = {"type": kind, "id": id, "files": list(files.texts)}
+    last_updated = bank.last_change(files.stamps.values())
+    document = documents.opened_bank(kind, id, files.texts, last_updated)
     return {
         "status": "success",
-        "bank_info": document
-        | {"last_updated": bank.last_change(files.stamps.values()), "cache_info": cache},
+        "bank_info": document | {"cache_info": cache},
         "content": dict(files.texts),
         "custom_instructions": _instructions(bank, repository),
         "previous_errors": state.failures_of(bank.key),
     }
 
 
+def _create(
+    memory: MemorySession, bank: Bank, repository: Repository | None, arguments: Arguments
+) -> None:
+    """Make a bank with the files of its template. Raises MemorandaError."""
+    name = title_case(bank.id)
+    if repository is not None:
+        name = repository.name
+    elif bank.kind == "project":
+        visible = [
+            sign if sign.isprintable() else " " for sign in arguments.get("project_name") or ""
+        ]
+        name = " ".join("".join(visible).split()) or name
+    info = BankInfo(name, (arguments.get("project_description") or "").strip(), repository)
+    now = memory.clock()
+    # Somebody else may make it just now
+    bank.files.put(lambda: {} if bank.exists() else bank.first_files(info, now), "create")
+
+
+def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Repository) -> None:
+    """Mark a bank as that of its repository; where that fails it can be read all the same."""
+    try:
+        bank.claim(repository)
+    except MemorandaError as error:
+        reason = f"The bank could not be marked as that of its repository: {_reason_of(error)}"
+        state.add_failure(bank.key, reason, "warning", memory.clock())
+
+
 def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repository | None]:
-    """(kind, id, the repository of a code bank) the arguments mean."""
+    """(kind, id, repository) that the arguments mean.
+
+    The repository is None unless it is a code bank.
+    """
     by_alias = "bank_type" not in arguments
     kind = arguments.get("conversation_type" if by_alias else "bank_type")
     if kind is None:
@@ -402,19 +420,19 @@ def _found_id(
 
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
-    """The id of a repository's bank, never that of another repository of the same name."""
+    """The id of a repository's bank. It never belongs to another repository of the same name."""
     plain = banks.repository_id(repository.name)
     hashed = _hashed_id(plain, repository)
     owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
     for id, is_own in owned.items():
         if is_own:
             return id
-    # None: there is no bank of this id yet.
+    # None means that no bank has this id yet.
     return plain if owned[plain] is None else hashed
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
-    """An id with a digest of where the repository is, cut so that it is still an id."""
+    """An id with a digest of the repository's place, cut so that it is still a valid id."""
     suffix = hashlib.sha256(repository.root.encode()).hexdigest()[:_HASH_LENGTH]
     stem = id
     while not is_bank_id(f"{stem}-{suffix}"):
@@ -455,38 +473,15 @@ def _instructions(bank: Bank, repository: Repository | None) -> dict[str, Any]:
 
 
 def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
-    kind = arguments.get("bank_type")
-    id = arguments.get("bank_id")
-    if (kind is None) != (id is None):
-        raise _missing("bank_type" if kind is None else "bank_id", "update")
-    if kind is None:
-        kind, id = state.last or ("auto", None)
-    else:
-        _check_kind("update", kind)
-        if id in banks.AUTO:
-            id = state.active.get(kind)
-    if id is None:
-        details = (
-            "No such bank was activated on this connection. Call activate first, or name the bank."
-        )
-        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
-    if not is_bank_id(id):
-        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
+    """Write a text into a bank."""
+    kind, id = _updated_bank(state, arguments)
     bank = Bank(memory, kind, id)
     try:
         bank.has_record()
         placed = _placement(state, memory, bank, arguments)
         grown = _write(state, memory, bank, placed, arguments)
-    except BankError as error:
-        error.bank = bank.key
-        raise
-    except OutsideError:
-        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE) from None
-    except StorageError as error:
-        sentence = f"Failed to synchronize with disk: {error.reason}"
-        raise BankError("disk_sync_failed", sentence, error.reason, bank.key) from None
     except MemorandaError as error:
-        raise _failed("update", _reason_of(error), bank=bank.key) from None
+        raise _not_updated(bank, error) from None
     data: dict[str, Any] = {
         "status": "success",
         "updated_file": placed.target,
@@ -510,11 +505,51 @@ def update(state: ServerState, memory: MemorySession, arguments: Arguments) -> d
     }
 
 
+def _updated_bank(state: ServerState, arguments: Arguments) -> tuple[str, str]:
+    """(kind, id) of the bank an update is for: the one named, or the one activated last.
+
+    Raises BankError.
+    """
+    kind = arguments.get("bank_type")
+    id = arguments.get("bank_id")
+    if (kind is None) != (id is None):
+        raise _missing("bank_type" if kind is None else "bank_id", "update")
+    if kind is None:
+        kind, id = state.last or ("auto", None)
+    else:
+        _check_kind("update", kind)
+        if id in banks.AUTO:
+            id = state.active.get(kind)
+    if id is None:
+        details = (
+            "No such bank was activated on this connection. Call activate first, or name the bank."
+        )
+        raise _failed("update", f"Memory bank not found: {kind}/auto", details, "bank_not_found")
+    if not is_bank_id(id):
+        raise _failed("update", f"Invalid bank id: {id}", _ID_RULE)
+    return kind, id
+
+
+def _not_updated(bank: Bank, error: MemorandaError) -> BankError:
+    """The refusal of an update that failed so."""
+    if isinstance(error, BankError):
+        error.bank = bank.key
+        return error
+    if isinstance(error, OutsideError):
+        return _failed("update", f"Invalid bank id: {bank.id}", _ID_RULE)
+    if isinstance(error, StorageError):
+        sentence = f"Failed to synchronize with disk: {error.reason}"
+        return BankError("disk_sync_failed", sentence, error.reason, bank.key)
+    return _failed("update", _reason_of(error), bank=bank.key)
+
+
 def _placement(
     state: ServerState, memory: MemorySession, bank: Bank, arguments: Arguments
 ) -> Placement:
-    """The update the arguments ask for; of a file nobody named, what the caller did say is never
-    overruled. Raises BankError before anything is written."""
+    """The update that the arguments ask for. If no file is named, rules or the model choose one.
+
+    They never overrule what the caller said. Raises BankError before anything is written.
+    """
     target = arguments.get("target_file") or None
     content = arguments["content"]
     operation = arguments.get("operation") or "append"
@@ -555,8 +590,7 @@ def _check_update(
 
 
 def _place(state: ServerState, memory: MemorySession, bank: Bank, content: str) -> Placement:
-    """Where content belongs that names no file: by the language model if there is one, else by
-    rules."""
+    """Choose a file for content, by the language model if one is configured, or by rules."""
     texts = state.load(bank)[0].texts
     placed = placement.place_by_rules(bank.kind, content)
     if state.llm is not None and not state.llm.is_off:
@@ -681,21 +715,28 @@ def parse_response(response: Any) -> dict[str, Any]:
             return parse_response(content)
         return response
     if isinstance(response, list):
-        texts = [
-            character.get("text")
-            if isinstance(character, dict)
-            else getattr(character, "text", None)
-            for character in response
-        ]
+        texts = map(_item_text, response)
         return parse_response(next((text for text in texts if isinstance(text, str)), None))
-    if not isinstance(response, str):
-        if hasattr(response, "content"):
-            return parse_response(response.content)
-        raise InvalidInput("This is no reply of a memory bank.")
+    if isinstance(response, str):
+        return _parsed_text(response)
+    if hasattr(response, "content"):
+        return parse_response(response.content)
+    raise InvalidInput("This is no reply of a memory bank.")
+
+
+def _item_text(item: Any) -> Any:
+    """The text of a content item, which is a dict or an object."""
+    if isinstance(item, dict):
+        return item.get("text")
+    return getattr(item, "text", None)
+
+
+def _parsed_text(text: str) -> dict[str, Any]:
+    """The object of a JSON text. Raises InvalidInput."""
     try:
-        data = json.loads(response)
+        data = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidInput(f"This reply of a memory bank is no JSON: {response[:200]}") from None
+        raise InvalidInput(f"This reply of a memory bank is no JSON: {text[:200]}") from None
     if not isinstance(data, dict):
         raise InvalidInput("This reply of a memory bank is no object.")
     return data

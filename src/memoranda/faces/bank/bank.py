@@ -115,7 +115,7 @@ def template_files(kind: str) -> list[str]:
 
 
 def in_order(kind: str, paths: Sequence[str]) -> list[str]:
-    """Files of a bank as they are shown: those of the template first, then the others, sorted."""
+    """The files of a bank in the order shown: the template's files, then the others, sorted."""
     first = [path for path in template_files(kind) if path in paths]
     return first + sorted(path for path in paths if path not in first)
 
@@ -136,9 +136,14 @@ def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository: its folder's `name` as written and `root`, those of the main repository for a
-    linked worktree; `origin` without credentials. `branch`, else `commit` for a detached HEAD, else
-    neither is known."""
+    """A repository. For a linked worktree, name and root are the main repository's.
+
+    name: the name of its folder, as written.
+    root: its folder.
+    origin: without credentials.
+    branch: the branch, if one is checked out.
+    commit: the commit of a detached HEAD.
+    """
 
     name: str
     root: str
@@ -149,7 +154,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class BankInfo:
-    """What a bank is called and about, and whose it is."""
+    """The name, the description and the repository of a bank."""
 
     name: str
     description: str = ""
@@ -203,7 +208,7 @@ class Bank:
         return self.files.itself(RECORD).kind != "missing"
 
     def record(self) -> dict[str, Any]:
-        """What `.bank.json` says; or {} if it is missing or unreadable."""
+        """The contents of `.bank.json`, or {} if it is missing or unreadable."""
         try:
             rows = json.loads(self.files.read(RECORD).data)
         except (MemorandaError, ValueError, RecursionError):
@@ -235,7 +240,7 @@ class Bank:
                 stamps[path] = file.stamp
                 loaded.texts[path] = file.data.decode()
             except NotFound:
-                # It was removed since the listing
+                # The file was removed after the listing.
                 continue
             except UnicodeDecodeError:
                 loaded.unreadable[path] = "it is not UTF-8 text"
@@ -245,7 +250,7 @@ class Bank:
         return loaded
 
     def info(self) -> BankInfo:
-        """Name and description as recorded, else from the id."""
+        """Name and description as recorded. By default the name comes from the id."""
         name, description = (self.record().get(key) for key in ("name", "description"))
         if not isinstance(name, str) or not name:
             name = title_case(self.id)
@@ -259,7 +264,10 @@ class Bank:
         return files | {RECORD: (_record_text(row, info.repository), None)}
 
     def belongs_to(self, repository: Repository) -> bool | None:
-        """Whether the record names this repository by path or origin; None when it names none."""
+        """Whether the record names this repository by path or origin.
+
+        None if it names no repository.
+        """
         repo = self.record().get("repo")
         if not isinstance(repo, dict):
             return None
@@ -353,12 +361,15 @@ def _repository_root(path: str) -> str | None:
 
 
 def _head_of(git_folder: str) -> tuple[str | None, str | None]:
-    """The branch that is checked out, or the commit if there is no branch."""
+    """(branch, commit) that is checked out.
+
+    The commit is only given without a branch; both may be None.
+    """
     line = _text(os.path.join(git_folder, "HEAD")).partition("\n")[0]
     head = "".join(sign for sign in line if sign.isprintable()).strip()
     if head.startswith("ref:"):
         branch = head.removeprefix("ref:").strip().removeprefix("refs/heads/")
-        # Git writes `.invalid` where the branch is kept elsewhere.
+        # Git writes `.invalid` if the branch is stored elsewhere.
         return (None if branch == ".invalid" else branch or None), None
     if _HASH.fullmatch(head):
         return None, head[:7]

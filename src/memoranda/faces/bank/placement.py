@@ -50,9 +50,15 @@ _LIST_OR_QUOTE_SIGNS = re.compile(r"^[\s>*+-]+")
 
 @dataclass(slots=True)
 class Placement:
-    """Which text goes where: `content` into the file `target` of a bank. `category` is None when
-    the caller named the file; else `method` tells who found it, with which `confidence` from 0 to
-    1."""
+    """A text, and where it goes.
+
+    target: the file of the bank.
+    content: the text.
+    operation, position: how it is put there.
+    category: the category that was found. None if the caller named the file.
+    confidence: from 0 to 1.
+    method: how the category was found.
+    """
 
     target: str
     content: str
@@ -63,10 +69,12 @@ class Placement:
     method: str = BY_RULES
 
     def apply(self, text: str) -> str:
-        """The new text of the file that has `text` now. What is inserted goes to the end of the own
-        text of the section `position`, a heading with or without its `#`s, which ends before the
-        next heading of any level. The first heading of exactly this text counts, else the first
-        that differs only in case. A missing section is added at the end.
+        """The new text of a file that has `text` now.
+
+        An inserted text goes to the end of the own text of the section `position`, before the next
+        heading of any level. `position` is a heading, with or without its `#`s. A heading with
+        exactly this text counts first, then one in another case. A missing section is added at the
+        end.
         """
         if self.operation == "replace":
             return self.content
@@ -95,9 +103,12 @@ class Placement:
 
 
 def place_by_rules(kind: str, content: str) -> Placement:
-    """Where the table of patterns puts `content` in a bank of this kind: a category's name in the
-    title, a pattern there, most hits in the whole text. A name gives way to another category of
-    which the title has several patterns: `status code` is no code."""
+    """Choose a file for `content` by the table of patterns.
+
+    In this order: a category's name in the title, a pattern in the title, the most hits in the
+    whole text. A name gives way to another category with several patterns in the title: `status
+    code` is not about code.
+    """
     title = (
         next((line.strip() for line in content.splitlines() if line.strip()), "")
         .lstrip("#")
@@ -240,8 +251,9 @@ def _checked_answer(answer: Any, kind: str, texts: Mapping[str, str], content: s
 
 
 def _safe_operation(answer: Mapping[str, Any], text_before: str) -> tuple[str, str]:
-    """The operation and position of an answer; `append` where it cannot be done or would lose lines
-    of the file.
+    """The operation and position of a model's answer.
+
+    It becomes `append` if the operation is impossible or would lose lines of the file.
     """
     operation = answer["operation"]
     position = answer.get("position")
@@ -283,8 +295,10 @@ def append_block(text: str, block: str) -> str:
 
 
 def _section_named(headings: Sequence[Heading], level: int, name: str) -> Heading | None:
-    """The first heading of exactly this text, else the first that differs only in case; `level` 0
-    is any level.
+    """The first heading with exactly this text, or else the first in another case. None if none
+    matches.
+
+    level: the level of the heading; 0 means any.
     """
     fitting = [
         heading

@@ -33,9 +33,12 @@ def toolset(
     reply_chars: int = 80_000,
     open_graph: Callable[[MemorySession, str], Graph] | None = None,
 ) -> Toolset:
-    """The tools and resources; `like` a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7
-    and 8. `reply_chars` bounds the text of a reply, 0 does not. `open_graph` (memory, project) ->
-    where the graph is kept; by default in notes."""
+    """The tools and resources of the graph.
+
+    like: a preset (`thoughtbox`, `server-memory`): contract 002, 1, 7 and 8.
+    reply_chars: the longest text of a reply, in characters. 0 means no limit.
+    open_graph: (memory, project) -> the graph. By default it is kept in notes.
+    """
 
     def graph_of(memory: MemorySession, project: str = GRAPH_PROJECT) -> Graph:
         from memoranda.engine import graphs

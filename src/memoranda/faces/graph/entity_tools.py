@@ -3,10 +3,10 @@
 In our own toolset (no `Form.indent`) a call that did less than it was asked says so in a second
 text; the first is the contract's.
 
-An answer is one sequence: each entity, then the relations that touch it and no earlier entity; last
-the relations that touch none. Inside an entity's relations the order is that of the source's place
-and then of a digest, not of the place inside the source: so a cursor survives what is added or
-deleted in between.
+An answer is one sequence: each entity, followed by the relations that touch it and no earlier
+entity. Relations that touch no entity come last. The relations of an entity are ordered by the
+place of their source and then by a digest, not by the place inside the source. So a cursor stays
+valid when others are added or deleted in between.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _BATCH = 200
 # Characters of a page beside its items and its cursor
 _FRAME = 200
 _CURSOR_PER_CHARACTER = (
-    # Of a cursor, for each in what it tells: 12 as JSON at most, a third more in base64
+    # Bytes of a cursor per character it holds: at most 12 as JSON, a third more in base64.
     16
 )
 # Characters an entity or a relation takes at least
 _LEAST_ITEM = 30
 Data = dict[str, Any]
 Position = list[int | str]
-"""What orders the relations of one entity, whatever else comes or goes."""
+"""A key that orders the relations of one entity, whatever else comes or goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Form:
         """`value` as JSON, other alphabets raw."""
         if self.indent is None and "pydantic_core" not in sys.modules:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        # Loaded where a server is; three times as fast
+        # Loaded in servers only. It is three times as fast.
         from pydantic_core import to_json
 
         return to_json(value, indent=self.indent).decode()
@@ -162,31 +162,38 @@ class GraphReply:
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        most = self._form.most or math.inf
-        is_plain = (
-            self._limit is None and not self._offset and self._cursor is None and not self._ranked
-        )
-        if is_plain and _LEAST_ITEM * (len(self._keys) + len(self._relations)) <= most:
-            entities = list[Data]()
-            used = 0
-            for part in self._entities(0):
-                # It is found not to fit before all is read
-                if used > most:
-                    break
-                entities += part
-                if len(part) == _BATCH:
-                    used += sum(len(text) for entity in part for text in entity["observations"])
-            else:
-                data: Data = {"entities": entities, "relations": relations_data(self._relations)}
-                if len(text := self._form.text(data)) <= most:
-                    # A small answer comes as it is, without totals
-                    return data, text
+        plain = self._plain_data()
+        if plain is not None:
+            return plain
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
         if self._limit == 0:
-            data = {"entities": [], "relations": [], **totals}
+            data: Data = {"entities": [], "relations": [], **totals}
         else:
             data = self._page(totals)
         return data, self._form.text(data)
+
+    def _plain_data(self) -> tuple[Data, str] | None:
+        """A small answer as it is, without totals; None if it is asked for in parts or too large."""
+        most = self._form.most or math.inf
+        is_first_part = self._limit is None and not self._offset and self._cursor is None
+        least_size = _LEAST_ITEM * (len(self._keys) + len(self._relations))
+        if self._ranked or not is_first_part or least_size > most:
+            return None
+        entities = list[Data]()
+        used = 0
+        for part in self._entities(0):
+            # It is found not to fit before all is read
+            if used > most:
+                return None
+            entities += part
+            if len(part) == _BATCH:
+                observations = chain.from_iterable(entity["observations"] for entity in part)
+                used += sum(map(len, observations))
+        data: Data = {"entities": entities, "relations": relations_data(self._relations)}
+        text = self._form.text(data)
+        if len(text) > most:
+            return None
+        return data, text
 
     def _entities(self, start: int) -> Iterator[list[Data]]:
         """The entities from `start` on with the observations asked for, in batches."""
@@ -216,10 +223,7 @@ class GraphReply:
         more.
         """
         room = self._form.most - _FRAME if self._form.most else math.inf
-        if self._limit is None:
-            limit = math.inf
-        else:
-            limit = self._limit
+        limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
@@ -238,23 +242,28 @@ class GraphReply:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
-            # Too large for a page: it has the first observations that fit, at least one
             else:
-                texts = item.data["observations"]
-                count = item.data.get("observationCount", len(texts))
-                short = {**item.data, "observations": [], "observationCount": count}
-                room_left = room - cursor_size - self._form.size(short)
-                for this_item in texts:
-                    room_left -= self._form.size(this_item) + 2 * (self._form.indent or 0)
-                    if room_left < 0 and short["observations"]:
-                        break
-                    short["observations"].append(this_item)
-                entities.append(short if len(short["observations"]) < count else item.data)
+                entities.append(self._shortened(item.data, room - cursor_size))
                 size = self._form.size(entities[-1])
             room -= size
             last = item
-        relations.sort(key=lambda this_item: this_item.order)
+        relations.sort(key=lambda relation: relation.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **more}
+
+    def _shortened(self, entity: Data, room: float) -> Data:
+        """An entity too large for a page: it has the first observations that fit, at least one."""
+        texts = entity["observations"]
+        count = entity.get("observationCount", len(texts))
+        short = {**entity, "observations": [], "observationCount": count}
+        room -= self._form.size(short)
+        for text in texts:
+            room -= self._form.size(text) + 2 * (self._form.indent or 0)
+            if room < 0 and short["observations"]:
+                break
+            short["observations"].append(text)
+        if len(short["observations"]) < count:
+            return short
+        return entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
         """As many characters as the cursor after `item` takes; where more than these surely fit
@@ -280,41 +289,18 @@ class GraphReply:
         return _Cursor(order, item.position, item.in_rest, seen_digests).text()
 
     def _sequence(self) -> Iterator[_Item]:
-        """What comes from the cursor or the offset on. `resumes`: it goes on right after the
-        cursor's item, which it does not if the entity of that is gone, and its relations with
-        it."""
+        """The items from the cursor or the offset on."""
         cursor = self._cursor
-        begin = self._offset
-        resumes = False
-        if cursor is not None and cursor.seen is not None:
-            seen_digests = set(cursor.seen)
-            begin = sum(_digest(key) in seen_digests for key in self._keys)
-            resumes = bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
-        elif cursor is not None:
-            order = tuple(cursor.order or ())
-            try:
-                begin = sum(key.order <= order for key in self._keys)
-            except TypeError:
-                raise InvalidInput("Invalid cursor") from None
-            resumes = bool(begin) and self._keys[begin - 1].order == order
+        begin, has_item = self._begin()
         in_rest = cursor is not None and cursor.in_rest
-        resumes = resumes or in_rest
-        if cursor is not None and resumes:
-            position = cursor.position
-        else:
-            position = None
+        # Else the entity of the cursor's item is gone, and its relations with it
+        resumes = has_item or in_rest
+        position = cursor.position if cursor is not None and resumes else None
         if in_rest:
-            # What was created since is no part of this answer
+            # Later entities are not part of this answer
             del self._keys[begin:]
-        first: dict[str, int] = {}
-        for number, key in enumerate(self._keys):
-            first.setdefault(key.name, number)
-        groups: dict[int, list[GraphRelation]] = {}
         rest = len(self._keys)
-        for relation in self._relations:
-            groups.setdefault(
-                min(first.get(relation.source, rest), first.get(relation.target, rest)), []
-            ).append(relation)
+        groups = self._relations_by_entity()
         if not in_rest:
             if resumes:
                 yield from _items(groups, begin - 1, rest, position)
@@ -322,6 +308,38 @@ class GraphReply:
                 yield _Item(number, entity)
                 yield from _items(groups, number, rest)
         yield from _items(groups, rest, rest, position if in_rest else None)
+
+    def _begin(self) -> tuple[int, bool]:
+        """How many entities come before the next one, and whether the last of them is the cursor's.
+
+        Raises InvalidInput for a cursor of another answer.
+        """
+        cursor = self._cursor
+        if cursor is None:
+            return self._offset, False
+        if cursor.seen is not None:
+            seen_digests = set(cursor.seen)
+            begin = sum(_digest(key) in seen_digests for key in self._keys)
+            return begin, bool(begin) and _digest(self._keys[begin - 1]) == cursor.seen[-1]
+        order = tuple(cursor.order or ())
+        try:
+            begin = sum(key.order <= order for key in self._keys)
+        except TypeError:
+            raise InvalidInput("Invalid cursor") from None
+        return begin, bool(begin) and self._keys[begin - 1].order == order
+
+    def _relations_by_entity(self) -> dict[int, list[GraphRelation]]:
+        """The relations by the number of the first entity they touch; last those that touch none."""
+        numbers: dict[str, int] = {}
+        for number, key in enumerate(self._keys):
+            numbers.setdefault(key.name, number)
+        rest = len(self._keys)
+        groups: dict[int, list[GraphRelation]] = {}
+        for relation in self._relations:
+            source = numbers.get(relation.source, rest)
+            target = numbers.get(relation.target, rest)
+            groups.setdefault(min(source, target), []).append(relation)
+        return groups
 
 
 def _items(
@@ -346,7 +364,7 @@ def _items(
 
 
 def _place(position: Position) -> list[tuple[bool, int | str]]:
-    """What positions are compared by: one in a file begins with a digest, one in notes with a time."""
+    """A key to compare positions by: one in a file begins with a digest, one in notes with a time."""
     return [(isinstance(part, str), part) for part in position]
 
 
@@ -403,7 +421,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """Delete entities with all that is said of them."""
+    """Delete entities, and everything recorded about them."""
     if form.teaches:
         hint = _undone(graph, arguments)
     else:
@@ -449,8 +467,8 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
         still_there = asked_keys & {relation.triple for relation in graph.relations(set(names))}
     elif "entityNames" in arguments:
         kind = "entity"
-        asked_keys = set(arguments["entityNames"])
         names = arguments["entityNames"]
+        asked_keys = set(names)
         still_there = {key.name for key in graph.named(names)}
     else:
         kind = "observation"
@@ -458,20 +476,24 @@ def _undone(graph: Graph, arguments: Arguments) -> str:
         asked_keys = set()
         for row in arguments["deletions"]:
             asked_keys.update((row["entityName"], text) for text in row["observations"])
-        keys = graph.named(names)
-        observations = zip(keys, graph.observations(keys), strict=True)
-        all_keys: set[tuple[str, str]] = set()
-        for key, texts in observations:
-            all_keys.update((key.name, text) for text in texts)
-        still_there = asked_keys & all_keys
+        still_there = asked_keys & _observations_of(graph, names)
     if len(still_there) == len(asked_keys):
         return ""
     why = f"{len(still_there)} of {len(asked_keys)} deleted: no such {kind}."
     return f"{why} {_misspelled(graph, names)}".strip()
 
 
+def _observations_of(graph: Graph, names: Sequence[str]) -> set[tuple[str, str]]:
+    """The observations of these entities, each with its entity's name."""
+    keys = graph.named(names)
+    pairs: set[tuple[str, str]] = set()
+    for key, texts in zip(keys, graph.observations(keys), strict=True):
+        pairs.update((key.name, text) for text in texts)
+    return pairs
+
+
 def _misspelled(graph: Graph, names: Iterable[str]) -> str:
-    """Which of `names` are no entities but nearly are; "" for none."""
+    """A hint about names that are close to names of entities. Empty if none exist."""
     unique_names = list(dict.fromkeys(names))
     known_names = {key.name for key in graph.named(unique_names)}
     missing = [name for name in unique_names if name not in known_names][:_GUESSED]

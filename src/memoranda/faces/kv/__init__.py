@@ -45,8 +45,9 @@ class JsonFolder:
 
 
 def toolset(kept_in: Callable[[MemorySession], Entries] | None = None) -> Toolset:
-    """The toolset `kv`; `kept_in` gives the place where a caller's entries are, else they are
-    notes.
+    """The toolset `kv`.
+
+    kept_in: gives the place of a caller's entries. By default they are notes.
     """
     tools = declared(
         "kv-tools.json", lambda name: partial(_run, name, kept_in), contract="kv", refuse=_refuse

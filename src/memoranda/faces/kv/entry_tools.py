@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memoranda import documents
+from memoranda.clock import milliseconds, seconds
 from memoranda.documents.cutting import longest
 from memoranda.documents.listed import Listed
 from memoranda.engine.entries import Entries, EntryError
@@ -16,7 +17,7 @@ from memoranda.errors import MemorandaError, ProjectOutOfReach
 from memoranda.faces.arguments import Arguments, has_surrogate
 from memoranda.faces.reply import Reply
 from memoranda.faces.tool import function_of
-from memoranda.note.entry import DEFAULT_NAMESPACE, milliseconds, seconds
+from memoranda.note.entry import DEFAULT_NAMESPACE
 from memoranda.text.unicode import flat
 
 LIMIT = 25_000
@@ -36,7 +37,7 @@ _MARK_ROOM = 30
 # More results than any reply has room for
 _MOST_RESULTS = 400
 
-# What contract 004 shows of an entry that a search finds.
+# The fields that contract 004 shows of an entry found by a search.
 _RESULT_KEYS = ("namespace", "key", "value", "created_at", "access_count")
 
 Fields = Mapping[str, Any]
@@ -83,7 +84,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
 
 
 def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
-    """What `Entries.put` takes. Raises Refused for what cannot be kept."""
+    """The arguments for `Entries.put`. Raises Refused for values that cannot be stored."""
     _key({"key": key}), _name("Namespace", namespace)
     if not value:
         raise KvRefused("Value must not be empty")

@@ -128,7 +128,9 @@ class Page:
 
 
 def lengths(entries: Sequence[dict[str, Any]], rows: Sequence[str], as_json: bool) -> list[int]:
-    """What each entry takes in the reply's text: its line, or its JSON when that is the text."""
+    """The length of each entry in the reply's text: of its line, or of its JSON if that is the
+    text.
+    """
     if as_json:
         return [len(compact(entry)) + 1 for entry in entries]
     return [len(row) + 1 for row in rows]
@@ -177,14 +179,17 @@ def answering(run: Run, shows_warnings: bool = True) -> Run:
 
 
 def _asked(run: Run, memory: MemorySession, args: Arguments) -> Reply:
-    """The reply of a tool, an error of ours as one. `project_id` stands for the project's name."""
+    """The reply of a tool. An error of ours becomes an error reply.
+
+    In `args`, `project_id` is replaced by the name of the project.
+    """
     try:
         identity = args.pop("project_id", "")
         if identity:
             args["project"] = _project_of_id(memory, identity)
         return run(memory, args)
-    # An address alone does not know whose it is
     except OutsideError as error:
+        # An address alone does not tell its project.
         project = error.project or short(args.get("project") or memory.default_project)
         return error_reply(OutsideError(error.path, project))
     except MemorandaError as error:
@@ -332,8 +337,8 @@ def _complete(
     try:
         query = Query(projects=(name,), address=f"{beginning}*", order="address")
         matches, _ = memory.list(query, limit=_COMPLETIONS)
-    # What cannot be an address has no completion
     except (InvalidInput, OutsideError):
+        # An invalid address has no completion.
         return []
     return [match.permalink.removeprefix(f"{name}/") for match in matches]
 

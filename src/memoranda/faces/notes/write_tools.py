@@ -25,7 +25,7 @@ from memoranda.faces.notes.replies import whole
 from memoranda.faces.reply import Reply, refused
 from memoranda.note import edit as edits
 from memoranda.note.frontmatter import parse, split
-from memoranda.note.model import CATEGORIES, MEMORY_KEYS, Draft, Note
+from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, MEMORY_KEYS, Draft, Note
 from memoranda.note.names import Looseness
 from memoranda.query import Query, split_list
 from memoranda.text.unicode import flat
@@ -59,41 +59,46 @@ def write_note(memory: MemorySession, args: Arguments) -> Reply:
         action = "updated"
     edges = memory.outgoing(note) if note.relations or note.links else ()
     states = Counter(edge.state for edge in edges)
-    # Categories as first written, "" for none
-    spelled: dict[str, str] = {}
-    written = (observation.category or "" for observation in note.observations)
-    observations = dict(
-        Counter(spelled.setdefault(name.casefold(), name) for name in written).most_common()
-    )
-    resolved = {"resolved": states["resolved"], "unresolved": states.total() - states["resolved"]}
+    observations = _observation_counts(note)
     data = {
         "action": action,
         **documents.reference(note),
         "checksum": note.checksum,
         "observations": observations,
+        "relations": {
+            "resolved": states["resolved"],
+            "unresolved": states.total() - states["resolved"],
+        },
+        "tags": list(note.tags),
     }
-    data |= {"relations": resolved, "tags": list(note.tags)}
-    data |= _warned(memory, note.project, note.path) if action == "created" else {}
-    counts = ", ".join(
-        f"{name or 'without category'} {count}" for name, count in observations.items()
-    )
-    relations = ", ".join(
-        f"{states[state]} {words}" for state, words in _STATES.items() if states[state]
-    )
-    document = {
-        "observations": short(counts, 1000),
-        "relations": relations,
+    if stored.created:
+        data |= _warned(memory, note.project, note.path)
+    counts = [f"{name or 'without category'} {count}" for name, count in observations.items()]
+    relations = [f"{states[state]} {words}" for state, words in _STATES.items() if states[state]]
+    summary = {
+        "observations": short(", ".join(counts), 1000),
+        "relations": ", ".join(relations),
         "tags": short(", ".join(note.tags), 1000),
     }
-    rows = [f"{name}: {text}" for name, text in document.items() if text]
+    rows = [f"{name}: {text}" for name, text in summary.items() if text]
     contradiction = _contradiction(memory, note)
     data |= contradiction
     rows += contradiction.values()
     return Reply(lines(*_changed(action, note), *rows), data)
 
 
+def _observation_counts(note: Note) -> dict[str, int]:
+    """How many observations of each category a note has, most first; "" for those without one.
+
+    A category is spelled as it is first written.
+    """
+    spelled: dict[str, str] = {}
+    names = [observation.category or "" for observation in note.observations]
+    return dict(Counter(spelled.setdefault(name.casefold(), name) for name in names).most_common())
+
+
 def _contradiction(memory: MemorySession, note: Note) -> dict[str, str]:
-    """What to say of a note just written that an older one contradicts; {} for any other."""
+    """The keys that say which older note a note just written contradicts; {} for none."""
     pair = written_over(memory, note)
     if pair is None:
         return {}
@@ -112,7 +117,7 @@ def _store(memory: MemorySession, draft: Draft, args: Arguments) -> Stored:
         raise NothingToReplace(error.identifier, error.project) from None
     except Exists as error:
         if overwrite or not _is_there(memory, draft.project, error.path):
-            # What is no note, or not the caller's, cannot be changed by them
+            # The caller cannot change a file that is no note, or another agent's
             raise Taken(error.path, error.permalink) from None
         raise
 
@@ -140,8 +145,9 @@ def _changed(action: str, note: Note, detail: str = "") -> list[str]:
 
 
 def _warned(memory: MemorySession, project: str, path: str, notes: int = 1) -> dict[str, Any]:
-    """What the data of a call that put this many `notes` at `path` says as well, where they are all
-    that is in a folder with the project's name: addresses begin with that, paths do not."""
+    """Warn of a folder with the project's name that a call made by putting its `notes` at `path`:
+    addresses begin with that name, paths do not. {} for other calls.
+    """
     folder, _, rest = path.partition("/")
     if folder.casefold() != project.casefold() or not rest:
         return {}
@@ -168,30 +174,38 @@ def _path(args: Arguments, name: str) -> str:
 def _draft(memory: MemorySession, args: Arguments) -> Draft:
     project = memory.project(args.get("project") or memory.default_project).name
     folder = relative(_path(args, "directory"), project)
-    kind = args["note_type"]
+    kind = _note_type(args)
     title = args["title"].strip()
+    if not title:
+        raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
+    arguments = {name: args[name] for name in _GIVEN if name in args}
+    draft = Draft(
+        args["content"], project=project, folder=folder, title=title, type=kind, **arguments
+    )
+    if project == CATEGORY_PROJECT:
+        _make_memory(draft, folder, kind)
+    return draft
+
+
+def _note_type(args: Arguments) -> str | None:
+    """The type a note shall have; None leaves it the one its content says. Raises InvalidInput."""
+    kind: str = args["note_type"]
     if not kind.isprintable():
         raise InvalidInput(
             f'Parameter `note_type` must be one line without control characters; got "{short(kind)}".'
         )
-    # The default leaves the content's own type
-    if kind == "note":
-        kind = None
-    if not title:
-        raise InvalidInput('Parameter `title` must be a text that is not blank; got "".')
-    given_arguments = {name: args[name] for name in _GIVEN if name in args}
-    draft = Draft(
-        args["content"], project=project, folder=folder, title=title, type=kind, **given_arguments
-    )
-    if project == "categories":
-        _take_header(draft)
-        draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
-        if folder and folder not in CATEGORIES:
-            names = ", ".join(CATEGORIES)
-            raise InvalidInput(
-                f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
-            )
-    return draft
+    return None if kind == "note" else kind
+
+
+def _make_memory(draft: Draft, folder: str, kind: str | None) -> None:
+    """Give a draft for the project of memories its category. Raises InvalidInput."""
+    _take_header(draft)
+    draft.category = folder or draft.category or (kind if kind in CATEGORIES else None)
+    if folder and folder not in CATEGORIES:
+        names = ", ".join(CATEGORIES)
+        raise InvalidInput(
+            f'Parameter `directory` must be one of {names} in project categories; got "{folder}".'
+        )
 
 
 def _take_header(draft: Draft) -> None:
@@ -275,14 +289,14 @@ def _edit_asked_for(args: Arguments) -> edits.Edit:
 
 
 def _addition(operation: str, section: str, content: str) -> edits.Edit:
-    """`append` or `prepend`: to a section where one is named, else to the note."""
+    """The edit for `append` or `prepend`, to the section if one is named, or to the whole note."""
     if operation == "append":
         return edits.AppendToSection(section, content) if section else edits.Append(content)
     return edits.InsertAfterSection(section, content) if section else edits.Prepend(content)
 
 
 def _edit_result(args: Arguments, edited: edits.Edited) -> str:
-    """What an edit did to the text, in one line."""
+    """Describe an edit in one line."""
     operation = args["operation"]
     if operation == "find_replace":
         count = plural(edited.count, "occurrence")
@@ -296,7 +310,7 @@ def _edit_result(args: Arguments, edited: edits.Edited) -> str:
 
 
 def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
-    """What became of links to what was moved or renamed."""
+    """Say how links to moved or renamed notes changed."""
     rows = []
     if updated:
         rows.append(f"Links updated in: {_listed(updated)}")
@@ -306,7 +320,9 @@ def _links_lines(updated: list[str], broken: list[str]) -> list[str]:
 
 
 def with_destination(args: Arguments) -> Arguments:
-    """`destination_folder` is `destination_path` with a final `/`: the name stays."""
+    """Replace `destination_folder` in `args` by `destination_path` with a final `/`, which keeps
+    the name.
+    """
     folder = args.pop("destination_folder", None)
     if isinstance(folder, str) and args.get("destination_path") is None:
         args["destination_path"] = folder.rstrip("/") + "/"
@@ -442,7 +458,7 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
 
 
 def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
-    """What an agent should know of a folder that people keep with another program."""
+    """Tell an agent about a folder that people keep with another program."""
     conventions = memory.conventions(project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))

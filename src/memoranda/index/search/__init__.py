@@ -58,22 +58,21 @@ from memoranda.text.unicode import flat, sqlite_text, visible
 
 # Of more hits than these, only the best are ranked by what is read of them.
 _BEST = 20
-# Of the notes that contain all words this many of the best by BM25 are read, and this many that
-# match by name.
+# How many of the notes with all words are read: the best by BM25, and those that match by name.
 _NAMED = 10
-# One word's more matches stay newest first.
+# More matches than this of a single word stay newest first.
 _MAX_SORTED = 300
-# This many spellings of a mistyped word are looked for.
+# How many spellings of a mistyped word to look for.
 _MAX_SPELLINGS = 3
 
 _HAN = (
     "[\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3038-\u303b"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
 )
-# What a token adds that occurs this many times in a memory; five or more times count as five.
+# The score of a token, by how often it occurs in a memory; five times is the maximum.
 _COUNT_SCORES = (0.0, 1.0, 1.5, 2.0, 2.0, 3.0)
 _TAG_SCORE = 1.0
-# So many terms are rather a text pasted whole, whatever quotes and capitals stand between them.
+# Queries with this many terms are pasted text, in spite of quotes and capitals.
 _PROSE = 8
 # Notes from which passages are read for one context.
 _MAX_NOTES = 60
@@ -347,11 +346,8 @@ class _Search:
         hits = list(first)
         for row in rows:
             passage, line = reading.shown(texts[row])
-            if self.explain:
-                shares = reading.shares(row)
-            else:
-                shares = {}
             score = min([round(reading.score(row), 6), *(hit.score for hit in hits[-1:])])
+            shares = adding_up(reading.shares(row), score) if self.explain else {}
             why = reading.why(texts[row]) + [
                 f"{name} {value:.3f}" for name, value in shares.items()
             ]
@@ -360,6 +356,23 @@ class _Search:
             hits.append(Hit(notes[row], passage, score, why, line, shares))
         _show_observations(context.db, hits, context.query, reading.terms)
         return hits
+
+
+def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
+    """The shares of a score to three decimals, so that they add up to the score to three decimals.
+
+    What rounding leaves goes to the largest share. What keeps a hit from standing before one that
+    comes first is the share `cap`.
+    """
+    if not shares:
+        return {}
+    thousandths = {name: round(1000 * share) for name, share in shares.items()}
+    rest = round(1000 * score) - sum(thousandths.values())
+    largest = max(thousandths, key=lambda name: abs(thousandths[name]))
+    is_rounding = abs(rest) <= len(thousandths)
+    changed_name = largest if is_rounding else "cap"
+    thousandths[changed_name] = thousandths.get(changed_name, 0) + rest
+    return {name: share / 1000 for name, share in thousandths.items() if share}
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:

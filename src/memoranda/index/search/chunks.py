@@ -35,6 +35,7 @@ from memoranda.index.search.words import (
     snippet,
 )
 from memoranda.note.model import ARCHIVE_PROJECT, ARCHIVED
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import word_count
 
 # Notes whose text is read for a question, and for a text that tells something.
@@ -50,8 +51,7 @@ _MAX_CHARACTERS = 250_000
 _MAX_PER_NOTE = 40_000
 # Passages that are compared word by word.
 _READ_CLOSELY = 60
-# Of the best chunks this many are looked at word by word, and of this many it is counted how near these
-# are.
+# How many of the best chunks are read word by word, and for how many the distances of words count.
 _READ_NEAR = 20
 # Characters of a list that is cut at its items.
 _MIN_LIST = 200
@@ -64,9 +64,9 @@ _known_chunks: dict[int, list[tuple[int, int, int, str | None]]] = {}
 _style_of = lru_cache(_CACHED)(style_of)
 _first_person = lru_cache(_CACHED)(first_person)
 # The beginning of a list item.
-_ITEM = re.compile(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
+_ITEM = lazy_pattern(r"^(?:[-*+]|\d{1,3}[.)])[ \t]+\S", re.M)
 # A short beginning that ends in a colon: the name of a speaker.
-_SPEAKER = re.compile(r"[^\n:：]{1,80}[:：]")
+_SPEAKER = lazy_pattern(r"[^\n:：]{1,80}[:：]")
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def chunk(text: str) -> list[tuple[int, int]]:
         if len(starts) < _MIN_ITEMS:
             spans.append((start, stop))
             continue
-        # Each item includes what follows it, the first one a heading before
+        # Each item includes the text after it, and the first item a heading before it.
         before = text[start : starts[0]].strip()
         is_heading = before.startswith("#") and "\n" not in before
         starts = [start, *starts[0 if before and not is_heading else 1 :]]
@@ -134,7 +134,7 @@ class ChunkReading:
     chunks: the chunks of long notes and of notes that stand alone.
     texts: the texts of these notes; with `every`, of all notes.
 
-    A turn of a conversation is not read: it says little by itself, and its words are known.
+    A turn of a conversation is not read: alone it says little, and its words are known.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
@@ -259,7 +259,7 @@ class ChunkReading:
         passages = []
         for row in self.rows:
             if row in self._unfilled:
-                # It says what it is for, and nothing else
+                # An unfilled template only says what it is for.
                 continue
             if row in self.chunks:
                 passages += [
@@ -324,7 +324,7 @@ class ChunkReading:
         row = text.row
         if not self.is_strict:
             return self._ranking.bits_of(row)
-        # Of a search for all words only the text itself tells
+        # For a search for all words, only the text itself tells.
         if row not in self._bits:
             self._bits[row] = self._named(text)
             for start, stop in text.spans:
@@ -477,7 +477,7 @@ class ChunkReading:
                 some[0].bits = bits
             for start, stop in text.spans:
                 if start >= some[-1].stop:
-                    # Of such a long text only the beginning is read
+                    # Only the beginning of such a long text is read.
                     break
                 for at, word, match in self._finder.places(text.text[start:stop]):
                     piece = some[bisect_right(starts, start + at) - 1]
@@ -572,7 +572,7 @@ def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) ->
         in_titles = piece.bits & scorer.in_titles
         piece.own = (scorer[piece.bits ^ in_titles] + titled * scorer[in_titles]) / (1 + slow)
         for at, often in piece.often.items():
-            # What is in the title counts as often as possible
+            # A word in the title already has the highest count.
             if often > 1 and not marks_of(piece.bits, at) & TITLE:
                 piece.own += scorer.weights[at] * (often / (often + slow) - 1 / (1 + slow))
     most = max((piece.own for piece in some), default=0.0) or 1.0

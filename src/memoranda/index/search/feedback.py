@@ -7,7 +7,7 @@ gain, those found first included.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
@@ -21,7 +21,7 @@ SOURCES = 5
 _MAX_CHARACTERS = 8_000
 # Their most frequent words that are looked up in the index.
 _LOOKED_UP = 30
-# Of these the most telling, by how often and how rarely they occur, are the topic.
+# The most telling of these words, by how often and how rarely they occur, are the topic.
 _TOPIC = 20
 
 WordRows = Callable[[str], Sequence[int]]
@@ -50,8 +50,8 @@ def topic_shares(
 
     shares: dict[int, float] = {}
     inside = set(candidates)
-    for weight, rows, rare in topic[:_TOPIC]:
-        for row in inside.intersection(rows):
+    for weight, rows_of_topic, rare in topic[:_TOPIC]:
+        for row in inside.intersection(rows_of_topic):
             shares[row] = shares.get(row, 0.0) + weight * rare
     most = max(shares.values(), default=0.0) or 1.0
     return {row: share / most for row, share in shares.items()}
@@ -63,7 +63,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     A source counts as much as its score, and a long one no more than a short one.
     """
     total = sum(score for _, score in sources) or 1.0
-    frequencies: Counter[str] = Counter()
+    frequencies: defaultdict[str, float] = defaultdict(float)
     forms: dict[str, str] = {}
     for text, score in sources:
         counts = _counts(fts_text(text[:_MAX_CHARACTERS]).split())
@@ -74,7 +74,8 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
             stemmed = word if is_cjk(word) else stem(word)
             forms.setdefault(stemmed, word)
             frequencies[stemmed] += share * count
-    return [(forms[stemmed], frequency) for stemmed, frequency in frequencies.most_common()]
+    by_frequency = sorted(frequencies.items(), key=lambda entry: -entry[1])
+    return [(forms[stemmed], frequency) for stemmed, frequency in by_frequency]
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:

@@ -16,6 +16,7 @@ from itertools import chain, pairwise
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
 from memoranda.text.dialogue import turns_of
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, pairs, query_text, stop_words, tokens, words
 from memoranda.text.unicode import sqlite_text
 from memoranda.text.words import compounds, units
@@ -24,9 +25,9 @@ MAX_TERMS = 32
 """More terms, or words of a question, are reduced to the informative ones."""
 
 # A phrase in quotes, or a word.
-_PIECE = re.compile(r'"([^"]*)"|([^\s"]+)')
+_PIECE = lazy_pattern(r'"([^"]*)"|([^\s"]+)')
 # A quote inside a Hebrew abbreviation, as keyboards have it.
-_GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
+_GERSHAYIM = lazy_pattern('(?<=[א-ת])"(?=[א-ת])')
 # Operators of FTS5, which count in capitals only.
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 # Words of a phrase; a longer quote is pasted text.
@@ -303,11 +304,11 @@ _TOLD_WORDS = 12
 # Words besides a pasted text that ask something of it.
 _MIN_SAID = 3
 # A question mark at the end.
-_MARK = re.compile(r"[?？]\W*$")
+_MARK = lazy_pattern(r"[?？]\W*$")
 # A particle that makes a sentence of Chinese or Japanese a question.
-_PARTICLE = re.compile(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
+_PARTICLE = lazy_pattern(r"(?:[吗呢嗎]|(?:です|ます|した|せん|だろう|でしょう)か)\W*$")
 # A sentence with its closing signs.
-_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+_SENTENCE = lazy_pattern(r"[^.!?。！？\n]+[.!?。！？]*")
 _ASKING = (
     "what",
     "when",
@@ -335,14 +336,14 @@ _ASKING = (
     "should",
 )
 # An asking word with a capital: a question begins there even without a sign before it.
-_START = re.compile(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
+_START = lazy_pattern(rf"\b(?:{'|'.join(word.title() for word in _ASKING)})\b")
 # Asking words of Chinese, Japanese and Korean. They may be anywhere in a sentence.
-_ASIAN = re.compile(
+_ASIAN = lazy_pattern(
     "什么|怎么|怎样|如何|为什么|哪|多少|几[个点号月岁次时位]|多[大久长远]|谁|啥|咋|何时|何处|是否|有没有"
     "|什麼|怎麼|為什麼|誰|なに|何|いつ|どこ|だれ|なぜ|どう|どの|どれ|どちら|いくつ|いくら|누구|언제|어디|무엇|어떻게"
 )
 # A question for a time.
-_WHEN = re.compile(
+_WHEN = lazy_pattern(
     r"\bwhen\b|\bwhat (?:date|day|month|year|time)\b|\bhow long\b"
     "|什么时候|何时|哪天|哪年|哪一|几[点号月]|多久|いつ|何時|언제",
     re.I,
@@ -363,15 +364,15 @@ _MONTHS = (
 )
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS if name != "may"), "sept"])
 # A year that is no part of a longer number or name.
-_YEAR = re.compile(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
+_YEAR = lazy_pattern(r"(?<![\da-z-])((?:19|20)\d\d)(?![\da-z])")
 # Words before "may" that make it the month.
-_BEFORE_MAY = re.compile(r"\b(?:in|of|since|during|until|last|this)\s+$")
+_BEFORE_MAY = lazy_pattern(r"\b(?:in|of|since|during|until|last|this)\s+$")
 
 
 _HELPS = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|might|may|must"
 _ASKS = r"\b(?:what|which|who|whom|where)\b"
 _WORD = r"[\w+'’/-]+"
-SEVERAL = re.compile(
+SEVERAL = lazy_pattern(
     # What are, where has
     rf"{_ASKS}\s+(?:are|were|have|has)\b"
     # Which of her friends have
@@ -614,7 +615,7 @@ def _relative(low: str, today: date) -> list[tuple[date, date]]:
                 middle = today - timedelta(days=days)
                 spans.append((middle - slack, middle + slack))
             continue
-        # So many units before today's
+        # Named periods: `back` units before today's.
         unit, back = _NAMED[next(names for names in _NAMED if match["named"] in names)]
         if unit == "day":
             spans.append((today - timedelta(days=back),) * 2)
@@ -666,7 +667,7 @@ def _one_of(some: Iterable[str]) -> str:
 
 
 # A time told from today: a name, a count of units, or a day of the week.
-_RELATIVE = re.compile(
+_RELATIVE = lazy_pattern(
     rf"(?P<named>{_one_of(name for key in _NAMED for name in key)})"
     rf"|(?:\b|(?<![\d一两二三四五六]))(?P<count>\d{{1,4}}|{_one_of(_NUMBERS)})\s*"
     rf"(?P<unit>{_one_of(_UNITS)})(?:s?\s+ago\b|前)"

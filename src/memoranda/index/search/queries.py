@@ -39,6 +39,7 @@ from memoranda.index.search.weights import COLUMNS
 from memoranda.index.search.words import inflected, inflections, one_edit
 from memoranda.note.model import ARCHIVE_PROJECT
 from memoranda.query import Query
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import query_text, stop_words
 
 COMMON = 2_000
@@ -87,7 +88,7 @@ _MAX_SPELLINGS = 8
 # Counting ends here: which of two common spellings is the commoner does not matter.
 _SPELLED_COUNT = 100
 # A string of an FTS5 expression; one word as a prefix, with the word.
-_PREFIX = re.compile(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
+_PREFIX = lazy_pattern(r'"(?:[!#-/:-@[-`{-~ ]*([A-Za-z0-9]+)[!#-/:-@[-`{-~ ]*"\*|(?:[^"]|"")*")')
 # A prefix, whether it is a word or not, and the words that begin with it. No character of a word
 # comes before char(1): each word is looked up behind the one before, whatever notes hold that.
 _LONGER = (
@@ -355,7 +356,7 @@ class SearchContext:
                 raise
             # SQLite splits a word of a script it is too old to know, and STEMS has no phrases
             return []
-        # One text is read faster than many rows
+        # A single text is read faster than many rows.
         result = json.loads(f"[{newest_rows or ''}]")
         self._cache.keep({cache_key: result}, len(match) + 40 * len(result))
         return result
@@ -442,7 +443,7 @@ class SearchContext:
         """
         form = self._placed if whole else self.loose
         table = self.table
-        # These rows are all that hold it
+        # A word on its own, without filters, is always used: the rows are all that contain it.
         rare = [
             query_term
             for query_term in query.terms
@@ -454,7 +455,7 @@ class SearchContext:
         text = (" OR " if len(query.clauses) > 1 else " AND ").join(map(form, rare))
         condition = f"{table} match ? and {table}.rowid >= ?"
         values = [text, rows[-1]]
-        # Else they are the newest
+        # Without this condition, the rows are simply the newest.
         if len(rows) <= _FEW_ROWS or match != f"(({text}))" or self.is_filtered:
             condition += f" and +{table}.rowid in {_GIVEN}"
             values.append(_json(rows))

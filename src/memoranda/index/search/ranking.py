@@ -7,7 +7,6 @@ texts are read in `chunks`.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -41,9 +40,10 @@ from memoranda.index.search.word_marks import (
 from memoranda.index.search.words import MAX_HELD, Word, forms
 from memoranda.text.dialogue import turns_of
 from memoranda.text.folding import fold
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
-# Of a long text this many words count, those of most weight.
+# How many words of a long text count: those with most weight.
 _MAX_WORDS = 64
 # Speakers who are the person.
 _USERS = frozenset(("user", "human"))
@@ -78,18 +78,18 @@ _MAX_BETTER = 5
 _LONG = 720
 # With more lists of notes there are enough groups that notes are grouped one by one.
 _MANY_LISTS = 20
-# Of a long text the index is asked for this many words.
+# For how many words of a long text the index is asked.
 _MOST_ASKED = 96
 # Characters of a text that is pasted.
 _PASTED = 1_000
-# Of a longer text a model is asked about its questions alone, unless it is a conversation, of which
-# it is asked about this many characters at the end.
+# For a longer text, the model only gets its questions. For a conversation, it gets this many
+# characters of the end.
 _EMBEDDED = 2_000
-# Of a long text no note comes to be looked at for a common word alone, once rarer words have found
-# this many.
+# If rarer words of a long text have found this many notes, no note is added for a common word
+# alone.
 _ENOUGH = 2_000
 # A word of letters alone.
-_NAME = re.compile(r"[^\W\d_]+")
+_NAME = lazy_pattern(r"[^\W\d_]+")
 # A name that more than one in so many notes holds says little.
 _FREQUENT_NAME = 25
 # Homes with fewer notes are judged as if they had so many.
@@ -241,7 +241,7 @@ class Ranking:
     today: the day that "last week" counts from.
     near: compares meanings.
     scores, features: the scores and the features of the notes scored.
-    bits: a bitmask for each note, three bits per word: exact, longer, title.
+    bits: which words each note contains, and how (`word_marks`).
     cosines: the similarity of meaning, scaled to 0 to 1.
     """
 
@@ -360,7 +360,7 @@ class Ranking:
         return order[offset:stop]
 
     def rows_of(self, word: str) -> Sequence[int]:
-        """The notes that hold a form of `word`, the newest where there are very many."""
+        """The notes that contain a form of `word`. If very many do, the newest."""
         return self._lookup.rows(_own_match(word))
 
     def rarity(self, note_count: float) -> float:
@@ -376,8 +376,8 @@ class Ranking:
     def relevance(self, bits: int, characters: int) -> float:
         """How relevant a text is to the question, on its own scale and not relative to other notes.
 
-        It is the sum of the rarities (0 to 1) of the shared words, times their part of those of all
-        words. A long text gets less, since it shares many words with anything.
+        It is the sum of the rarities (0 to 1) of the shared words, times their share of the
+        rarities of all words. A long text gets less, since it shares many words with anything.
 
         bits: the words the text contains.
         characters: its length.
@@ -500,7 +500,7 @@ class Ranking:
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Also score the given notes, as far as they pass all filters."""
+        """Also score the given notes if they pass all filters."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
@@ -671,7 +671,7 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """The words to look for. Of very many, the words of the question and the longest others.
+    """The words to look for. If there are very many, the question's words and the longest others.
 
     Long words are rarely common.
     """

@@ -51,7 +51,7 @@ def rerank(model: RerankModel, question: str, hits: Hits, most: int) -> None:
         hits.hits[place] = hit
 
 
-# One for each endpoint, which remembers that it failed
+# One client per endpoint, which remembers that it failed.
 @lru_cache(maxsize=8)
 def _endpoint(model: RerankModel) -> Reranker:
     return Reranker(model.endpoint, model.name, model.key, seconds=_SECONDS)

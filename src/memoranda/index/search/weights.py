@@ -25,7 +25,7 @@ class Weights:
     weak: float = 0.35
     # A word of a long text outside of what it asks, or of an earlier turn of a dialogue
     beside: float = 0.75
-    # Each turn further back, relative to the turn after it
+    # The weight of each turn further back, relative to the turn after it.
     earlier: float = 1.0
     spelled: float = (
         # A word one edit away from one that no note contains, relative to the word itself
@@ -53,9 +53,9 @@ class Weights:
         # Its date is one the question names (a month or week: 1, a day: 2, a year: 0.3)
         0.98
     )
-    # This share of a note's own score is embedding similarity (extra `semantic`), the rest words
+    # The share of embedding similarity in a note's own score (extra `semantic`). The rest is words.
     meaning: float = 0.6
-    # The same where something is told and not asked: few of its words are those of the memory
+    # The same share for told texts, which share few words with the memory.
     told_meaning: float = 0.75
     # Several things are asked for: for each better note of the conversation, up to five
     several: float = -0.1
@@ -72,15 +72,15 @@ class Weights:
     # Where something is told: how much of the topic of the best notes it holds, relative to the best
     # score
     feedback: float = 0.4
-    # This many notes, chosen by words alone, are scored with all features
+    # How many notes, chosen by words alone, are scored with all features.
     most: int = 150
-    # How much an archived memory is worth, relative to another one
+    # The weight of an archived memory, relative to others.
     archived: float = 0.5
     unfilled: float = (
         # How much a file of a memory bank is worth in which nobody wrote since it was made
         0.3
     )
-    # This many of the best of them raise the score of their neighbors
+    # How many of the best notes raise the scores of their neighbors.
     sources: int = 20
 
 

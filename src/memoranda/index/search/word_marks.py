@@ -20,10 +20,10 @@ def bits_of(word: int, marks: int) -> int:
 
 
 def marks_of(bits: int, word: int) -> int:
-    """The marks that `bits` have for the query's word of this number; 0: it is not contained."""
+    """The marks that `bits` have for the query's word of this number. 0 if it is not contained."""
     return bits >> _WIDTH * word & _ALL
 
 
 def last_word(bits: int) -> int:
-    """The number of the query's last word that has a mark; -1 where no word has one."""
+    """The number of the query's last word that has a mark. -1 if no word has one."""
     return (bits.bit_length() - 1) // _WIDTH

@@ -14,6 +14,7 @@ from pathlib import Path
 from memoranda.index.search.parse import Term, term
 from memoranda.index.search.word_marks import EXACT, LOOSE, bits_of, last_word
 from memoranda.text.folding import fold_places
+from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, tokens
 from memoranda.text.words import IN_WORD, words_of
 
@@ -32,7 +33,7 @@ _ENDINGS = (
 # Letters that a stem has at least.
 _SHORTEST = 3
 # A consonant doubled before an ending: "run" of "running".
-_DOUBLED = re.compile(r"([bdfgmnprt])\1$")
+_DOUBLED = lazy_pattern(r"([bdfgmnprt])\1$")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _INFLECTIONS = (
     "",
@@ -72,22 +73,22 @@ _INFLECTIONS = (
 # Letters of a root by which other forms are found.
 _MIN_ROOT = 4
 # Words that English endings are taken from; shorter and longer ones are left alone.
-_INFLECTED = re.compile("[a-z]{3,30}")
+_INFLECTED = lazy_pattern("[a-z]{3,30}")
 # A stem without a vowel is no word.
-_VOWEL = re.compile("[aeiouy]")
+_VOWEL = lazy_pattern("[aeiouy]")
 # Any doubled consonant at the end.
-_DOUBLE = re.compile(r"([b-df-hj-np-tv-z])\1$")
+_DOUBLE = lazy_pattern(r"([b-df-hj-np-tv-z])\1$")
 # A verb such as `hop`, which doubles its last letter: `hoping` is not one of its forms.
-_SHORT_SYLLABLE = re.compile("[^aeiou]*[aeiouy][^aeiouwxy]")
+_SHORT_SYLLABLE = lazy_pattern("[^aeiou]*[aeiouy][^aeiouwxy]")
 # An end that doubles its last letter before "-ing" and "-ed".
-_MAY_DOUBLE = re.compile("[^aeiou][aeiou][bdfgklmnprtvz]$")
+_MAY_DOUBLE = lazy_pattern("[^aeiou][aeiou][bdfgklmnprtvz]$")
 SNIPPET = 200
 """The most characters of a snippet."""
 
 Place = tuple[int, int]
 """Where in a text a word of the query stands, and its number."""
 
-# So few words are spelled anew where no note holds one.
+# At most this many words are respelled if no note contains them.
 _FEW_WORDS = 32
 # Characters between two words at which their nearness is a half.
 _APART = 60

@@ -318,7 +318,7 @@ def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
 def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarray:
     """A row for each text with `before` in front, of zeros for what the model cannot read."""
     readable = [at for at, text in enumerate(texts) if embedder.reads(text)]
-    # Else how long a vector is, is not known
+    # Without any text, the length of a vector would be unknown.
     embedded_rows = embedder.embed([before + texts[at] for at in readable] or ["a"])
     rows = np.zeros((len(texts), embedded_rows.shape[1]), np.float32)
     rows[readable] = embedded_rows[: len(readable)]
@@ -326,7 +326,7 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
 
 
 class KnownTexts:
-    """The vectors of the program's own texts, in a file beside those of the notes. Any thread may
+    """The vectors of the program's own texts, in a file beside the notes' vectors. Any thread may
     call.
 
     Raises NoModel if no model is available.

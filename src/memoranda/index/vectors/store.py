@@ -115,7 +115,7 @@ class VectorFile:
                 with open(self.path, "r+b", buffering=0) as file:
                     record = _KEY + 4 * size
                     end = _HEADER + max(0, file.seek(0, os.SEEK_END) - _HEADER) // record * record
-                    # What a killed process left of a record
+                    # Cut off a partial record that a killed process left.
                     file.truncate(end)
                     file.seek(end)
                     try:
@@ -224,7 +224,7 @@ def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
     """The passages of a note, each preceded by the note's title and its heading unless it repeats
     them.
 
-    A heading alone is not a passage. Of a very long text, only the beginning is cut into passages
+    A heading alone is not a passage. Only the beginning of a very long text is cut into passages
     (docs/semantic.md).
     """
     found_passages = []

@@ -66,7 +66,7 @@ anew.
 """
 # Seconds an exchange of reads waits for the folder's lock.
 _PATIENCE = 0.25
-# Seconds between two exchanges with the database, so that a read is no write there.
+# Seconds between two exchanges with the database, so that not every read is a write there.
 _BETWEEN = 10.0
 # By process (one that was forked must not use these connections), root, address and space.
 _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
@@ -76,11 +76,11 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 class ReplicaState:
     """The state of the space that the folder is a complete copy of.
 
-    id, epoch: of the space.
+    id, epoch: identify the space.
     files: the version of its shared files.
     boot: the boot of the machine in which the copy was made.
 
-    How recent the notes are is told by the last number of the journal.
+    The last number of the journal tells how recent the notes are.
     """
 
     id: str
@@ -151,7 +151,7 @@ class ReplicaFolder:
         """Prepare for `put`: clear the leftovers of a killed process."""
         self._parents.clear()
         make_private(self._incoming)
-        # Of a process that was killed
+        # A file left by a killed process.
         self._new.unlink(missing_ok=True)
 
     def put(self, row: FileRow) -> None:
@@ -461,7 +461,7 @@ class ReplicaReads(Reads):
         self._server.add_reads(mark, restarted, counts, used)
 
     def _forget_restarted(self, connection: Connection) -> None:
-        # The database is to hear of it
+        # The database must learn of the restart, so it is kept.
         return
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:

@@ -1,10 +1,10 @@
 """A home whose truth is a space of a database: `Home` over the replica folder.
 
 A change, or all that are staged, is one transaction in the database, under the lock of the space's
-writers; COMMIT is the acknowledgement. Only then the files of the replica are exchanged and its
-journal gets the lines. Whoever comes next, here or elsewhere, sees by the numbers of the journal
-what is missing in its folder and brings it. So a process that dies between the two leaves nothing
-to repair.
+writers; COMMIT is the acknowledgement. Only then are the files of the replica exchanged and its
+journal gets the lines. The next process, here or elsewhere, sees from the numbers of the journal
+what its folder lacks, and fetches it. So a process that dies between the two leaves nothing to
+repair.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from memoranda.ledger.change import ERASE, FOLD, Change, touched_by
 from memoranda.ledger.execution import Execution
 from memoranda.ledger.history import History
 from memoranda.ledger.ledger import Ledger, missing_folders
-from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.planned_change import PlannedChange, accepted
 from memoranda.ledger.postgres.replica import (
     ColdStart,
@@ -51,20 +50,20 @@ from memoranda.sources.files import (
     put_derived,
     read_file,
     reason,
+    refusal,
     storing,
     sync_folder,
     write_file,
 )
 from memoranda.sources.layout import PRIVATE, Layout, changing_shared
-from memoranda.sources.line_change import LineChange
 from memoranda.sources.path_guard import open_folder
 from memoranda.sources.step import SET, Step
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
-# So many notes are brought at once when a replica is new; more by a thread, if the process goes on.
+# How many notes a new replica fetches immediately. If the process goes on, a thread fetches more.
 _LARGE = 2000
-# So many files that differ are fetched one by one.
+# Up to this many different files are fetched one by one.
 _FEW = 500
 # Seconds a call waits for the folder's lock to bring what other replicas changed.
 _FOLLOWS = 1.0
@@ -96,8 +95,7 @@ class ReplicaLedger(Ledger):
                 raise
 
     def _catch_up(self) -> None:
-        """Bring the copy up to date. Raises DatabaseAway if there is no copy yet."""
-        self.lines = _NoLines(self.history)
+        """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
         state = self._folder.state()
         try:
             newest = self._database.prepare()
@@ -133,7 +131,7 @@ class ReplicaLedger(Ledger):
         self._shared.close()
 
     def _recover(self) -> None:
-        # What happened is in the database
+        # The database has the complete record.
         self._remove_temps()
 
     @contextmanager
@@ -146,7 +144,7 @@ class ReplicaLedger(Ledger):
         if self._depth:
             yield
             return
-        # Else both locks are held since then
+        # Otherwise both locks are still held.
         if not self.queue.changes:
             if not wait_for(lambda: not self._filling()):
                 raise StorageError("the notes", self._filling())
@@ -166,7 +164,7 @@ class ReplicaLedger(Ledger):
                 self._database.release_lock()
 
     def _take_over(self) -> None:
-        # Answers are those of all machines: see `_convert_review`
+        # The answers belong to all machines: see `_convert_review`.
         take_over(self.layout, self.database)
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
@@ -194,7 +192,7 @@ class ReplicaLedger(Ledger):
                 if self.review_rows.value(kind, key) is None
             ]
         if steps:
-            self.commit(FOLD, steps, about=("", ""))
+            self.write(FOLD, lambda: steps, ("", ""))
 
     def follow(self) -> str:
         """See what other replicas committed before now: one round trip, and the folder's lock if
@@ -239,7 +237,7 @@ class ReplicaLedger(Ledger):
     def erasing(self) -> str | None:
         """The plan of an erasure.
 
-        It is a shared file, so every replica sees it. None if there is none.
+        It is a shared file, so every replica sees it. None if none exists.
         """
         with suppress(FileNotFoundError):
             return self.layout.erasing.read_text("utf-8")
@@ -466,6 +464,9 @@ class ReplicaLedger(Ledger):
         Errors may also be DatabaseAway, and OutcomeUnknown when the connection was lost in the
         commit and nobody can be asked; then the next call sees what came of it.
         """
+        if any(planned.lines is not None for planned in changes):
+            self._write_lines(changes)
+            return
         execution = Execution(holds_truth=self.holds_truth)
         try:
             self._promise(execution, changes)
@@ -479,6 +480,24 @@ class ReplicaLedger(Ledger):
             raise
         finally:
             execution.close()
+
+    def _write_lines(self, changes: Sequence[PlannedChange]) -> None:
+        """Change JSON files of entries that are used in place. They are of this machine, and in no
+        history: that is the same on all.
+        """
+        for planned in changes:
+            lines = planned.lines
+            assert lines is not None
+            try:
+                planned.check()
+                lines.write.prepare()
+                lines.write.run()
+            except OSError as error:
+                lines.write.cancel()
+                planned.error = refusal(planned.about, error)
+            except MemorandaError as error:
+                lines.write.cancel()
+                planned.error = error
 
     def _prepare(
         self, execution: Execution, planned: PlannedChange, folders: set[tuple[str, str]]
@@ -533,8 +552,8 @@ class ReplicaLedger(Ledger):
             for step in steps:
                 if step.do == SET:
                     self.review_rows.store(step.path, step.data)
-        # Something lay in the way that is in no row
         except (OSError, MemorandaError):
+            # A file without a row was in the way.
             try:
                 self._bring()
             except (OSError, MemorandaError) as error:
@@ -578,18 +597,3 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
         ):
             with open_folder(step.root, parent, step.project):
                 pass
-
-
-class _NoLines(LineChanges):
-    """Replaces the changes of lines: files used in place belong to one machine, so there are none
-    here.
-
-    JSON files of entries are the exception, but their changes are in no history.
-    """
-
-    is_recording = False
-
-    def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
-        raise StorageError(
-            change.path, "it is a file of this machine, and the notes are in PostgreSQL"
-        )

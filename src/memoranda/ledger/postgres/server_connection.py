@@ -55,9 +55,9 @@ frees its lock.
 """
 # The addresses that were found not to share a session between callers, by this process.
 _KEEPS_SESSIONS: set[str] = set()
-# What it says on stderr is in our errors
+# Without a handler, psycopg would log to stderr what our errors already say.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
-# What a server says, by SQLSTATE or the first digits of it.
+# Sentences for a server's errors, by SQLSTATE or its first digits.
 _REASONS = {
     "28": "it refuses this user or password",
     "3D000": "it has no database of this name; make it with createdb",

@@ -410,8 +410,8 @@ class SpaceDatabase(Connection):
         except (Busy, DatabaseRefused):
             self.release_lock()
             raise
-        # interrupted: nobody knows whether it has the lock
         except BaseException:
+            # Interrupted: it is unknown whether the lock was taken.
             self.close()
             raise
 
@@ -576,8 +576,8 @@ class SpaceDatabase(Connection):
             self._acknowledge(ids[-1])
         except MemorandaError:
             raise
-        # interrupted: what was said must not become part of the next transaction
         except BaseException:
+            # Interrupted: sent statements must not become part of the next transaction.
             self.close()
             raise
 

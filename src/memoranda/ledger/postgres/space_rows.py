@@ -96,7 +96,7 @@ class Snapshot:
             yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
 
     def row(self, project: str, path: str) -> FileRow | None:
-        """The row of the file at one place. None if there is none."""
+        """The row of the file at one place. None if none exists."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
         row = self._db.execute(sql, [self._space, project, path]).fetchone()
         if row:

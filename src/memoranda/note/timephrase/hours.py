@@ -11,7 +11,7 @@ from memoranda.note.timephrase.values import TimeOfDay, Unclear
 
 # The hour of a part of the day when no clock is named; the small hours have none.
 _HOUR_OF = {"morning": 9, "noon": 12, "afternoon": 15, "evening": 19, "night": 20}
-# The hours a part of the day may be said of when the clock is of 24 hours.
+# The hours that a part of the day may include on a 24-hour clock.
 _SPANS = {
     "morning": range(0, 13),
     "small hours": range(0, 12),

@@ -365,7 +365,7 @@ def with_weekday_range(sentence: Sentence) -> Sentence:
     """Read "Mon-Fri at 7am" as a series.
 
     Raises UnusedWords without a clock, since it may mean one stay of several days. Raises
-    AmbiguousTime beside "every day", since the days may be those of one week.
+    AmbiguousTime beside "every day", since the days may be in one week only.
     """
     ranges = sentence.of("weekday_range")
     if not ranges:

@@ -121,7 +121,7 @@ def read_repeat_unit(match: re.Match[str], before: str) -> Values:
         return [("repeat", Repetition("week", interval, (5,)))]
     if unit.startswith("half"):
         return [("repeat", Repetition("minute", 30 * interval))]
-    # "second" alone is no unit of an amount
+    # "second" alone is not a unit of an amount.
     name = units().get(unit, unit)
     if name == "fortnight":
         return [("repeat", Repetition("week", 2 * interval))]

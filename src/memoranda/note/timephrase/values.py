@@ -55,7 +55,7 @@ class TimeOfDay(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A repetition, as far as a single word tells it.
+    """A repetition, as told by a single word.
 
     days: weekdays 0-6.
     monthdays: 1-31, or -1 for the last.

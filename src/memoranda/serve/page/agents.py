@@ -12,6 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp, stamp
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.doctor import examine
 from memoranda.engine.overview import Writer, figures, writers, written_today
@@ -33,7 +34,7 @@ _SPANS = {
 # Changes of an agent that its card tells.
 _LATEST = 2
 # Changes of a session that its page shows.
-_MOST_ROWS = 200
+_MOST_ROWS = 100
 # Changes that are listed before they are taken back.
 _MOST_UNDONE = 60
 # Height of the largest bar of a card, in units of its picture.
@@ -42,10 +43,12 @@ _HIGHEST = 24
 
 @dataclass
 class AgentCard:
-    """An agent with all its clients. `name` None: the owner.
+    """An agent with all its clients.
 
-    `words`: how often it learned, changed, forgot something; `days`: its changes on each of the last
-    days, the oldest first; `latest`: what it did last.
+    name: the agent's name. None means the owner.
+    words: how often it learned, changed or forgot something.
+    days: its changes on each of the last days, the oldest first.
+    latest: its latest changes.
     """
 
     name: str | None
@@ -100,7 +103,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
 
 
 def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
-    """What each did lately; what upkeep does is nobody's."""
+    """Add to the cards what each did lately; what upkeep does is nobody's."""
     latest: dict[str | None, list[Change]] = {}
     for change in memory.log(limit=0, since=now - LATELY):
         if is_machinery([change]) or is_upkeep([change]):
@@ -178,7 +181,7 @@ def undo_since(visit: Visit) -> Response:
 
 
 def session(visit: Visit) -> Response:
-    """What an agent did in one session of its client; after a POST, all of it is taken back as one
+    """Return the changes of one session of an agent; after a POST, all of them are taken back as one
     change.
     """
     memory = visit.memory
@@ -196,20 +199,21 @@ def session(visit: Visit) -> Response:
         if (change.by or {}).get("session") == key
     ]
     writer = RowWriter(memory, changes, _undos_since(memory, changes))
-    rows = [writer.row(change) for change in changes[:_MOST_ROWS]]
+    offset = visit.number("offset", 0)
+    rows = [writer.row(change) for change in changes[offset : offset + _MOST_ROWS]]
     return visit.html(
         "session.html",
         agent=name,
         session=key,
         changes=changes,
-        rows=rows,
+        listed=Listed.part(rows, len(changes), offset),
         may_undo=any(not row.refusal and row.undone_by is None for row in rows),
         address=visit.here,
     )
 
 
 def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Change]:
-    """What was taken back since the first of these changes."""
+    """Return the undos since the first of these changes."""
     if not changes:
         return []
     later = memory.log(limit=0, since=parse_stamp(changes[-1].time))

@@ -10,8 +10,11 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda import documents
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
-from memoranda.engine.overview import by_day, content_of
+from memoranda.engine.contents import content_of
+from memoranda.engine.overview import by_day
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs import reminders
@@ -20,21 +23,26 @@ from memoranda.query import Query, day
 from memoranda.serve.page.visit import Visit
 
 SNOOZES = ("in 1 hour", "tomorrow 9:00", "in 1 week")
-"""What the page offers to put a reminder off to; it may be any time that can be read."""
+"""The times the page offers to put a reminder off to; any time that can be read is accepted."""
 SOON = timedelta(days=14)
-# Reminders of one view.
-LISTED = 200
+# Notes of a day that are listed at once.
+LISTED = 50
 # The parts of the agenda, in their order.
 _AGENDA = ("Overdue", "Today", "In the next two weeks", "Without a date")
+# Reminders of a part that are shown before "more".
+_MOST_DUE = 8
 _FIRST = date(1970, 1, 1)
 _LAST = date(2999, 12, 1)
 
 
 @dataclass(slots=True)
 class ReminderRow:
-    """A reminder as the calendar shows it; times are local; `state`: overdue, due (today), later or
-    done; `put_off`: when an occurrence of a repeating one comes that was put off beyond its next
-    time."""
+    """A reminder as the calendar shows it. Times are local.
+
+    state: overdue, due (today), later or done.
+    repeat: the rule.
+    put_off: when an occurrence of a repeating reminder comes that was put off beyond its next time.
+    """
 
     info: NoteInfo
     text: str
@@ -54,7 +62,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
         is_open = not reminder.is_done and (reminder.has_fired or reminder.is_due(now))
         due = reminder.shown_due if is_open else reminder.due
         when = due and due.astimezone(zone)
-        # What comes later today is due today, though its time has not come
+        # A reminder later today counts as due today.
         state = _state(reminder, due, is_open, now)
         if state == "later" and when and when.date() == today:
             state = "due"
@@ -67,7 +75,7 @@ def reminder_rows(memory: MemorySession) -> list[ReminderRow]:
 
 
 def _state(reminder: Reminder, due: datetime | None, is_open: bool, now: datetime) -> str:
-    # What comes an hour before is not late yet
+    # A reminder that fires early, before its time, is not overdue yet.
     if is_open and (due is None or due <= now):
         return "overdue"
     if reminder.is_done and not reminder.is_waiting:
@@ -88,7 +96,7 @@ def _day(text: str) -> date:
 
 
 def show(visit: Visit) -> Response:
-    """What is due as an agenda, a month, and one day of it."""
+    """Show an agenda of what is due, a month, and one day of it."""
     memory = visit.memory
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     chosen = _day(visit.fields["day"]) if visit.fields.get("day") else None
@@ -96,7 +104,7 @@ def show(visit: Visit) -> Response:
     weeks = Calendar().monthdatescalendar(month.year, month.month)
     rows = reminder_rows(memory)
     shown_day = chosen or today
-    of_day, count = _notes_of(memory, shown_day)
+    of_day = _notes_of(memory, shown_day, visit.number("offset", 0))
     return visit.html(
         "calendar.html",
         month=month,
@@ -108,22 +116,23 @@ def show(visit: Visit) -> Response:
         shown_day=shown_day,
         is_chosen=chosen is not None,
         of_day=of_day,
-        count=count,
         agenda=_agenda(rows, today),
         snoozes=SNOOZES,
+        most_due=_MOST_DUE,
         previous=(month - timedelta(days=1)).isoformat()[:7],
         following=(month + timedelta(days=31)).isoformat()[:7],
         back=visit.here,
     )
 
 
-def _notes_of(memory: MemorySession, shown_day: date) -> tuple[list[NoteInfo], int]:
-    """The notes of a day, the latest first, and how many there are."""
+def _notes_of(memory: MemorySession, shown_day: date, offset: int) -> Listed:
+    """The notes of a day that follow `offset` others, the latest first."""
     zone = memory.settings.zone
     begin = day(shown_day.isoformat(), "day", zone)
     end = day(shown_day.isoformat(), "day", zone, 1)
     query = Query(day_from=begin, day_until=end, archived=False, order="created")
-    return memory.list(query, limit=LISTED)
+    infos, total = memory.list(query, limit=LISTED, offset=offset)
+    return documents.references(memory, infos, total, offset)
 
 
 def _by_day(rows: Sequence[ReminderRow]) -> dict[str, list[ReminderRow]]:
@@ -145,7 +154,7 @@ def _agenda(rows: Sequence[ReminderRow], today: date) -> dict[str, list[Reminder
 
 
 def _when(row: ReminderRow, today: date) -> str:
-    """The part of the agenda a reminder belongs to; empty: to none."""
+    """The part of the agenda that a reminder belongs to. Empty if it belongs to none."""
     if row.state == "overdue":
         return "Overdue"
     if row.state == "due":
@@ -182,19 +191,23 @@ def as_json(visit: Visit) -> dict[str, Any]:
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
     days = by_day(memory, month, (month + timedelta(days=31)).replace(day=1))
-    rows = [
-        {
-            "id": row.info.id,
-            "text": row.text,
-            "due": row.when and row.when.isoformat(),
-            "state": row.state,
-            "repeat": row.repeat,
-            "put_off": row.put_off and row.put_off.isoformat(),
-        }
-        for row in reminder_rows(memory)
-    ]
+    reminders_shown = reminder_rows(memory)
+    listed = documents.notes(memory, [row.info for row in reminders_shown])
     return {
         "month": month.isoformat()[:7],
         "days": dict(sorted(days.items())),
-        "reminders": rows,
+        "reminders": [
+            document | _times(row) for document, row in zip(listed, reminders_shown, strict=True)
+        ],
+    }
+
+
+def _times(row: ReminderRow) -> dict[str, Any]:
+    """The keys of a reminder that say where the calendar puts it, in local time."""
+    return {
+        "text": row.text,
+        "due": row.when and row.when.isoformat(),
+        "state": row.state,
+        "repeat": row.repeat,
+        "put_off": row.put_off and row.put_off.isoformat(),
     }

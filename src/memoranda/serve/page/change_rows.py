@@ -54,8 +54,13 @@ _JOBS = frozenset(("classify", "upgrade", "consolidate", "decay", "remind", "mer
 class Row:
     """One change as a person reads it.
 
-    `word`: LEARNED, CHANGED, FORGOT. `lines`: what is new, or what changed word by word. `refusal`:
-    why it cannot be taken back; empty when it can. `undone_by`: the change that took it back.
+    word: LEARNED, CHANGED or FORGOT.
+    lines: the new text, or the changes word by word.
+    properties: the changed keys of the header.
+    others: how many other notes it changed.
+    refusal: the reason why it cannot be taken back. Empty if it can.
+    undone_by: the change that took it back.
+    undoes: the change that it took back.
     """
 
     number: int
@@ -117,7 +122,10 @@ class RowWriter:
         return row
 
     def _note(self, change: Change) -> NoteInfo | None:
-        """The note a change is about, where it is by now."""
+        """The note that a change is about, at its present place.
+
+        None if it is gone, or not a note.
+        """
         is_note = change.project and change.path and not change.root
         if not is_note or change.project == PRIVATE or change.verb == "erase":
             return None
@@ -137,15 +145,15 @@ class RowWriter:
         return change.path.rpartition("/")[2].removesuffix(".md")
 
     def _address(self, change: Change, info: NoteInfo | None) -> str:
-        """The note, or the change itself where the note is gone."""
+        """The address of the note. If the note is gone, the address of the change."""
         if info is None:
             return f"{HOME}/change/{change.number}"
         return note_url(info.project, info.path)
 
 
 def word_of(change: Change) -> str:
-    """What a change is called for people: LEARNED, CHANGED, FORGOT."""
-    # To take a writing back is no forgetting: the page says "took back"
+    """The word for a change in the page: LEARNED, CHANGED or FORGOT."""
+    # Taking a write back does not count as forgetting: the page says "took back".
     if change.undoes is not None:
         return CHANGED
     return _WORD_OF.get(change.verb, CHANGED)

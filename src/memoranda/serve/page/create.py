@@ -112,7 +112,7 @@ def export(visit: Visit) -> Response:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for info in infos:
-            # One that is gone meanwhile is left out
+            # A note that is gone by now is left out.
             with suppress(MemorandaError):
                 name = f"{info.project.lstrip('.')}/{info.path}"
                 archive.writestr(name, memory.file(info).data)

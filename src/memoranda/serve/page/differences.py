@@ -1,4 +1,4 @@
-"""What a change did to a note, as people read it: properties by name, the text word by word."""
+"""The effect of a change on a note, for people: properties by name, the text word by word."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Line = list[Part]
 
 @dataclass
 class PropertyChange:
-    """A key of the header that became another value; None: it was not there, or is gone."""
+    """A changed key of the header. A value is None if the key did not exist."""
 
     name: str
     before: str | None
@@ -67,9 +67,11 @@ class PropertyChange:
 
 @dataclass
 class Difference:
-    """`properties` that changed; `lines` of the text, each as its parts, GAP where some are left out.
+    """The differences between two texts of a note.
 
-    `has_more`: there are more lines than are shown.
+    properties: the keys that changed.
+    lines: lines of the text, each as its parts. GAP marks lines that are left out.
+    has_more: whether there are more lines.
     """
 
     properties: list[PropertyChange] = field(default_factory=list)
@@ -86,7 +88,7 @@ def of_revision(revision: Revision, most: int = _LINES) -> Difference:
 
 
 def between(before: str, after: str, most: int = _LINES) -> Difference:
-    """What makes `before` another text than `after`, in at most `most` lines."""
+    """The differences from `before` to `after`, in at most `most` lines."""
     old_header, old_body = split(before)
     new_header, new_body = split(after)
     lines = _lines(old_body, new_body)
@@ -115,7 +117,7 @@ def _properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Pro
 
 
 def _value(value: Any) -> str | None:
-    """A value of the header as text."""
+    """A value of the header as text. None stays None."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -147,7 +149,7 @@ def _lines(before: str, after: str) -> list[Line]:
 
 
 def _replaced(old: Sequence[str], new: Sequence[str]) -> list[Line]:
-    """Lines that took the place of others: word by word where they have much in common."""
+    """Lines that replaced others. They are compared word by word if they have much in common."""
     if len(old) != len(new):
         return [*([Part(OLD, line)] for line in old), *([Part(NEW, line)] for line in new)]
     rows: list[Line] = []

@@ -52,7 +52,7 @@ _LISTED = 5
 
 @dataclass
 class Group:
-    """What one agent did in one session on one day, the latest first."""
+    """The changes of one agent in one session on one day, the latest first."""
 
     agent: str | None
     client: str
@@ -62,7 +62,7 @@ class Group:
 
     @property
     def shown(self) -> list[Row]:
-        """The rows that are shown at once."""
+        """The rows that are shown without unfolding."""
         return self.rows if len(self.rows) <= _FOLDED + 1 else self.rows[:_FOLDED]
 
     @property
@@ -73,7 +73,7 @@ class Group:
 
 @dataclass
 class Tidied:
-    """What upkeep did on one day: how often each verb, and the runs of it."""
+    """The changes of upkeep on one day: the number of each verb, and the runs."""
 
     time: str
     verbs: Counter[str] = field(default_factory=Counter)
@@ -82,7 +82,12 @@ class Tidied:
 
 @dataclass
 class Tidying:
-    """One run of a job, or one change of upkeep; `run`: the number to take all of it back by."""
+    """One run of a job, or one change of upkeep.
+
+    run: the number by which the whole run is taken back.
+    rows: its changes.
+    may_undo: whether it can be taken back.
+    """
 
     run: int | None
     rows: list[Row]
@@ -100,9 +105,10 @@ class Day:
 
 @dataclass
 class Summary:
-    """What happened since `since`: how many notes were learned, changed, forgotten, and by whom.
+    """The number of notes learned, changed and forgotten since a moment, and by whom.
 
-    `is_week`: nothing happened today, so it is of the last seven days.
+    since: the moment.
+    is_week: whether it covers the last seven days, because nothing happened today.
     """
 
     since: datetime
@@ -117,7 +123,7 @@ class Summary:
 def show(visit: Visit) -> Response:
     """The newest changes, or those before a number, of a day, of an agent."""
     memory = visit.memory
-    # Before the look: what comes meanwhile is told to the page
+    # Read this before the changes: later ones are announced to the page.
     since = memory.journal_stamp()
     runs, is_whole = _runs(visit)
     if not runs and not visit.fields and not memory.stats().total:
@@ -137,7 +143,7 @@ def show(visit: Visit) -> Response:
         chosen_agent=visit.text("agent"),
         chosen_day=visit.text("day"),
         with_machinery=bool(visit.text("all")),
-        earlier=0 if is_whole else _next_page(runs),
+        earlier=0 if is_whole else next_page(runs),
         before=visit.number("before", 0),
         used=_used_today(memory),
         since=since,
@@ -146,7 +152,7 @@ def show(visit: Visit) -> Response:
 
 
 def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
-    """The changes to be shown, those of a run of a job together, and whether these are all."""
+    """The changes to show, grouped by run, and whether these are all."""
     memory = visit.memory
     before = visit.number("before", 0)
     # A day is a range of numbers: changes of one day follow each other in the log
@@ -179,7 +185,7 @@ def start_of_day(memory: MemorySession, day: str) -> datetime:
     return moment.replace(tzinfo=memory.settings.reading_zone).astimezone(memory.clock().tzinfo)
 
 
-def _next_page(runs: Sequence[Sequence[Change]]) -> int:
+def next_page(runs: Sequence[Sequence[Change]]) -> int:
     """The number before which the next page begins; a run with others between is rather shown twice."""
     if not runs:
         return 0
@@ -230,7 +236,7 @@ def _add_rows(day: Day, run: Sequence[Change], writer: RowWriter) -> None:
 
 
 def _summary(memory: MemorySession) -> Summary:
-    """What agents and the owner did today, or where that is nothing, in the last seven days."""
+    """A summary of today or, if nothing happened today, of the last seven days."""
     midnight = start_of_day(memory, _today(memory).isoformat())
     today = _summary_since(memory, midnight)
     if today.learned or today.changed or today.forgot:
@@ -329,7 +335,7 @@ def undo(visit: Visit) -> Response | dict[str, Any]:
     number = visit.number("change", 0)
     run = visit.number("run", 0)
     if memory.agent is not None and number not in _own_numbers(memory):
-        raise CannotUndo(f"cannot undo #{number}: it is no change of {memory.agent}")
+        raise CannotUndo(f"it is no change of {memory.agent}", f"#{number}")
     if run and memory.agent is None:
         undo_change = memory.undo_run(run)[0]
     else:

@@ -1,4 +1,4 @@
-"""Editing a note's text: the form, and what happens when somebody changed the note meanwhile."""
+"""Editing a note's text: the form, and conflicts with a change that somebody made in between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memoranda.serve.page.visit import Visit
 
 EDITABLE = 1 << 20
 """The largest note, in characters, that is edited in the page."""
-# What a browser's form would not give back as it was.
+# Characters that a browser's form does not return unchanged.
 _LOST = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -40,7 +40,7 @@ def form(
 
 
 def conflict(visit: Visit, info: NoteInfo) -> Response:
-    """The form again, with both what was typed and what somebody else wrote meanwhile in it."""
+    """Show the form again, with the typed text and the text that somebody else wrote in between."""
     note = visit.memory.read(info, count=False)
     theirs = note.text.replace("\r\n", "\n")
     mine = visit.fields.get("text", "").replace("\r\n", "\n")

@@ -1,13 +1,13 @@
 """Graph: the notes around a note, or around the hits of a search, or all of them in clusters.
 
-The page comes at once; graph.js asks `/api/graph` what to draw. Without a script the same notes
-are a list.
+The page is shown immediately; graph.js asks `/api/graph` what to draw. Without a script the same
+notes are a list.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
-from memoranda.index.rows import NoteInfo, day_of
+from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.query import Query
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.search import query_of
@@ -37,6 +37,8 @@ BY_LINKS = "links"
 # Characters of a title in the graph.
 _TITLE = 120
 _FIELDS = ("q", "project", "category", "tag", "agent", "from", "until", "archive")
+# The fields of the form: it is open where one of them is chosen.
+_CHOSEN = ("q", "project", "type", "limit")
 _SEARCHING = ("tag", "agent", "from", "until")
 
 Pairs = set[tuple[int, int, str]]
@@ -69,6 +71,7 @@ def show(visit: Visit) -> Response:
             if name in query_fields
         },
         title=title,
+        is_filtered=any(fields.get(name) for name in _CHOSEN),
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],
         drawing=drawing(visit) if fields.get("part") == "list" else None,
@@ -76,7 +79,7 @@ def show(visit: Visit) -> Response:
 
 
 def drawing(visit: Visit) -> dict[str, Any]:
-    """What the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
+    """Return what the script draws: `nodes`, `links` between them by `id`, `total` notes there are, and
     whether these are `clusters`.
     """
     memory = visit.memory
@@ -91,28 +94,49 @@ def drawing(visit: Visit) -> dict[str, Any]:
 
 
 def _whole(visit: Visit, limit: int) -> dict[str, Any]:
-    """All notes, or those of a cluster: by themselves, or of very many as clusters."""
+    """All notes, or the notes of one cluster. Very many are shown as clusters."""
     memory = visit.memory
     fields = visit.fields
-    cluster = fields.get("cluster", "")
-    found = memory.places(query_of(memory, fields))
-    places = {
-        place.row: _place(place.project, place.path, place.category, place.phase) for place in found
-    }
-    if cluster:
-        places = {row: place for row, place in places.items() if _is_in(place, cluster)}
-    if len(places) > WHOLE and not cluster.endswith("/") and fields.get("by") != BY_LINKS:
+    all_places = memory.places(query_of(memory, fields))
+    places = _places_in(all_places, fields.get("cluster", ""))
+    if _are_clusters(places, fields):
         clusters = _clusters(memory, places, fields)
         if clusters is not None:
             return clusters
-    pairs = memory.relations(set(places))
+    pairs = _relations_among(memory, places)
     if fields.get("by") == BY_LINKS and not fields.get("limit"):
         limit = FIRST_SHOWN
     chosen = set(_most_linked(places, pairs, limit))
-    ids = tuple(place.id for place in found if place.row in chosen)
+    ids = tuple(place.id for place in all_places if place.row in chosen)
     listed, _ = memory.list(Query(ids=ids), limit=0)
     infos = [info for info in listed if info.row in chosen]
     return _notes(infos, pairs, set(), limit, len(places), fields, memory.settings.zone)
+
+
+def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
+    """The links between these notes; of most of all notes from those of all, which are remembered."""
+    if 2 * len(rows) > memory.stats().total:
+        return _pairs_among(memory.relations(), set(rows), "")
+    return memory.relations(set(rows))
+
+
+def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:
+    """By row, where the notes of a cluster are; of all notes where none is named."""
+    places = {
+        place.row: _place(place.project, place.path, place.category, place.phase)
+        for place in all_places
+    }
+    if not cluster:
+        return places
+    return {row: place for row, place in places.items() if _is_in(place, cluster)}
+
+
+def _are_clusters(places: Mapping[int, Sequence[str]], fields: Mapping[str, str]) -> bool:
+    """Whether these many notes are drawn as clusters: not those of a folder itself, nor the most
+    linked ones.
+    """
+    is_folder_itself = fields.get("cluster", "").endswith("/")
+    return len(places) > WHOLE and not is_folder_itself and fields.get("by") != BY_LINKS
 
 
 def _is_in(place: Sequence[str], cluster: str) -> bool:
@@ -189,15 +213,17 @@ def _notes(
 
 
 def _pairs_among(pairs: Pairs, rows: set[int], kind: str) -> Pairs:
-    """The links between these notes, of one kind; empty: of all kinds."""
+    """The links among these notes, of one kind. An empty kind means all."""
     return {pair for pair in pairs if pair[0] in rows and pair[1] in rows and kind in ("", pair[2])}
 
 
 def _clusters(
     memory: MemorySession, places: Mapping[int, Sequence[str]], fields: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """The clusters of notes as nodes, `size` the notes in each, and how many links lead from one to
-    another. They are the folders of the first level that has several; None when none has.
+    """The clusters of notes as nodes, and the number of links between them.
+
+    `size` is the number of notes in each. Clusters are the folders of the first level that has
+    several. None if no level has.
     """
     cluster_of = _first_split(places)
     if cluster_of is None:
@@ -229,13 +255,16 @@ def _clusters(
 
 
 def _cluster_title(name: str, inside: str) -> str:
-    """What a cluster is called below the one it is shown in: its folder."""
+    """Return the name of a cluster below the one it is shown in: its folder."""
     folder = name.removeprefix(inside).strip("/").removeprefix(".")
     return folder or name.strip("/").rpartition("/")[2]
 
 
 def _first_split(places: Mapping[int, Sequence[str]]) -> dict[int, str] | None:
-    """By row, the cluster a note is in: at the first depth at which there are several."""
+    """The cluster of each note, by row, at the first depth that has several.
+
+    None if no depth has.
+    """
     for depth in range(1, max(map(len, places.values()))):
         names: dict[tuple[str, ...], str] = {}
         cluster_of = {}
@@ -273,7 +302,7 @@ def _links_between(
 
 
 def _place(project: str, path: str, category: str | None, phase: str | None) -> list[str]:
-    """The project and the category, else the folders, a note is in."""
+    """The project, and the category or the folders that a note is in."""
     if category and phase:
         return [project, category]
     return [project, *path.split("/")[:-1]]

@@ -10,12 +10,18 @@ from starlette.responses import Response
 from memoranda.serve.page.note_text import LinkTargets, as_html
 from memoranda.serve.page.visit import Visit
 
+# The text in each language but English.
+_TRANSLATED = {"zh": "how-it-fits-together.zh.md"}
+
 
 @cache
-def _text() -> str:
-    return files(__package__).joinpath("texts", "how-it-fits-together.md").read_text("utf-8")
+def _text(language: str) -> str:
+    name = _TRANSLATED.get(language, "how-it-fits-together.md")
+    return files(__package__).joinpath("texts", name).read_text("utf-8")
 
 
 def show(visit: Visit) -> Response:
-    """The text of docs/how-it-fits-together.md, which comes with the package."""
-    return visit.html("help.html", body=as_html(_text(), "", "", LinkTargets()))
+    """The text of docs/how-it-fits-together.md, which comes with the package, or what it is in the
+    reader's language.
+    """
+    return visit.html("help.html", body=as_html(_text(visit.language), "", "", LinkTargets()))

@@ -11,7 +11,7 @@ from memoranda.jobs.job import last_dream
 from memoranda.jobs.lifecycle import IDLE
 from memoranda.serve.page.visit import Visit
 
-# What the steps of upkeep did, for people; the others only look.
+# Sentences about the steps of upkeep that change something. The others only look.
 _STEPS_TOLD = {
     "expire": "Removed what had ended",
     "decay": "Let unused notes fade",
@@ -50,7 +50,7 @@ def show(visit: Visit) -> Response:
 
 
 def doctor(visit: Visit) -> Response:
-    """What is wrong, which takes a while to find out; after a POST, what can be fixed is."""
+    """Show the findings of the doctor, which take a while. A POST fixes what can be fixed."""
     findings = examine(visit.memory)
     if visit.is_post:
         repair(visit.memory, findings)

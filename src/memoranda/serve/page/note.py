@@ -29,6 +29,7 @@ from memoranda.note.model import (
 from memoranda.serve.page import differences, editing, note_actions, used
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
+from memoranda.serve.page.paging import part
 from memoranda.serve.page.programs import Opening, is_local, openings
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME, Visit
@@ -38,12 +39,17 @@ _LINKS = 100
 # Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
+# Notes that are named at once where the words of one that is to be erased stand too.
+_NAMED = 8
 # Notes offered for an ambiguous name.
 _NAMESAKES = 50
 
 
 def find(visit: Visit) -> Response:
-    """To the page of the note that `ref` names; of several of that name, to a choice."""
+    """Redirect to the page of the note that `ref` names.
+
+    If several have that name, show a choice.
+    """
     ref = visit.text("ref")
     try:
         info = visit.memory.find(ref)
@@ -62,24 +68,24 @@ def _place(visit: Visit) -> tuple[str, str]:
 
 def show(visit: Visit) -> Response:
     """A note's page, a `part` of it (`history`, `text`, `edit`), or what a form of it wants done."""
-    part = visit.fields.get("part")
+    part_name = visit.fields.get("part")
     if visit.is_post:
         return _changed(visit)
-    if part == "history":
+    if part_name == "history":
         return _history(visit)
     try:
         info = visit.memory.find(_place(visit))
     except NotFound:
         return _elsewhere(visit)
-    if part in ("text", "download"):
-        return _file(visit, info, part == "download")
-    if part == "used":
+    if part_name in ("text", "download"):
+        return _file(visit, info, part_name == "download")
+    if part_name == "used":
         return used.of_note(visit, info)
     note = visit.memory.read(info, count=False)
-    if part == "edit":
+    if part_name == "edit":
         return editing.form(visit, note, note.text, note.text)
-    if part == "erase":
-        return visit.html("erase.html", note=info, foretold=visit.memory.erase(info, dry_run=True))
+    if part_name == "erase":
+        return _erase_form(visit, info)
     return _page(visit, info, note)
 
 
@@ -120,7 +126,10 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
 
 
 def _openings(visit: Visit, note: Note) -> list[Opening]:
-    """The programs that open the note, where the page is read on the machine of the notes."""
+    """The programs that open the note.
+
+    Empty unless the page is read on the machine of the notes.
+    """
     memory = visit.memory
     if not is_local(visit.request.url.hostname) or note.project in MEMORY_PROJECTS:
         return []
@@ -131,7 +140,7 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:
-    """When a note was last shown to an agent, where that is known."""
+    """When a note was last shown to an agent. None if unknown."""
     return Upkeep(memory).uses().get(info.id)
 
 
@@ -159,7 +168,10 @@ def _namesakes(memory: MemorySession, name: str) -> int:
 
 
 def _elsewhere(visit: Visit) -> Response:
-    """To where the note of this address is by now; of one that is gone, its history."""
+    """Redirect to the present place of the note at this address.
+
+    If it is gone, show its history.
+    """
     info = where_now(visit.memory, *_place(visit))
     if info is not None:
         address = note_url(info.project, info.path)
@@ -178,10 +190,13 @@ def _file(visit: Visit, info: NoteInfo, is_download: bool) -> Response:
 
 
 def _history(visit: Visit, is_gone: bool = False) -> Response:
-    """What changed in the note; of one that is gone there is nothing else. Raises NotFound."""
+    """Return the changes of the note; of one that is gone there is nothing else. Raises NotFound."""
     memory = visit.memory
     project, path = _place(visit)
-    changes = memory.log(f"{project}/{path}", limit=_HISTORY)
+    offset = visit.number("offset", 0)
+    changes_and_one = memory.log(f"{project}/{path}", limit=offset + _HISTORY + 1)
+    listed = part(changes_and_one[offset:], offset, _HISTORY)
+    changes: list[Change] = listed.rows
     if is_gone and not changes:
         raise NotFound(path, project)
     place = (project, path)
@@ -193,7 +208,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
         "history.html",
         "gone.html",
         404 if is_gone else 200,
-        changes=changes,
+        listed=listed,
         undone=undone_in(changes),
         refusals=refused_undos(memory, [change.number for change in changes]),
         differences=changes_shown,
@@ -207,7 +222,7 @@ def _history(visit: Visit, is_gone: bool = False) -> Response:
 def _differences(
     revisions: Sequence[Revision], place: tuple[str, str]
 ) -> list[differences.Difference]:
-    """What a change did to the note at this place."""
+    """Return the differences a change made to the note at this place."""
     return [
         differences.of_revision(revision) for revision in revisions if _is_about(revision, place)
     ]
@@ -230,7 +245,7 @@ def _has_text_before(change: Change, place: tuple[str, str]) -> bool:
 
 
 def _changed(visit: Visit) -> Response:
-    """Carry out what a form wants; then the note's page where it is by then."""
+    """Carry out the action of a form, then redirect to the note's page at its new place."""
     memory = visit.memory
     action = visit.fields.get("do", "")
     place = _place(visit)
@@ -256,5 +271,10 @@ def _erase(visit: Visit, info: NoteInfo) -> Response:
     """Ask whether to erase for good, saying what goes and who has the same words; or do it."""
     memory = visit.memory
     if visit.fields.get("sure") != "yes":
-        return visit.html("erase.html", note=info, foretold=memory.erase(info, dry_run=True))
+        return _erase_form(visit, info)
     return visit.html("erased.html", done=memory.erase(info))
+
+
+def _erase_form(visit: Visit, info: NoteInfo) -> Response:
+    foretold = visit.memory.erase(info, dry_run=True)
+    return visit.html("erase.html", note=info, foretold=foretold, most_named=_NAMED)

@@ -1,4 +1,4 @@
-"""What can be done to a note, or to several at once, from the page and over `/api`."""
+"""The actions on a note, or on several at once, from the page and over `/api`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
-from memoranda.engine import MemorySession
 from memoranda.engine.memory_links import header_time
 from memoranda.engine.upkeep import Upkeep
 from memoranda.errors import InvalidInput, NotFound
 from memoranda.index.rows import NoteInfo
 from memoranda.jobs.lifecycle import archive_named, upgrade_named
-from memoranda.note.edit import Append, Rewrite, SetKeys
+from memoranda.note.edit import Rewrite, SetKeys
 from memoranda.note.frontmatter import REMOVE
 from memoranda.note.model import CATEGORY_PROJECT, MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.note.names import Looseness
@@ -68,7 +67,7 @@ def _add_tag(visit: Visit, info: NoteInfo) -> None:
 
 
 def _set_until(visit: Visit, info: NoteInfo) -> None:
-    """Say until when the note is true: a day, or words for one; empty: without an end."""
+    """Set until when the note is true: a day, or words for one. Empty means without an end."""
     text = visit.fields["until"].strip()
     value = header_time(visit.memory, text) if text else REMOVE
     visit.memory.edit(info, SetKeys({"valid_until": value}, MEMORY_KEYS))
@@ -80,23 +79,16 @@ def _merge(visit: Visit, info: NoteInfo) -> NoteInfo:
     other_note = memory.find(visit.fields["other"], looseness=Looseness.CASE)
     if other_note.row == info.row:
         raise InvalidInput("A note cannot be merged into itself. Name another one.")
-    both_memories = info.project == other_note.project == CATEGORY_PROJECT
     text = memory.read(other_note, count=False).content.strip()
-    own_text = memory.read(info, count=False).content
-    if both_memories and text in own_text:
-        Upkeep(memory).merge(info, other_note)
+    if info.project != CATEGORY_PROJECT or other_note.project != CATEGORY_PROJECT:
+        heading = (
+            f"\n## {other_note.title}\n\n" if other_note.project not in MEMORY_PROJECTS else "\n"
+        )
+        Upkeep(memory).join(info, other_note, f"{heading}{text}\n")
         return info
-    return _joined(memory, info, other_note, text)
-
-
-def _joined(memory: MemorySession, info: NoteInfo, other: NoteInfo, text: str) -> NoteInfo:
-    """The text of `other` at the end of the note; `other` is archived or deleted, links lead on."""
-    heading = f"\n## {other.title}\n\n" if other.project not in MEMORY_PROJECTS else "\n"
-    memory.edit(info, Append(f"{heading}{text}\n"))
-    if other.project == CATEGORY_PROJECT == info.project:
-        Upkeep(memory).merge(memory.find(info), memory.find(other))
-    else:
-        memory.delete(other)
+    own_text = memory.read(info, count=False).content
+    # What it says already is not said twice
+    Upkeep(memory).merge(info, other_note, "" if text in own_text else f"\n{text}\n")
     return info
 
 
@@ -121,7 +113,7 @@ ACTIONS: Mapping[str, Action] = {
     "delete": _delete,
     "erase": lambda visit, info: visit.memory.erase(info) and None,
 }
-"""What a form, or `/api/note`, may ask for."""
+"""The actions a form, or `/api/note`, may ask for, by name."""
 
 
 def at_once(visit: Visit) -> Response:
@@ -168,6 +160,6 @@ def as_json(visit: Visit) -> dict[str, Any]:
     changed = {"change": memory.changed or None}
     if info is None:
         return changed | {"note": None}
-    # Else what was archived would come back
+    # Otherwise an archived memory would come back.
     note = memory.read(info, count=not (visit.csrf or visit.is_post))
     return changed | {"note": documents.page_of_note(memory, note, info)}

@@ -35,7 +35,7 @@ _MARKS = re.compile(r"[\[\]!*_~`<(|]")
 # The time a paragraph takes grows with the square of its marks: longer ones are shown as they
 # are.
 _MOST_MARKS = 2000
-# What a box of a task list may hold: not the category of a fact.
+# The contents of a box in a task list, as opposed to the category of a fact.
 _TASKS = frozenset((" ", "x", "X", "-", "/", "?"))
 
 
@@ -85,7 +85,10 @@ def _renderer() -> MarkdownIt:
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    """`[[target]]` and `[[target|shown]]` as a link to the note."""
+    """Render `[[target]]` or `[[target|shown]]` as a link to the note.
+
+    Returns whether it was one.
+    """
     match = _WIKI.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
@@ -129,7 +132,7 @@ def _link_open(self: Any, tokens: Sequence[Token], at: int, options: Any, env: A
 
 
 def _image(self: Any, tokens: Sequence[Token], at: int, *_: Any) -> str:
-    """An image by its name: it is not loaded."""
+    """Render an image as its alt text, since the page loads no images."""
     token = tokens[at]
     source = token.attrGet("src") or ""
     return f'<span class="image">🖼 {escape(token.content)} ({escape(source)})</span>'
@@ -167,7 +170,7 @@ def _mark_facts(state: StateCore) -> None:
 
 
 def _address(href: str, base: str) -> str | None:
-    """Where a link of a note may lead: the web, a note; None: nowhere."""
+    """The address of a link in a note: the web, or a note. None if it may not be followed."""
     if href.startswith(("/page/", "#")):
         return href
     try:
@@ -187,7 +190,10 @@ def _address(href: str, base: str) -> str | None:
 
 
 def _beside(path: str, base: str) -> str | None:
-    """The address of a note at a path relative to the folder `base`."""
+    """The address of a note at a path relative to the folder `base`.
+
+    None if the path leads outside.
+    """
     names: list[str] = base.split("/")
     for part in path.split("/"):
         if part == "..":

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
 
 from starlette.responses import Response
 
+from memoranda import documents
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.errors import InvalidInput, MemorandaError
-from memoranda.index.rows import Edge, Hit, NoteInfo
+from memoranda.index.rows import Edge, Hit, NoteInfo, NotePlace
 from memoranda.note.model import REMINDERS
 from memoranda.note.names import Looseness
 from memoranda.query import Query
 from memoranda.serve.page.visit import HOME, Visit
+from memoranda.text.folding import fold
 
-_PERSON_TYPES = ("person", "human", "user", "contact")
-_PROJECT_TYPES = ("project",)
-_PEOPLE_FOLDERS = ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人")
-_PROJECT_FOLDERS = ("projects", "Projects", "项目")
-# People listed.
-_MOST = 500
+# The types and the folders of notes that are people, and of those that are projects.
+_KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "people": (
+        ("person", "human", "user", "contact"),
+        ("people", "People", "persons", "contacts", "Contacts", "人物", "联系人"),
+    ),
+    "projects": (("project",), ("projects", "Projects", "项目")),
+}
+# Names of one kind on a page with both kinds, and on a page of their own.
+_FIRST = 48
+_OF_ONE_KIND = 120
+# Remembered sentences about people.
+_SAID = 20
 _HITS = 60
-# People whose incoming links are counted, and the links counted of each.
+# Links of a name that are counted, and that its page lists.
 _EDGES = 100
 # Facts asked of the profile.
 _PROFILE = 200
@@ -38,8 +47,11 @@ WHOLE_LINES = "preference lines"
 class About:
     """Everything about one name.
 
-    `info`: the note of that name, if there is one; `telling`: the passages that have the name, by
-    what they are: `memories`, `notes`, `reminders`.
+    info: the note of that name, if it exists.
+    facts: the facts about it.
+    incoming, outgoing: its links.
+    telling: the passages with the name, by kind: `memories`, `notes`, `reminders`.
+    total: the number of these passages.
     """
 
     name: str
@@ -51,38 +63,62 @@ class About:
     total: int = 0
 
 
-def people(memory: MemorySession) -> list[NoteInfo]:
-    """The notes that are people: by their type, or in a folder of people."""
-    return _named(memory, _PERSON_TYPES, _PEOPLE_FOLDERS)
+def count_people(memory: MemorySession) -> int:
+    """How many notes are people: by their type, or in a folder of people."""
+    return len(_named(memory, "people"))
 
 
-def projects(memory: MemorySession) -> list[NoteInfo]:
-    """The notes that are projects of the owner: by their type, or in a folder of projects."""
-    return _named(memory, _PROJECT_TYPES, _PROJECT_FOLDERS)
-
-
-def _named(memory: MemorySession, types: tuple[str, ...], folders: Iterable[str]) -> list[NoteInfo]:
-    infos, _ = memory.list(Query(types=types, archived=False), limit=_MOST)
-    for project in memory.projects:
-        for folder in folders:
-            in_folder = Query(projects=(project.name,), folder=folder)
-            infos += memory.list(in_folder, limit=0)[0]
+def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
+    """Where the notes of one kind are: by their type, or in a folder of that kind; by title."""
+    types, folders = _KINDS[kind]
+    places = memory.places(Query(types=types, archived=False))
+    for project, folder in memory.folders_named(folders):
+        places += memory.places(Query(projects=(project,), folder=folder))
     # A memory of such a category is a sentence, not a name
-    by_row = {info.row: info for info in infos if info.phase is None}
-    return sorted(by_row.values(), key=lambda info: info.title.casefold())[:_MOST]
+    by_row = {place.row: place for place in places if place.phase is None}
+    return sorted(by_row.values(), key=lambda place: (place.title.casefold(), place.row))
 
 
 def show(visit: Visit) -> Response:
-    """People and projects, each with how many notes link to it."""
+    """People and projects, or those of one `kind`, whose names have the words typed; each with how
+    many notes link to it.
+    """
+    kind = visit.text("kind")
+    if kind and kind not in _KINDS:
+        raise InvalidInput(f"`kind` must be one of {', '.join(_KINDS)}")
+    words = visit.text("name")
+    offset = visit.number("offset", 0)
+    most = _OF_ONE_KIND if kind else _FIRST
     memory = visit.memory
-    notes_by_kind = {"people": people(memory), "projects": projects(memory)}
-    memories, total = memory.list(Query(category="people", archived=False), limit=20)
-    # To count the links of thousands of names takes longer than to show a page
-    counted = chain.from_iterable(infos[:_EDGES] for infos in notes_by_kind.values())
-    links = {info.row: len(memory.incoming(info, _EDGES)) for info in counted}
-    return visit.html(
-        "people.html", named=notes_by_kind, links=links, said=memories, said_total=total
+    lists = {
+        shown_kind: _names(memory, shown_kind, words, offset, most)
+        for shown_kind in ([kind] if kind else _KINDS)
+    }
+    memories, total = memory.list(Query(category="people", archived=False), limit=_SAID)
+    return visit.part_or_page(
+        "names.html",
+        "people.html",
+        lists=lists,
+        kind=kind,
+        words=words,
+        most_links=_EDGES,
+        said=documents.references(memory, memories, total, 0),
     )
+
+
+def _names(memory: MemorySession, kind: str, words: str, offset: int, most: int) -> Listed:
+    """A part of the names of one kind that have the words, each with its links."""
+    places = _named(memory, kind)
+    if words:
+        folded_words = fold(words)
+        places = [place for place in places if folded_words in fold(place.title)]
+    ids = tuple(place.id for place in places[offset : offset + most])
+    listed, _ = memory.list(Query(ids=ids), limit=0)
+    by_id = {info.id: info for info in listed}
+    infos = [by_id[identity] for identity in ids if identity in by_id]
+    links = memory.count_incoming(infos, _EDGES)
+    rows = [documents.reference(info) | {"links": links[info.row]} for info in infos]
+    return Listed.part(rows, len(places), offset)
 
 
 def about(visit: Visit) -> Response:
@@ -102,7 +138,7 @@ def _about(memory: MemorySession, name: str) -> About:
         page.facts = [observation.content for observation in observations]
         page.incoming = memory.incoming(page.info, _EDGES)
         page.outgoing = [edge for edge in memory.outgoing(page.info) if edge.note][:_EDGES]
-    # A name is searched as a phrase, so that of two words both stand together
+    # A name is searched as a phrase, so that its words must be together.
     phrase = name.replace('"', " ")
     hits = memory.search(Query(text=f'"{phrase}"', archived=False), limit=_HITS)
     page.total = hits.total
@@ -122,7 +158,7 @@ def _kind(info: NoteInfo) -> str:
 
 
 def me(visit: Visit) -> Response:
-    """What agents know about the owner, each with a tick and a cross; after a POST of `ref` and
+    """Return the facts agents know about the owner, each with a tick and a cross; after a POST of `ref` and
     `do`, with that one confirmed or forgotten.
     """
     memory = visit.memory

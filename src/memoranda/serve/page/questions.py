@@ -1,7 +1,7 @@
-"""The open questions, as they were looked for last: that takes longer than to show a page.
+"""The open questions, cached, because finding them takes longer than showing a page.
 
-They are kept with the stamp of the ledger they were found at. An answer given here takes its
-question out; everything else that changes the ledger has them looked for again.
+They are stored with the stamp of the ledger they were found at. An answer given here removes its
+question. Any other change of the ledger causes a new search.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class FoundQuestions:
 
 
 def open_questions(visit: Visit) -> Sequence[ReviewItem]:
-    """All open questions, up to MOST; two who ask at once look once."""
+    """All open questions, up to MOST. Simultaneous requests share one search."""
     with _LOOKING:
         stamp = visit.memory.journal_stamp()
         found_before = _known(visit)
@@ -46,9 +46,11 @@ def open_questions(visit: Visit) -> Sequence[ReviewItem]:
 
 
 def take_out(visit: Visit, key: str, before: str) -> None:
-    """Leave out the question that was just answered; `before`: the stamp of the ledger until then.
+    """Remove the question that was just answered from the cache.
 
-    What else the answer leads to is looked for when the rail counts again.
+    before: the stamp of the ledger until then.
+
+    Further effects of the answer are found when the rail counts again.
     """
     with _LOOKING:
         found_before = _known(visit)

@@ -19,8 +19,11 @@ from markupsafe import Markup, escape
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
 from memoranda.serve.page import note_text
+from memoranda.serve.page.static_files import static_url
 from memoranda.serve.page.wording import (
+    COLON,
     LANGUAGES,
+    brief_time,
     counted,
     date_words,
     heading_of_day,
@@ -59,12 +62,12 @@ def colour_of(agent: str | None) -> str:
     """The class of an agent's avatar: always the same for one name."""
     if agent is None:
         return "me"
-    # Of the name alone, so that an agent has its colour on every page and machine
+    # The colour depends on the name alone, so that it is the same on every page and machine.
     return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
 
 
 def initial_of(agent: str | None) -> str:
-    """The letters of an agent's avatar: two of a Latin name, else one."""
+    """The letters of an agent's avatar: two of a Latin name, otherwise one."""
     name = (agent or "").lstrip("<>[]()")
     if name[:2].isascii():
         return name[:2].capitalize()
@@ -72,9 +75,10 @@ def initial_of(agent: str | None) -> str:
 
 
 def writer_of(info: NoteInfo | Note) -> str:
-    """Who wrote a note, for people: an agent's name, or a word to be translated.
+    """The writer of a note, for people: an agent's name, or a word to be translated.
 
-    What upkeep merged of texts of agents is not the owner's: it has less trust.
+    A text that upkeep merged from texts of agents does not count as the owner's, since it has less
+    trust.
     """
     provenance = info.provenance
     if provenance.who == _OWNER and provenance.trust != _OWNER:
@@ -83,7 +87,7 @@ def writer_of(info: NoteInfo | Note) -> str:
 
 
 def writing_agent(info: NoteInfo | Note) -> str | None:
-    """The agent whose avatar a note has; None: the owner."""
+    """The agent whose avatar a note has. None means the owner."""
     writer = writer_of(info)
     return None if writer == _AUTHORS[_OWNER] else writer
 
@@ -114,6 +118,7 @@ def _environment() -> Environment:
     )
     environment.globals |= {
         "note_url": note_url,
+        "static_url": static_url,
         "languages": LANGUAGES,
         "colour_of": colour_of,
         "initial_of": initial_of,
@@ -140,16 +145,21 @@ def prepare() -> None:
 
 
 def render(template: str, language: str, **values: Any) -> str:
-    """The text of a template in a language (see LANGUAGES); `zone` is that of its times."""
+    """The text of a template in a language (see LANGUAGES).
+
+    `zone` is the time zone to show times in.
+    """
     zone = values.get("zone")
     now = values.get("now") or datetime.now(UTC)
     tools: Mapping[str, Any] = {
         "_": partial(translated, language),
         "_n": partial(counted, language),
         "lang": language,
+        "colon": COLON[language],
         "time": lambda at: local_time(at, zone),
         "day": lambda at: local_time(at, zone)[:10],
         "clock": lambda at: local_time(at, zone)[11:],
+        "brief": lambda at: brief_time(language, at, now, zone),
         "ago": lambda at: relative_time(language, at, now, zone),
         "late": lambda at: lateness(language, at, now, zone),
         "long_day": lambda at: long_day(language, at, zone),

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda import documents
-from memoranda.engine.review import KEEP, ReviewItem
+from memoranda.engine.review import ReviewItem
+from memoranda.engine.suspicion import KEEP
 from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.note.model import CATEGORIES, INBOX, Note
@@ -112,7 +113,7 @@ def _triage(visit: Visit, items: Sequence[ReviewItem]) -> dict[str, Any]:
 
 
 def _in_order(items: Sequence[ReviewItem]) -> list[ReviewItem]:
-    """What may be planted first: the rest as upkeep asks it."""
+    """The questions about suspicious notes, then the rest in the order of upkeep."""
     return sorted(items, key=lambda item: item.kind != _SUSPICIOUS)
 
 
@@ -130,13 +131,13 @@ def _address(visit: Visit, item: ReviewItem) -> str:
 
 
 def _short(item: ReviewItem) -> str:
-    """What a question is about, for the list: the text it quotes."""
+    """The subject of a question, for the list: the text it quotes."""
     quoted = _QUOTED.search(item.text)
     return quoted[1] if quoted else item.text[:_SHORT]
 
 
 def _following(visit: Visit, items: Sequence[ReviewItem], position: int) -> str:
-    """Where to go once the question at `position` is answered: to the one after it."""
+    """The address to go to after the question at `position` is answered: the next question."""
     if len(items) < 2:
         return REVIEW
     # The last question is followed by the one before it: the list gets shorter at its end
@@ -155,7 +156,7 @@ def _question(visit: Visit, item: ReviewItem) -> Question:
 
 
 def _panes(notes: Sequence[Note]) -> list[Pane]:
-    texts = [note.content[:_PREVIEW] for note in notes]
+    texts = [note.content.strip("\n")[:_PREVIEW] for note in notes]
     if len(notes) == 2 and notes[0].id != notes[1].id:
         marked = list(sides(*texts))
     else:
@@ -182,7 +183,7 @@ def _without_empty(line: Line) -> Line:
 
 
 def _choices(item: ReviewItem) -> list[Choice]:
-    """The answers, the one to be expected first: of what may be planted, to delete it."""
+    """The answers, the expected one first. For a suspicious note, that is to delete it."""
     choices = [
         # `j` and `k` walk from question to question
         Choice(letter, label, letter.upper() if letter in "jk" else letter)

@@ -1,4 +1,4 @@
-"""All addresses of the page and of `/api`; entering, leaving, and the stream that tells of changes."""
+"""All addresses of the page and of `/api`; entering and leaving; the stream of changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from memoranda.serve.auth import COOKIE_LASTS, PageVisitors
 from memoranda.serve.http import HttpServer
@@ -31,6 +30,7 @@ from memoranda.serve.page import (
     used,
 )
 from memoranda.serve.page.rendering import prepare, render
+from memoranda.serve.page.static_files import STATIC, YEAR, PageFiles
 from memoranda.serve.page.visit import (
     HOME,
     PageEndpoint,
@@ -47,8 +47,6 @@ from memoranda.serve.page.wording import LANGUAGE_COOKIE, LANGUAGES, language_of
 _LOOK_EVERY = 0.5
 # Seconds after which a quiet stream says that it lives, before proxies cut it.
 _ALIVE_EVERY = 15.0
-# Files whose address names their content may be cached for a year.
-_YEAR = 31_536_000
 GET = ("GET",)
 POST = ("POST",)
 BOTH = ("GET", "POST")
@@ -124,9 +122,8 @@ def page_routes(server: HttpServer) -> Sequence[BaseRoute]:
     for path, view in API.items():
         views[f"/api{path}"] = view
         views[f"/s/{{space}}/api{path}"] = view
-    static = StaticFiles(packages=[("memoranda.serve.page", "static")])
     return [
-        Mount(f"{HOME}/static", static),
+        Mount(STATIC, PageFiles()),
         *(_route(path, answer, GET) for path, answer in answers.items()),
         *(
             _route(path, partial(viewed, server, visitors, view), methods)
@@ -170,7 +167,7 @@ async def _enter(visitors: PageVisitors, request: Request) -> Response:
 
 
 async def _language(request: Request) -> Response:
-    """Remember the language chosen; back to where it was chosen."""
+    """Remember the chosen language, and return to the page where it was chosen."""
     referer = request.headers.get("referer", "")
     own_pages = f"{request.url.scheme}://{request.headers.get('host')}{HOME}"
     answer = RedirectResponse(referer if referer.startswith(own_pages) else HOME, 303)
@@ -178,7 +175,7 @@ async def _language(request: Request) -> Response:
     answer.set_cookie(
         LANGUAGE_COOKIE,
         language if language in LANGUAGES else "en",
-        max_age=_YEAR,
+        max_age=YEAR,
         httponly=True,
         samesite="strict",
     )
@@ -186,8 +183,9 @@ async def _language(request: Request) -> Response:
 
 
 async def _live(server: HttpServer, visitors: PageVisitors, request: Request) -> Response:
-    """Server-sent events, one for each change of the ledger by whatever process; 204: do not ask
-    again.
+    """Server-sent events, one for each change of the ledger by any process.
+
+    Status 204 tells a script not to ask again.
     """
     secret = request.cookies.get(cookie_name(request), "")
     if is_foreign(request) or not visitors.knows(secret):

@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda import documents
+from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
 from memoranda.engine.completion import offers
 from memoranda.index.rows import Hit
@@ -31,7 +32,10 @@ _PASSAGES = 10
 
 @dataclass
 class Share:
-    """What one feature added to a score; `start` and `width` of its bar, which is 100 wide."""
+    """The part that one feature added to a score.
+
+    start, width: of its bar, in percent.
+    """
 
     name: str
     value: float
@@ -78,13 +82,12 @@ def show(visit: Visit) -> Response:
     fields = dict(visit.fields)
     offset = visit.number("offset", 0)
     hits = memory.search(query_of(memory, fields), limit=HITS, offset=offset, explain=True)
-    has_more = hits.is_lower_bound or offset + len(hits) < hits.total
+    rows: list[Any] = [shown(hit) for hit in hits]
     values: dict[str, Any] = {
         "hits": hits,
-        "rows": [shown(hit) for hit in hits],
         "fields": fields,
         "offset": offset,
-        "next": offset + HITS if has_more else 0,
+        "listed": Listed.part(rows, hits.total, offset, is_lower_bound=hits.is_lower_bound),
         "passages": _in_transcripts(visit),
         "is_plain": not fields.get("q", "").strip(),
         "is_filtered": any(fields.get(name) for name in FILTERS),
@@ -103,7 +106,7 @@ def show(visit: Visit) -> Response:
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:
-    """What agents' transcripts say about the words, where that is asked for and allowed."""
+    """The hits in agents' transcripts, if they are asked for and allowed."""
     if not visit.text("traces") or not visit.text("q"):
         return []
     return find_traces(visit.memory, visit.text("q"), limit=_PASSAGES)
@@ -124,29 +127,24 @@ def suggest(visit: Visit) -> Response:
 
 def as_json(visit: Visit) -> dict[str, Any]:
     """The hits of a search, for a program."""
+    memory = visit.memory
     limit = min(visit.number("limit", HITS), MOST_HITS)
-    hits = visit.memory.search(
-        query_of(visit.memory, visit.fields),
-        limit=limit,
-        offset=visit.number("offset", 0),
-        explain=True,
-    )
-    rows = [_row(hit) for hit in hits]
-    return {"total": hits.total, "relaxed": hits.relaxed, "hits": rows, **hits.bound}
-
-
-def _row(hit: Hit) -> dict[str, Any]:
+    offset = visit.number("offset", 0)
+    query = query_of(memory, visit.fields)
+    hits = memory.search(query, limit=limit, offset=offset, explain=True)
+    notes = [hit.note for hit in hits]
+    listed = documents.found_notes(memory, notes, hits, offset, is_named=True)
     return {
-        "id": hit.note.id,
-        "path": hit.note.path,
-        "category": hit.note.category,
-        **documents.reference(hit.note),
-        **documents.hit(hit),
+        "total": listed.total,
+        **hits.bound,
+        "relaxed": hits.relaxed,
+        "hits": listed.rows,
+        "next": listed.next,
     }
 
 
 def shown(hit: Hit) -> ShownHit:
-    """What the page shows of a hit."""
+    """A hit with everything that the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
     return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)
@@ -168,7 +166,7 @@ def _pieces(hit: Hit) -> list[tuple[bool, str]]:
 
 
 def _shares(shares: Mapping[str, float]) -> list[Share]:
-    """The features side by side, the largest first: those that add something make 100."""
+    """The features side by side, the largest first. The positive ones make 100 together."""
     added = sum(value for value in shares.values() if value > 0) or 1.0
     bars = []
     start = 0.0

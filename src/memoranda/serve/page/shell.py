@@ -1,7 +1,7 @@
-"""The frame of every page: the rail with its counts, which are looked up beside the page.
+"""The frame of every page: the rail with its counts, which are determined beside the page.
 
-To count the questions takes longer than to show a page. So a page shows the counts known last, and a
-script asks for those of now.
+Counting the questions takes longer than showing a page. So a page shows the last known counts, and
+a script asks for the present ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memoranda.index.rows import NoteInfo
 from memoranda.note.model import TRACE_PROJECT
 from memoranda.query import Query
 from memoranda.serve.page.calendar import reminder_rows
-from memoranda.serve.page.people import people
+from memoranda.serve.page.people import count_people
 from memoranda.serve.page.questions import look_again
 from memoranda.serve.page.visit import Visit
 
@@ -42,7 +42,7 @@ class Presence:
 
 @dataclass
 class RailCounts:
-    """What the rail shows. `kinds`: how many open questions of each kind."""
+    """The numbers and names in the rail. `kinds`: how many open questions of each kind."""
 
     stamp: str
     kinds: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class RailCounts:
 
 
 def known_counts(request: Request) -> RailCounts | None:
-    """The counts as they were when they were last looked up."""
+    """The last known counts. None if they were never determined."""
     counts = getattr(request.app.state, "rail", None)
     if isinstance(counts, RailCounts):
         return counts
@@ -80,7 +80,7 @@ def needs(visit: Visit) -> Response:
 
 
 def _counted(visit: Visit) -> RailCounts:
-    """The counts of now; two who ask at once look once."""
+    """The present counts. Simultaneous requests share one count."""
     with _COUNTING:
         # The stamp is read first: what is written while we count makes the counts old
         stamp = visit.memory.journal_stamp()
@@ -92,7 +92,7 @@ def _counted(visit: Visit) -> RailCounts:
 
 
 def menu(visit: Visit) -> Response:
-    """What of the rail a phone has no room for."""
+    """Return the page with the part of the rail a phone has no room for."""
     return visit.html("menu.html")
 
 
@@ -107,7 +107,7 @@ def count(visit: Visit, stamp: str) -> RailCounts:
         Counter(item.kind for item in look_again(visit)),
         sum(row.state in ("overdue", "due") for row in rows),
         totals.total - totals.projects.get(TRACE_PROJECT, 0),
-        len(people(memory)),
+        count_people(memory),
         len(memory.unreadable) + len(memory.warnings),
         pinned,
     )
@@ -117,7 +117,7 @@ def presence(visit: Visit) -> list[Presence]:
     """The agents that were here lately, those at work first."""
     now = visit.now
     last_seen: dict[str, datetime] = {}
-    # The latest changes name whoever is at work, however long the log is
+    # The latest changes name all active agents, however long the log is.
     for change in visit.memory.log(limit=500, since=now - LATELY):
         if change.agent:
             last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))

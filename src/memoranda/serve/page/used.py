@@ -1,7 +1,8 @@
-"""What agents got: who read or found a note, what an agent read, and what one would be told."""
+"""The record of what agents got: who read or found a note, what an agent read, and what one would be told."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,11 +12,12 @@ from memoranda.engine import MemorySession
 from memoranda.engine.served import Served, log_of
 from memoranda.index.rows import NoteInfo
 from memoranda.query import Query
+from memoranda.serve.page.paging import part
 from memoranda.serve.page.search import writers
 from memoranda.serve.page.visit import Visit
 
 # Rows of what was got, and the notes named in each.
-_SHOWN = 200
+_SHOWN = 100
 _NOTES = 8
 _DEFAULT_AGENT = "claude"
 _NO_AGENTS = ("owner", "import", "web", "file")
@@ -23,7 +25,10 @@ _NO_AGENTS = ("owner", "import", "web", "file")
 
 @dataclass
 class UsedRow:
-    """One call that gave notes to an agent; `more`: notes of it that are not listed."""
+    """One call that gave notes to an agent.
+
+    more: how many of its notes are not listed.
+    """
 
     time: str
     agent: str
@@ -34,16 +39,29 @@ class UsedRow:
 
 
 def show(visit: Visit) -> Response:
-    """What the agent `agent` got."""
+    """Return the page of what the agent `agent` got."""
     agent = visit.text("agent")
-    rows = log_of(visit.memory).rows(agent=agent, limit=_SHOWN)
-    return visit.html("used.html", info=None, agent=agent, rows=_shown(visit.memory, rows))
+    return _listed(visit, {"agent": agent}, agent=agent)
 
 
 def of_note(visit: Visit, info: NoteInfo) -> Response:
     """Who got a note."""
-    rows = log_of(visit.memory).rows(note=info.id, limit=_SHOWN)
-    return visit.html("used.html", info=info, agent="", rows=_shown(visit.memory, rows))
+    return _listed(visit, {"part": "used"}, info=info)
+
+
+def _listed(
+    visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
+) -> Response:
+    """Return the page of what the agent got, or of who got the note; `fields`: those of this list's address."""
+    offset = visit.number("offset", 0)
+    end = offset + _SHOWN + 1
+    if info is None:
+        rows = log_of(visit.memory).rows(agent=agent, limit=end)
+    else:
+        rows = log_of(visit.memory).rows(note=info.id, limit=end)
+    listed = part(_shown(visit.memory, rows[offset:]), offset, _SHOWN)
+    path = visit.request.url.path
+    return visit.html("used.html", info=info, agent=agent, listed=listed, path=path, fields=fields)
 
 
 def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
@@ -62,7 +80,7 @@ def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
 
 
 def ask(visit: Visit) -> Response:
-    """What an agent would be told for a prompt, and when a session starts."""
+    """Return the page of what an agent would be told for a prompt, and when a session starts."""
     agents = [name for name in writers(visit.memory) if name not in _NO_AGENTS]
     agent = visit.text("agent") or next(iter(agents), _DEFAULT_AGENT)
     prompt = visit.fields.get("prompt", "")

@@ -27,7 +27,7 @@ from memoranda.serve.auth import PageVisitors, digest
 from memoranda.serve.http import AdmittedRequest, HttpServer
 from memoranda.serve.middleware import RequestRefused, in_time
 from memoranda.serve.page.rendering import render
-from memoranda.serve.page.wording import language_of
+from memoranda.serve.page.wording import language_of, translated
 
 if TYPE_CHECKING:
     from memoranda.serve.sessions import McpSession
@@ -72,7 +72,7 @@ _LONGEST_FIELD = 10_000
 
 @dataclass
 class Visit:
-    """What a view is told: `memory` as the caller uses it, `fields` of the form, or else of the
+    """Everything a view needs: `memory` as the caller uses it, `fields` of the form, or else of the
     query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
     for a caller with a token.
     """
@@ -113,7 +113,7 @@ class Visit:
         return without(str(self.request.url.path), self.request.url.query, (DONE,))
 
     def text(self, name: str) -> str:
-        """A field without blanks around it; empty where it was not sent."""
+        """A field without blanks around it. Empty if it was not sent."""
         return self.fields.get(name, "").strip()
 
     def number(self, name: str, default: int) -> int:
@@ -124,7 +124,7 @@ class Visit:
         return int(text)
 
     def part_or_page(self, part: str, page: str, status: int = 200, **values: Any) -> Response:
-        """The template of a part for a script that asks for it, that of the page for a person."""
+        """Render `part` if the page's script asks for it, or the whole `page` for a person."""
         if self.is_part:
             return self.html(part, status, **values)
         return self.html(page, status, **values)
@@ -159,7 +159,7 @@ class Visit:
             target = HOME
         path, _, query = target.partition("?")
         address = without(path, query, (DONE,))
-        # What cannot be taken back is not offered
+        # A change that cannot be taken back is not offered.
         if self.memory.changed and not is_final:
             joint = "&" if "?" in address else "?"
             address += f"{joint}{urlencode({DONE: self._signed(self.memory.changed)})}"
@@ -170,7 +170,10 @@ class Visit:
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
     def _toast(self) -> Change | None:
-        """The change the address says was just made; None unless this page said so."""
+        """The change that the address says was just made.
+
+        None unless this page signed the address.
+        """
         signed = self.fields.get(DONE, "")
         number, _, _ = signed.partition(".")
         if self.is_post or not self.csrf or not number.isdecimal():
@@ -244,8 +247,8 @@ async def viewed(
     is_owner = bool(secret) and visitors.knows(secret)
     if is_owner:
         call = AdmittedRequest(None, None, server)
-    # Programs come with a token, and only to the addresses made for them
     elif _is_api(request):
+        # Programs come with a token, and only to the addresses made for them.
         call = server.admitted(request)
     else:
         raise RequestRefused(401, "This page is opened by the command: memory page")
@@ -262,7 +265,7 @@ async def viewed(
         if is_owner:
             session = digest(f"session {secret}")[:8]
             memory = memory.as_caller(None, "page", client="page", session=session)
-            # What a person looks at is no use by an agent
+            # A look by a person does not count as use by an agent.
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
@@ -272,13 +275,13 @@ async def viewed(
 
 
 def _answered(view: View, visit: Visit) -> Response:
-    """What a view answers; for a person an error is a page like the others."""
+    """Return the answer of a view; for a person an error is a page like the others."""
     try:
         answer = view(visit)
     except MemorandaError as error:
         if visit.is_api or visit.is_part:
             raise
-        status, message = _status_and_message(error)
+        status, message = _status_and_message(error, visit.language)
         return visit.html("error.html", status, message=message, status_shown=status)
     if isinstance(answer, Response):
         return answer
@@ -309,7 +312,10 @@ def _is_api(request: Request) -> bool:
 
 
 def is_foreign(request: Request) -> bool:
-    """Whether another site's page sends this: one on another port of this machine is another site."""
+    """Whether another site's page sent this request.
+
+    Another port of this machine is another site.
+    """
     origin = request.headers.get("origin")
     headers = request.headers
     is_walk = request.method == "GET" and headers.get("sec-fetch-mode") == "navigate"
@@ -339,7 +345,7 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """What a form, or JSON, says. Raises RequestRefused, TimeoutError."""
+    """Return the fields of a form, or of JSON. Raises RequestRefused, TimeoutError."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -380,17 +386,19 @@ def _refusal(request: Request, refused: RequestRefused) -> Response:
 
 
 def _error(request: Request, error: MemorandaError) -> Response:
-    status, message = _status_and_message(error)
+    # What a program reads is not translated
+    language = "en" if _is_api(request) else language_of(request)
+    status, message = _status_and_message(error, language)
     return _failed(request, status, error.code, message)
 
 
-def _status_and_message(error: MemorandaError) -> tuple[int, str]:
+def _status_and_message(error: MemorandaError, language: str) -> tuple[int, str]:
     status = _STATUS.get(error.code, 400)
     if isinstance(error, AccessRefused):
         status = 503
     sentence = str(error)
     if isinstance(error, NotFound):
-        sentence = f"There is nothing here: {error.identifier}"
+        sentence = translated(language, "There is nothing here: {name}", name=error.identifier)
     return status, " ".join(filter(None, (sentence, error.hint)))
 
 

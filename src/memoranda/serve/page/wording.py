@@ -14,12 +14,14 @@ from starlette.requests import Request
 from memoranda.clock import parse_stamp
 
 LANGUAGES = {"en": "English", "zh": "中文"}
+COLON = {"en": ": ", "zh": "："}
+"""The sign between a name and its value."""
 LANGUAGE_COOKIE = "memoranda-language"
 _WEEK = 7
 
 
 def language_of(request: Request) -> str:
-    """The language chosen (a cookie), else the first the browser wants that there is, else English."""
+    """The language chosen by cookie, or the browser's first language that we have, or English."""
     asked_for = [
         request.cookies.get(LANGUAGE_COOKIE, ""),
         *request.headers.get("accept-language", "").split(","),
@@ -51,14 +53,14 @@ def translated(language: str, english: str, /, **values: Any) -> str:
 
 
 def counted(language: str, one: str, many: str, number: int) -> str:
-    """`one` for a single thing, else `many` with `{n}` in it, in a language."""
+    """A text in a language: `one` for a single thing, otherwise `many` with the number for `{n}`."""
     if number == 1:
         return translated(language, one)
     return translated(language, many, n=f"{number:,}")
 
 
 def moment_of(at: str | datetime | None) -> datetime | None:
-    """The time a stamp says; None where it says none."""
+    """The time of a stamp. None if it is not a time."""
     if isinstance(at, datetime):
         return at
     try:
@@ -68,7 +70,7 @@ def moment_of(at: str | datetime | None) -> datetime | None:
 
 
 def local_time(at: str | datetime | None, zone: tzinfo | None) -> str:
-    """`2026-11-23 09:05` of a stamp in a zone; the text itself where it is no time."""
+    """A stamp in a zone as `2026-11-23 09:05`. A text that is not a time stays."""
     moment = moment_of(at)
     try:
         if moment is not None:
@@ -108,8 +110,27 @@ def relative_time(
     return short_day(language, local, today.year)
 
 
+def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | None) -> str:
+    """When it was, in one word where there is little room: `3 min`, `09:05`, `yesterday`, `Thu`,
+    `25 Nov`.
+    """
+    local = moment.astimezone(zone)
+    today = now.astimezone(zone).date()
+    days = (today - local.date()).days
+    if timedelta(0) <= now - moment < timedelta(hours=1):
+        minutes = int((now - moment).total_seconds() // 60)
+        return translated(language, "{n} min", n=minutes)
+    if days == 0:
+        return f"{local:%H:%M}"
+    if days == 1:
+        return translated(language, "yesterday")
+    if 1 < days < _WEEK:
+        return translated(language, f"{local:%a}")
+    return short_day(language, local, today.year)
+
+
 def short_day(language: str, local: date, this_year: int) -> str:
-    """`25 Nov`, with the year where it is another than this one."""
+    """A day as `25 Nov`, with the year if it is not this year."""
     if language == "zh":
         day = f"{local.month}月{local.day}日"
         if local.year != this_year:

@@ -1,0 +1,121 @@
+"""Which files an agent made, wherever they are by now."""
+
+from __future__ import annotations
+
+import posixpath
+from bisect import bisect_right
+
+from memoranda.engine.engine import Engine
+from memoranda.engine.transaction import Location
+from memoranda.ledger.change import Change, Touched
+from memoranda.ledger.history import History
+
+
+def made_by(engine: Engine, agent: str) -> list[Location]:
+    """Where the files an agent made are now, or were last.
+
+    A file that was made at the place of one that is gone is another file. A memory that went to
+    another category was removed and made again under its name: it stays who made it first.
+    """
+    following = _Following(engine)
+    places: dict[Location, None] = {}
+    for step in engine.ledger.history.files_made_by(agent):
+        if step.touched.project not in engine.sources:
+            continue
+        if following.came_from_elsewhere(step.number, step.touched):
+            continue
+        place = following.last_place(step.number, step.touched)
+        if place is not None:
+            places[place] = None
+    return list(places)
+
+
+class _Following:
+    """Follows files through the changes after the one that made them."""
+
+    def __init__(self, engine: Engine):
+        self._sources = engine.sources
+        self._history: History = engine.ledger.history
+        self._folder_moves: dict[str, list[int]] = {}
+
+    def came_from_elsewhere(self, number: int, made: Touched) -> bool:
+        """Whether the change took the file from another place, where the history has it made."""
+        change = self._history.change(number)
+        if change is None:
+            return False
+        name = posixpath.basename(made.path)
+        for file in change.files:
+            is_partner = file.do == "remove" and posixpath.basename(file.path) == name
+            if is_partner and self._history.was_made(file.project, file.path, number):
+                return True
+        return False
+
+    def last_place(self, number: int, made: Touched) -> Location | None:
+        """Where the file that a change made is now, or was last; None where another file was made
+        at its place since.
+        """
+        place = (made.project, made.path, made.root)
+        while True:
+            change = self._next_change(number, place)
+            if change is None:
+                return place
+            following = self._place_after(change, place)
+            if following is None:
+                return None
+            place = following
+            number = change.number
+
+    def _next_change(self, number: int, place: Location) -> Change | None:
+        """The next change after this number that moved, removed or made a file at a place, or moved
+        a folder of its project.
+        """
+        project, path, _ = place
+        if project not in self._folder_moves:
+            moves = self._history.numbers_of_folder_moves(project, self._history.last + 1)
+            self._folder_moves[project] = sorted(moves)
+        moves = self._folder_moves[project]
+        numbers = moves[bisect_right(moves, number) :][:1]
+        departure = self._history.next_departure(project, path, number)
+        if departure is not None:
+            numbers.append(departure)
+        if not numbers:
+            return None
+        return self._history.change(min(numbers))
+
+    def _place_after(self, change: Change, place: Location) -> Location | None:
+        """Where the file at a place is after a change; None where another one was made there."""
+        arrival: Touched | None = None
+        for file in change.files:
+            if (file.project, file.root) != (place[0], place[2]):
+                continue
+            if file.do == "move":
+                place = _moved(file, place)
+            elif file.path == place[1] and file.do == "remove":
+                arrival = self._made_again(change, file)
+                if arrival is not None:
+                    place = (arrival.project, arrival.path, arrival.root)
+            elif file.path == place[1] and _makes_file(file) and file is not arrival:
+                return None
+        return place
+
+    def _made_again(self, change: Change, removed: Touched) -> Touched | None:
+        """The step by which a change made a removed file again under its name, elsewhere."""
+        name = posixpath.basename(removed.path)
+        for file in change.files:
+            is_there = file.project in self._sources and posixpath.basename(file.path) == name
+            if is_there and _makes_file(file):
+                return file
+        return None
+
+
+def _makes_file(touched: Touched) -> bool:
+    return touched.do == "put" and touched.old is None
+
+
+def _moved(moved: Touched, place: Location) -> Location:
+    """Where a file is after a file or a folder moved."""
+    project, path, root = place
+    is_folder = moved.old is None
+    if path == moved.path or (is_folder and path.startswith(f"{moved.path}/")):
+        return (project, moved.to + path[len(moved.path) :], root)
+    return place

@@ -1,0 +1,124 @@
+"""One caller of the open home: what it may see, its critical sections, and its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from memoranda.clock import waits_at_most
+from memoranda.engine.engine import Engine
+from memoranda.errors import InvalidInput, NotText, SecretRefused
+from memoranda.note.model import GLOBAL, SCOPE, SCOPE_HINT, Note
+from memoranda.note.project_access import is_among
+from memoranda.sources.base import File
+
+if TYPE_CHECKING:
+    pass
+
+T = TypeVar("T")
+
+
+class HomeSession:
+    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None
+    sees all.
+
+    `face` is the interface the caller came through, as the journal names it; `by` says more of it:
+    `client`, `session`, `tool` (see `Provenance`).
+    """
+
+    def __init__(
+        self, engine: Engine, agent: str | None, face: str, by: dict[str, str] | None = None
+    ):
+        self.engine = engine
+        self.index = engine.index
+        self.clock = engine.clock
+        self.home = engine.layout.root
+        """The home's root folder."""
+        self.agent = agent and agent.lower()
+        self.face = face
+        self.by = by or {}
+        self.notices: list[str] = []
+        """What the write gate has to say of the last change; of all of them, for the commands."""
+        self.run: int | None = None
+        """The run of a job the changes belong to (0: their first one begins it)."""
+        self.changed = 0
+        """The number of the last change made so."""
+        self.served: list[str] = []
+        """The ids of the notes this caller was given so far."""
+        self.only_reads = False
+        """Whether the caller may change nothing, so that reading an archived memory does not bring
+        it back.
+        """
+
+    def sees(self, scope: str) -> bool:
+        """Whether this caller may see notes of `scope`."""
+        if self.agent is None:
+            return True
+        folded = scope.lower()
+        return folded in (GLOBAL, f"agent:{self.agent}") or is_among(folded, self.agent)
+
+    def check_scope(self, scope: str) -> str:
+        """The scope as it is written. Raises InvalidInput for one nobody can read, or another
+        agent's (contract 001, 1)."""
+        if not SCOPE.fullmatch(plain := scope.lower()) or not self.sees(plain):
+            raise InvalidInput(f'invalid scope "{scope}"', SCOPE_HINT)
+        return plain
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether the owner acts by their own hand: not an agent, nor a program that calls tools
+        for one.
+        """
+        return self.agent is None and self.face not in ("mcp", "anthropic", "socket")
+
+    def admitted(
+        self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
+    ) -> str:
+        """`text` as it may be written into another program's file at `place`: secrets redacted if
+        that is the owner's will, or refused, also where only the `whole` text will do. `old` is
+        what it replaces. Raises SecretRefused."""
+        problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
+        if not problem:
+            return text
+        if whole:
+            raise SecretRefused(problem[0].rule.id, problem[0].rule.why, place)
+        from memoranda.text.gate import redact
+
+        return redact(text, problem)
+
+    def as_caller(self, agent: str | None, face: str | None = None, **by: str) -> Self:
+        """The same open home for another caller."""
+        return type(self)(self.engine, agent, face or self.face, by)
+
+    def using(self, tool: str) -> Self:
+        """The same caller while it uses this tool."""
+        session = type(self)(self.engine, self.agent, self.face, self.by | {"tool": tool})
+        session.notices = self.notices
+        session.run = self.run
+        session.only_reads = self.only_reads
+        return session
+
+    def in_turn(self, work: Callable[[], T]) -> T:
+        """The result of `work`, whose one change may wait for the disk together with those of other
+        threads. It is repeated as a whole should that fail, and what is done to files must be a
+        change."""
+        with waits_at_most(self.engine.call_waits):
+            return self.engine.guard.run(work)
+
+    def parse(self, project: str, path: str, file: File) -> Note:
+        """The note these bytes are. Raises NotText."""
+        note = self.engine.parse(project, path, file)
+        if note is None:
+            raise NotText(path)
+        return note
+
+    def as_indexed(self, note: Note) -> Note:
+        """`note` with the permalink, marks, provenance and access count the index knows."""
+        info = self.index.notes.get(note.project, note.path)
+        if info:
+            note.permalink = info.permalink
+            if info.etag == note.etag:
+                note.suspicious = info.suspicious
+                note.provenance = info.provenance
+        note.access_count += self.engine.reads.counts([note.id])[note.id]
+        return note

@@ -1,0 +1,20 @@
+"""Whether the owner found a note fine that seems to hold injected instructions."""
+
+from __future__ import annotations
+
+from memoranda.engine.engine import verb
+from memoranda.engine.session import HomeSession
+from memoranda.index.rows import NoteInfo
+from memoranda.text.checksum import sha256
+
+KEEP = "k"
+"""The answer that a suspicious note is fine."""
+
+
+@verb
+def suspicion(memory: HomeSession, info: NoteInfo) -> str:
+    """The key of the question about a suspicious note: another one once its title, tags or text are
+    others.
+    """
+    text_of_note = "\0".join([info.title, *info.tags, memory.index.notes.text_of(info.row)[1]])
+    return f"suspicious:{info.id}:{sha256(text_of_note.encode('utf-8', 'replace'))[:12]}"

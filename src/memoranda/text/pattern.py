@@ -1,0 +1,35 @@
+"""Regular expressions that are compiled when they are first used.
+
+Compiling the patterns of all modules takes a third of the time in which a short command starts, and
+such a command uses few of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+_METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
+
+
+class _Uncompiled:
+    """Stands for a compiled pattern, whose methods it has once one of them is asked for."""
+
+    def __init__(self, source: str, flags: int | re.RegexFlag):
+        self._source = source
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self._source, self._flags)
+        # From now on they are found without this call, as fast as on the pattern itself
+        for method in _METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def lazy_pattern(source: str, flags: int | re.RegexFlag = 0) -> re.Pattern[str]:
+    """The pattern `re.compile` would return, compiled at the first use of one of its methods.
+
+    A `source` that cannot be compiled raises `re.error` then.
+    """
+    return cast("re.Pattern[str]", _Uncompiled(source, flags))

@@ -1,0 +1,88 @@
+"""Every long list of the page goes on: each row stands on one of its parts, once."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from memoranda import Draft
+from memoranda.engine.served import log_of
+from memoranda.note.edit import FindReplace
+from memoranda.serve.page import agents, calendar, note, used
+from memoranda.serve.page.rendering import note_url
+
+pytestmark = pytest.mark.anyio
+
+
+async def all_parts(page, path, row):
+    """What `row` finds on each part of a list, from the first to the last."""
+    found = []
+    for _ in range(20):
+        shown = await page.see(path)
+        found.append(re.findall(row, shown))
+        following = re.search(r'href="([^"]*)" rel="next"', shown)
+        if following is None:
+            return found
+        path = html.unescape(following[1])
+    raise AssertionError("the list does not end")
+
+
+async def test_the_history_of_a_note(web, page, monkeypatch):
+    monkeypatch.setattr(note, "_HISTORY", 4)
+    written = web.memory.write(Draft("word 0", project="notes", title="Long"))
+    for number in range(9):
+        web.memory.edit(written.id, FindReplace(f"word {number}", f"word {number + 1}"))
+    numbers = [change.number for change in web.memory.log(limit=0)]
+    path = f"{note_url('notes', 'Long.md')}?part=history"
+    parts = await all_parts(page, path, r'name="change" value="(\d+)"')
+    shown = [int(number) for part in parts for number in dict.fromkeys(part)]
+    # The first change has no text before it, and nothing to be taken back to
+    assert shown == [number for number in numbers if number in shown]
+    assert len(parts) == 3
+    times = await all_parts(page, path, r"<li class=\"row")
+    assert [len(part) for part in times] == [4, 4, 2]
+
+
+async def test_a_session_of_an_agent(web, page, monkeypatch):
+    monkeypatch.setattr(agents, "_MOST_ROWS", 4)
+    claude = web.memory.as_caller("claude", "mcp", client="c 1", session="s1")
+    for number in range(10):
+        claude.write(Draft(f"text {number}", project="notes", title=f"Note {number}"))
+    path = "/page/session?agent=claude&session=s1"
+    parts = await all_parts(page, path, r'data-key="Enter">(Note \d)<')
+    assert [len(part) for part in parts] == [4, 4, 2]
+    assert {title for part in parts for title in part} == {f"Note {n}" for n in range(10)}
+
+
+async def test_the_notes_of_a_day(web, page, monkeypatch):
+    monkeypatch.setattr(calendar, "LISTED", 3)
+    for number in range(7):
+        web.memory.write(Draft("x", project="notes", title=f"Walk {number}", date="2024-04-09"))
+    parts = await all_parts(page, "/page/calendar?day=2024-04-09", r">(Walk \d)</a>")
+    assert [len(part) for part in parts] == [3, 3, 1]
+    assert len({title for part in parts for title in part}) == 7
+
+
+async def test_what_an_agent_got(web, page, monkeypatch):
+    monkeypatch.setattr(used, "_SHOWN", 3)
+    read = web.memory.write(Draft("x", project="notes", title="Read often"))
+    for number in range(8):
+        log_of(web.memory).add(web.now, "claude", "search_notes", f"words {number}", [read.id])
+    log_of(web.memory).add(web.now, "cursor", "search_notes", "words of another", [read.id])
+    parts = await all_parts(page, "/page/used?agent=claude", r"<td>(words[^<]*)</td>")
+    assert [len(part) for part in parts] == [3, 3, 2]
+    assert {words for part in parts for words in part} == {f"words {n}" for n in range(8)}
+    of_note = f"{note_url('notes', 'Read often.md')}?part=used"
+    parts = await all_parts(page, of_note, r"<td>(words[^<]*)</td>")
+    assert sum(len(part) for part in parts) == 9
+
+
+async def test_a_search_and_all_notes(web, page):
+    for number in range(45):
+        web.memory.write(Draft("harbour", project="notes", title=f"Port {number:02d}"))
+    for path in ("/page/search?q=harbour", "/page/search"):
+        parts = await all_parts(page, path, r">(Port \d\d)</a>")
+        assert [len(part) for part in parts] == [20, 20, 5], path
+        assert len({title for part in parts for title in part}) == 45, path

@@ -1,0 +1,90 @@
+"""Two notes become one on the page: whatever notes they are, it is one change."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoranda import Draft
+from memoranda.serve.page.rendering import note_url
+
+pytestmark = pytest.mark.anyio
+
+
+def note(web, title, text, **more):
+    return web.memory.write(Draft(text, project="notes", title=title, **more))
+
+
+def memory(web, text, **more):
+    return web.memory.write(Draft(text, project="categories", category="knowledge", **more))
+
+
+async def merged(page, note, other):
+    answer = await page.send(note_url(note.project, note.path), do="merge", other=other)
+    assert answer.status_code == 303, answer.text
+
+
+def state(web):
+    """All notes with their texts."""
+    infos, _ = web.memory.list(limit=0)
+    return {(info.project, info.path): web.memory.file(info).data for info in infos}
+
+
+@pytest.mark.parametrize(
+    "kinds", ["notes", "memories", "a note and a memory", "a memory and a note"]
+)
+async def test_a_merge_is_one_change_and_one_undo_brings_both_back(web, page, kinds):
+    if kinds == "memories":
+        first, second = memory(web, "Tea is at four."), memory(web, "Cake is at five.")
+    elif kinds == "a note and a memory":
+        first, second = note(web, "Tea", "At four.\n"), memory(web, "Cake is at five.")
+    elif kinds == "a memory and a note":
+        first, second = memory(web, "Tea is at four."), note(web, "Cake", "At five.\n")
+    else:
+        first, second = note(web, "Tea", "At four.\n"), note(web, "Cake", "At five.\n")
+    before = state(web)
+    changes = len(web.memory.log(limit=0))
+    await merged(page, first, second.id)
+    assert len(web.memory.log(limit=0)) == changes + 1
+    change = web.memory.log(limit=1)[0]
+    assert change.verb == "merge"
+    text = web.memory.read(first.id).content
+    assert "four" in text
+    assert "five" in text
+    assert len(state(web)) == len(before) - 1
+    web.memory.undo(change.number)
+    assert state(web) == before
+
+
+async def test_links_to_the_note_that_went_lead_to_the_one_that_stayed(web, page):
+    tea = note(web, "Tea", "At four.\n")
+    note(web, "Cake", "At five.\n")
+    day = note(web, "Day", "[[Cake]] and [[Tea]]")
+    await merged(page, tea, "Cake")
+    leads = [edge.note.id for edge in web.memory.outgoing(day.id) if edge.note]
+    assert leads == [tea.id, tea.id]
+
+
+async def test_a_memory_that_links_to_the_one_that_went_forgets_its_id(web, page):
+    tea = memory(web, "Tea is at four.")
+    cake = note(web, "Cake", "At five.\n")
+    third = memory(web, "Both are in the garden.")
+    web.memory.link(tea.id, third.id)
+    web.memory.link(third.id, tea.id)
+    await merged(page, cake, tea.id)
+    assert tea.id not in web.memory.memory_id(third.id).links
+    assert "four" in web.memory.read(cake.id).content
+
+
+async def test_what_is_said_already_is_not_said_twice(web, page):
+    longer = memory(web, "Tea is at four.\n\nCake is at five.")
+    shorter = memory(web, "Cake is at five.")
+    await merged(page, longer, shorter.id)
+    assert web.memory.read(longer.id).content.count("Cake is at five.") == 1
+
+
+async def test_a_note_is_not_merged_into_itself_and_nothing_changes(web, page):
+    tea = note(web, "Tea", "At four.\n")
+    before = state(web)
+    answer = await page.send(note_url(tea.project, tea.path), do="merge", other="Tea")
+    assert answer.status_code == 400
+    assert state(web) == before

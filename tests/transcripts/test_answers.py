@@ -1,0 +1,68 @@
+"""How well one sentence of a text answers a question."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoranda.transcripts.answers import Question, wanted
+from memoranda.transcripts.synonyms import related, synonyms
+
+
+def fit(question, text):
+    words = question.lower().strip("?").split()
+    return Question(
+        question, [wanted(word, synonyms(word), 1.0) for word in words if len(word) > 3], 0.7
+    ).fit(text)
+
+
+def test_what_is_in_one_sentence_counts_more_than_what_is_in_several():
+    question = "timeout billing requests"
+    together = "Nothing new. The timeout of billing requests is short."
+    apart = "The timeout is short. See billing. Requests come in."
+    assert fit(question, together) > 2 * fit(question, apart) > 0
+
+
+def test_other_words_for_the_same_count_less_than_the_word():
+    exact = fit("billing fails", "billing fails")
+    other = fit("billing fails", "billing breaks")
+    assert exact > other > fit("billing fails", "billing sings")
+
+
+def test_a_question_is_no_answer():
+    assert (
+        0
+        < fit("does billing close", "Does billing close?")
+        < fit("does billing close", "Billing does close.")
+    )
+
+
+def test_a_request_for_work_tells_less_than_a_statement():
+    asked = "billing tests hang"
+    assert (
+        0 < fit(asked, "Look why the billing tests hang.") < fit(asked, "The billing tests hang.")
+    )
+    assert fit(asked, "") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("who owns billing", "For now Priya owns billing.", "For now nobody owns billing."),
+        ("when is billing closed", "Billing is closed on Monday.", "Billing is closed now."),
+        ("how many hosts has billing", "Billing has 12 hosts.", "Billing has hosts."),
+        ("why was billing moved", "Billing was moved because of rain.", "Billing was moved far."),
+    ],
+)
+def test_the_kind_of_thing_that_is_asked_for_counts(question, answer, other):
+    assert fit(question, answer) > fit(question, other) > 0
+
+
+def test_scripts_without_blanks_are_looked_at_too():
+    question = Question("数据库 端口", [wanted("数据库", (), 1.0), wanted("端口", (), 1.0)], 0.7)
+    assert question.fit("我们的数据库端口是 5432。") == 1.0
+
+
+def test_a_word_has_near_words_in_any_of_its_forms():
+    assert "writer" in related("author")
+    assert related("authors") == related("author")
+    assert related("frobnicator") == []

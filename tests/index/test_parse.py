@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memoranda.index.search.parse import Period, is_told, periods, read_question
+from memoranda.index.search.parse import Period, is_told, periods, read_question, term
 
 TODAY = date(2026, 11, 21)
 """A Saturday."""
@@ -121,3 +121,11 @@ def test_a_question_may_name_nothing_but_days() -> None:
     assert read_question("我昨天做了什么？", TODAY).only_days is False
     assert not read_question("What did Mara cook last week?", TODAY).only_days
     assert not read_question("What did I do?", TODAY).only_days
+
+
+def test_a_long_run_without_blanks_is_looked_for_by_its_beginning() -> None:
+    """A phrase of thousands of equal pairs took minutes in a note that repeats them."""
+    run = "".join(chr(0x4E00 + number) for number in range(5_000))
+    long_term = term(run)
+    assert long_term is not None
+    assert long_term.words == (run[:64],)

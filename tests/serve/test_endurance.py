@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import count
+from itertools import count, cycle
 
 import httpx2
 import pytest
 
+from memoranda import Draft
+from memoranda.engine import open_session
 from memoranda.serve.auth import Access
 from serve.daemon_process import Client, DaemonProcess
 from serve.process import SECONDS, connected
+from serve.test_page_process import PageProcess
 from serve.web import ACCEPT, bearer
 
 pytestmark = pytest.mark.slow
@@ -24,6 +27,15 @@ BYTES_PER_CALL = 600
 # What the first collections and caches take once
 FEW_MEGABYTES = 4 << 20
 FEW_DESCRIPTORS = 4
+PAGES = (
+    "/page",
+    "/page/search?q=amber",
+    "/page/static/base.css",
+    "/page/note/notes/Note%203.md",
+    "/page/review",
+    "/page/graph",
+)
+"""What a person opens again and again."""
 LISTING = {"name": "list_directory", "arguments": {"dir_name": "/"}}
 
 
@@ -100,11 +112,30 @@ def over_http(home):
             yield daemon.process.pid, call
 
 
+def over_the_page(home):
+    """`memory page` where no daemon runs, read by a person who came in."""
+    with open_session(home) as memory:
+        for number in range(40):
+            text = f"amber note {number} [[Note {number // 2}]]\n"
+            memory.write(Draft(text, title=f"Note {number}", project="notes"))
+    paths = cycle(PAGES)
+    with PageProcess(home) as page:
+        way_in = page.ready()
+        base = way_in.partition("/page/")[0]
+        with httpx2.Client(timeout=SECONDS, follow_redirects=True) as client:
+            assert client.get(way_in).status_code == 200
+
+            def call():
+                assert client.get(base + next(paths)).status_code == 200
+
+            yield page.process.pid, call
+
+
 @pytest.mark.promise("servers-last")
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 @pytest.mark.parametrize(
     "transport",
-    [over_stdio, over_a_session, over_the_socket, over_new_connections, over_http],
+    [over_stdio, over_a_session, over_the_socket, over_new_connections, over_http, over_the_page],
     ids=lambda transport: transport.__name__,
 )
 def test_a_server_does_not_grow_with_the_calls_it_answered(home, transport):

@@ -202,3 +202,12 @@ async def test_the_doctors_findings_are_shown_and_mended(web, page):
     assert re.search(r'action="/page/doctor".*Fix', found, re.DOTALL)
     assert "fixed" in (await page.send("/page/doctor")).text
     assert "All is well" in await page.see("/page/doctor")
+
+
+async def test_a_field_of_an_address_has_a_size(page):
+    """A search for twenty thousand characters kept everybody waiting for minutes."""
+    longest = "x" * 10_000
+    assert (await page.client.get(f"/api/search?q={longest}")).status_code == 200
+    refused = await page.client.get(f"/api/search?q={longest}x")
+    assert refused.status_code == 414
+    assert "10001 characters; at most 10000" in refused.text

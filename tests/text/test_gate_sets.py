@@ -22,6 +22,8 @@ LEAST_UNSEEN = 0.75
 LEAST_PLAIN_SEEN = 0.87
 LEAST_PLAIN_UNSEEN = 0.69
 """Of orders in plain words (plain.json), by half."""
+LEAST_EVERYDAY = {"seen": 0.5, "unseen": 0.5}
+"""Of orders in everyday words (everyday.json), by half."""
 PIECE = 12
 """Characters of a secret of which nothing may be left."""
 
@@ -70,6 +72,16 @@ def test_orders_in_plain_words_are_partly_marked_and_their_near_misses_never(
     near_misses = [case for case in sets["ordinary"] if case["half"] == half]
     assert len(near_misses) > 250
     assert [case["text"] for case in near_misses if is_suspicious(case)] == []
+
+
+@pytest.mark.promise("gate-sets")
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_half_of_the_orders_in_everyday_words_are_marked_and_no_fact(half: str) -> None:
+    cases = [case for case in rows("everyday.json") if case["half"] == half]
+    orders = [case for case in cases if case["kind"] != FACT]
+    marked = [case["id"] for case in orders if is_suspicious(case)]
+    assert len(marked) >= len(orders) * LEAST_EVERYDAY[half]
+    assert [case["id"] for case in cases if case["kind"] == FACT and is_suspicious(case)] == []
 
 
 @pytest.mark.promise("gate-sets")

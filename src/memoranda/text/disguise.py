@@ -39,6 +39,8 @@ _SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d
 _PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
 # Spaced letters in a row that are a word: "a b c" is a list.
 _SPACED_RUN = 4
+# The lengths of such words.
+_SPACED_WORDS = [1] * _SPACED_RUN
 # A run that may be Base64.
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
@@ -76,7 +78,7 @@ _TAG = lazy_pattern("[\U000e0020-\U000e007e]")
 BREAK = ";"
 """The word that signs of code become."""
 # Signs that are common in code and rare in prose.
-_CODE_SIGNS = frozenset("{}=\\<>")
+_CODE_SIGNS = frozenset("{}=\\<>|")
 # Signs that stay, as words: an address, and what follows the name of who is spoken to.
 _KEPT_SIGNS = frozenset("@,:")
 
@@ -130,6 +132,9 @@ def _sign(char: str) -> str:
 
 _FOLDING = _Folding()
 _PARTED = "\0"
+# Between two sentences: a word of its own, and not of one letter.
+_SENTENCE_BREAK = _PARTED * 2
+_BETWEEN = f" {_SENTENCE_BREAK} "
 _BLANKED = bytes(
     code if code > 127 or chr(code).isalnum() or chr(code) in ("_", _PARTED) else 32
     for code in range(256)
@@ -144,20 +149,43 @@ def plain(sentence: str) -> str:
     return sentence.translate(_FOLDING)
 
 
-def words_by_sentence(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The sentences of a text, each with the words of `plain(sentence)`, without its signs.
+class FoldedText:
+    """A text cut into sentences, with the words of `plain` of each, without their signs.
 
-    ASCII sentences are folded all together, which is much faster.
+    ASCII sentences are folded all together, which is much faster. `words` holds the words of
+    all sentences, in no order.
     """
-    sentences = SENTENCE_END.split(text.replace(_PARTED, " "))
-    ascii_sentences = filter(str.isascii, sentences)
-    folded = _PARTED.join(ascii_sentences).lower().encode().translate(_BLANKED).decode()
-    words = iter(folded.split(_PARTED))
-    for sentence in sentences:
-        if sentence.isascii():
-            yield sentence, next(words).split()
-        else:
-            yield sentence, plain(sentence).split()
+
+    def __init__(self, text: str):
+        self._sentences = SENTENCE_END.split(text.replace(_PARTED, " "))
+        ascii_sentences = filter(str.isascii, self._sentences)
+        self._ascii = _BETWEEN.join(ascii_sentences).lower().encode().translate(_BLANKED).decode()
+        self.words = self._ascii.split()
+        self._others = []
+        if not text.isascii():
+            self._others = [plain(part).split() for part in self._sentences if not part.isascii()]
+            for words in self._others:
+                self.words += words
+
+    def sentences(self) -> Iterator[tuple[str, list[str]]]:
+        """The sentences, each as it is written and with its words."""
+        ascii_sentences = iter(self._ascii.split(_SENTENCE_BREAK))
+        others = iter(self._others)
+        for sentence in self._sentences:
+            if sentence.isascii():
+                yield sentence, next(ascii_sentences).split()
+            else:
+                yield sentence, next(others)
+
+    def has_spaced_letters(self) -> bool:
+        """Whether enough words of one letter follow each other to be one that is spelled out."""
+        lengths = list(map(len, self.words))
+        at = -1
+        for _ in range(lengths.count(1)):
+            at = lengths.index(1, at + 1)
+            if lengths[at : at + _SPACED_RUN] == _SPACED_WORDS:
+                return True
+        return False
 
 
 def visible_letters(text: str) -> str:
@@ -220,8 +248,9 @@ def uncovered(text: str) -> str:
         text = _ESCAPED.sub(lambda escape: chr(int(escape[1] or escape[2], 16)), text)
     if "%" in text and "%20" in text:
         text = unquote(text, errors="replace")
-    if "\n" in text:
+    if ">" in text:
         text = _QUOTED_LINE.sub("\n", text)
+    if "-\n" in text:
         text = _HYPHENATED.sub("", text)
     return text
 
@@ -240,9 +269,7 @@ def decoded(text: str) -> Iterator[str]:
 
     If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
-    for word in text.split():
-        if len(word) < _SHORTEST_BLOCK:
-            continue
+    for word in [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]:
         for block in _BASE64.finditer(word):
             yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
         for block in _HEX.finditer(word):

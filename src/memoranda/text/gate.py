@@ -27,6 +27,8 @@ _KINDS = (SECRET, SUSPICIOUS, OFF)
 SPAN = 500_000
 """Longer texts are looked at in part: a write waits for the gate, with the lock held."""
 _DIGITS = "0123456789"
+# Words that are looked for one by one.
+_FEW_WORDS = 30
 # The shortest number of a card.
 _CARD_DIGITS = 13
 # Different words that a seed phrase has at least.
@@ -202,6 +204,8 @@ class Rules:
     def words_near(self, kind: str, text: str) -> set[str]:
         """The words in `text` without which no rule of `kind` matches it: for `held` of `find`."""
         lower = text.lower()
+        if len(self._near_words[kind]) < _FEW_WORDS:
+            return {word for word in self._near_words[kind] if word in lower}
         by_sign = self._near[kind]
         words: set[str] = set()
         # Few words are looked for: those whose rarest sign the text has.

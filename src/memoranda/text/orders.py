@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from memoranda.text.disguise import (
     BREAK,
+    FoldedText,
     decoded,
     joined_letters,
     look_alike,
     uncovered,
-    words_by_sentence,
 )
 from memoranda.text.disguise import plain as folded
 from memoranda.text.pattern import lazy_pattern
@@ -38,7 +38,6 @@ _NEXT_TO = 3.5
 _KNOWN_WORDS = 100_000
 # Characters of words that are worth remembering, at most.
 _LONG = 40
-_SPACED_LETTERS = 4
 _SHORT = 3
 # Words before a match in which a part that rules it out counts.
 _BEFORE = 5
@@ -48,12 +47,18 @@ _LONGEST_RUN = 12
 _LONGEST_SENTENCE = 4_000
 _EVERYWHERE = "any"
 _COMMA = ","
+# A part, a part whose verb is told to somebody, or two parts of which one follows the other.
+_ALTERNATIVE = lazy_pattern(r"[a-z]+!?|[a-z]+>[a-z]+")
+# The end of a part's name that counts only where its verb gives an order.
+_ORDERED = "!"
 # The part of a name by which somebody is spoken to, found by its place in the sentence.
 _CALLED = "called"
 # Words that a sign of code counts for: what it parts does not belong together.
 _GAP = 6
 # The sign in an address of mail.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
+# A telephone number with its country.
+_PHONE = lazy_pattern(r"\+\d[\d ()-]{7,18}\d")
 # Text that is piped into a shell.
 _SHELL = lazy_pattern(r"\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|<\(\s{0,2}(?:curl|wget)|\bsh -c\b")
 # Files that hold keys and passwords.
@@ -61,9 +66,32 @@ _KEY_FILE = lazy_pattern(
     r"\.(?:env|netrc|npmrc|pypirc|pgpass|git-credentials)\b|(?<!\w)\.(?:ssh|aws|kube|gnupg)\b"
     r"|\bid_(?:rsa|ed25519|ecdsa)\b|authorized_keys|/etc/(?:passwd|shadow|sudoers)"
 )
-_KEY_FILES = (".env", ".ssh", ".netrc", ".aws", ".kube", ".gnupg", ".npmrc", ".pypirc", ".pgpass")
-_OTHER_KEY_FILES = (".git-credentials", "id_", "authorized_keys", "/etc/")
-_UNSEEN_STYLES = ("hidden", "display", "opacity", "font-size", "color")
+# Words that a text has wherever one of these patterns matches, or a sign that it must have.
+_KEY_FILE_WORDS = frozenset(
+    [
+        "env",
+        "netrc",
+        "npmrc",
+        "pypirc",
+        "pgpass",
+        "git",
+        "credentials",
+        "ssh",
+        "aws",
+        "kube",
+        "gnupg",
+        "id_rsa",
+        "id_ed25519",
+        "id_ecdsa",
+        "authorized_keys",
+        "passwd",
+        "shadow",
+        "sudoers",
+    ]
+)
+_SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
+_STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
+_STYLE_VALUES = frozenset(["none", "hidden", "0", "white", "fff", "ffffff", "transparent"])
 # Styles of HTML that hide a text from people.
 _HIDDEN = lazy_pattern(
     r"display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0"
@@ -82,6 +110,88 @@ _QUOTE = lazy_pattern(
     r"|「[^」\n]{1,600}(?:」|\Z)|『[^』\n]{1,600}(?:』|\Z)"
     r"|(?<!\w)'[^'\n]{1,600}'(?!\w)|(?<!\w)‘[^’\n]{1,600}’(?!\w)|`[^`\n]{1,600}`"
 )
+
+
+# Words that may stand before a verb that gives an order.
+_ADVERBS = frozenset(
+    [
+        "please",
+        "always",
+        "just",
+        "simply",
+        "also",
+        "first",
+        "instead",
+        "now",
+        "silently",
+        "quietly",
+        "immediately",
+        "directly",
+        "automatically",
+        "only",
+        "kindly",
+        "still",
+        "secretly",
+        "discreetly",
+        "regularly",
+        "then",
+        "again",
+        "permanently",
+        "therefore",
+        "henceforth",
+    ]
+)
+# Words that begin a clause, whose verb may be an order.
+_CLAUSE_BEGINS = frozenset([_COMMA, BREAK, "and", "or", "but", "so", "then", "-"])
+_MODALS = frozenset(["must", "should", "shall", "may", "can", "will", "could", "might"])
+# Who is told what to do.
+_TELLERS = frozenset(
+    [
+        "you",
+        "agent",
+        "agents",
+        "assistant",
+        "assistants",
+        "model",
+        "models",
+        "bot",
+        "claude",
+        "everyone",
+        "everybody",
+    ]
+)
+# Words after which `to` and a verb tell somebody what to do or what is allowed.
+_LICENCES = frozenset(
+    [
+        "expected",
+        "allowed",
+        "cleared",
+        "free",
+        "authorised",
+        "authorized",
+        "permitted",
+        "told",
+        "asked",
+        "required",
+        "supposed",
+        "have",
+        "need",
+        "needs",
+        "sure",
+        "remember",
+        "entitled",
+        "ok",
+        "okay",
+        "fine",
+        "welcome",
+        "see",
+        "happy",
+        "safe",
+        "are",
+        "is",
+    ]
+)
+_PARTICIPLES = ("ed", "ing", "ent", "aid", "old", "ought")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +217,15 @@ class Combination:
 def combination(rule: str, line: str) -> Combination:
     """A line of `parts:` as written in gate.rules: `drop + earlier|every + orders - report < 12`.
 
-    `not>tell` means that a word of `tell` follows one of `not` closely. Raises ValueError.
+    `not>tell` means that a word of `tell` follows one of `not` closely, `pay!` that the verb gives
+    an order (see `OrderedVerbs`). Raises ValueError.
     """
     text, _, limit = line.partition("<")
     required, *unwanted = text.split(" - ")
     terms = []
     for item in required.split("+"):
         alternatives = [alternative.strip() for alternative in item.split("|")]
-        if not all(re.fullmatch(r"[a-z]+(?:>[a-z]+)?", name) for name in alternatives):
+        if not all(_ALTERNATIVE.fullmatch(name) for name in alternatives):
             raise ValueError(f"parts: {item.strip()!r} is no part")
         pairs = []
         for name in alternatives:
@@ -134,6 +245,33 @@ class _Entry(NamedTuple):
     part: str
     words: tuple[tuple[str, bool], ...]
     main: int
+    others: frozenset[str]
+    """Its words beside the main one that have no other ending: a sentence without them lacks it."""
+
+
+class _Known(NamedTuple):
+    """The parts a word belongs to."""
+
+    bits: int
+    """All of them, in any language, with those of which it is only the main word."""
+    alone: tuple[tuple[str, int], ...]
+    """By language, the parts to which the word belongs by itself."""
+    entries: tuple[_Entry, ...]
+    """The entries of several words whose main word it is."""
+
+
+class _BitsOfWords(dict[str, int]):
+    """The bits of `Vocabulary.bits` by word; filled as words come."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, word: str) -> int:
+        bits = self._vocabulary.known(word).bits
+        if len(self) < _KNOWN_WORDS and len(word) < _LONG:
+            self[word] = bits
+        return bits
 
 
 class Vocabulary:
@@ -163,8 +301,11 @@ class Vocabulary:
             for entry in words.split():
                 self._add(language, part, entry)
         self.parts[_CALLED] = self.parts["who"]
+        # Whether a verb gives an order is seen from its place: a word may give one by any part
+        self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
         self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
-        self.known_bits: dict[str, int] = {}
+        self._parts_known: dict[str, _Known] = {}
+        self.bits_of = _BitsOfWords(self)
         self._known: dict[str, tuple[_Entry, ...]] = {}
         lengths: dict[str, set[int]] = {}
         for run in self._runs:
@@ -193,22 +334,56 @@ class Vocabulary:
             table = self._stems
         else:
             table = self._exact
-        table.setdefault(first, []).append(_Entry(language, part, tuple(words), main))
+        others = frozenset(
+            other for at, (other, may_end) in enumerate(words) if at != main and not may_end
+        )
+        table.setdefault(first, []).append(_Entry(language, part, tuple(words), main, others))
 
     def bits(self, word: str) -> int:
         """The parts that `word` may belong to, or be the main word of, in any language."""
-        known_bits = self.known_bits.get(word)
-        if known_bits is not None:
-            return known_bits
-        value = 0
+        return self.bits_of[word]
+
+    def known(self, word: str) -> _Known:
+        """What `word` may belong to; remembered where the word is short."""
+        known_word = self._parts_known.get(word)
+        if known_word is None:
+            known_word = self._look_up(word)
+            if len(self._parts_known) < _KNOWN_WORDS and len(word) < _LONG:
+                self._parts_known[word] = known_word
+        return known_word
+
+    def _look_up(self, word: str) -> _Known:
+        alone: dict[str, int] = {}
+        several: list[_Entry] = []
         for entry in self._entries(word):
-            value |= self.parts[entry.part]
+            if len(entry.words) > 1:
+                several.append(entry)
+            else:
+                alone[entry.language] = alone.get(entry.language, 0) | self.parts[entry.part]
         if not word.isascii() and runs().search(word):
-            for _, part, _ in self._in_run(word):
-                value |= self.parts[part]
-        if len(self.known_bits) < _KNOWN_WORDS and len(word) < _LONG:
-            self.known_bits[word] = value
-        return value
+            for language, part, _ in self._in_run(word):
+                alone[language] = alone.get(language, 0) | self.parts[part]
+        bits = 0
+        for part_bits in chain(alone.values(), [self.parts[entry.part] for entry in several]):
+            bits |= part_bits
+        return _Known(bits, tuple(alone.items()), tuple(several))
+
+    def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
+        """The parts that words of a sentence belong to. Of an entry of several words all are in
+        the sentence, in whatever order.
+        """
+        odd_words = [word for word in sentence if not (word.isascii() and word.isalpha())]
+        there = sentence.union(*map(self._forms, odd_words))
+        found: dict[str, int] = {}
+        for word in words:
+            known_word = self.known(word)
+            for language, bits in known_word.alone:
+                found[language] = found.get(language, 0) | bits
+            for entry in known_word.entries:
+                if entry.others <= there:
+                    bits = found.get(entry.language, 0)
+                    found[entry.language] = bits | self.parts[entry.part]
+        return found
 
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """The entries whose main word `word` is."""
@@ -255,17 +430,21 @@ class Vocabulary:
         for place in self._called(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
+        orders = _places_of_orders(words)
         at = 0.0
         for number, word in enumerate(spoken):
             for entry in self._entries(word):
-                if self._is_here(entry, spoken, number):
-                    places_by_language.setdefault(entry.language, {}).setdefault(
-                        entry.part, []
-                    ).append(at)
+                if len(entry.words) == 1 or self._is_here(entry, spoken, number):
+                    parts = places_by_language.setdefault(entry.language, {})
+                    parts.setdefault(entry.part, []).append(at)
+                    if entry.language != "en" or number - entry.main in orders:
+                        parts.setdefault(entry.part + _ORDERED, []).append(at)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
                     place = at + offset / 2
-                    places_by_language.setdefault(language, {}).setdefault(part, []).append(place)
+                    parts = places_by_language.setdefault(language, {})
+                    parts.setdefault(part, []).append(place)
+                    parts.setdefault(part + _ORDERED, []).append(place)
                 at += len(word) / 2
             else:
                 at += _GAP if word == BREAK else 1
@@ -295,8 +474,6 @@ class Vocabulary:
 
     def _is_here(self, entry: _Entry, words: Sequence[str], number: int) -> bool:
         """Whether all words of an entry stand here, its main word at `number`."""
-        if len(entry.words) == 1:
-            return True
         begin = number - entry.main
         if begin < 0 or begin + len(entry.words) > len(words):
             return False
@@ -353,26 +530,25 @@ def vocabulary() -> Vocabulary:
 
 
 class Orders:
-    """Combinations of parts, tried on every sentence of a text."""
+    """Combinations of parts, tried on every sentence of a text.
+
+    Most sentences are let go after one look at the parts their words may belong to, most of the
+    others after a look at the parts they do belong to. Then places are compared.
+    """
 
     def __init__(self, combinations: Sequence[Combination]):
         self._words = vocabulary()
-        self._combinations = combinations
-        self._needs = [self._need(line) for line in combinations]
         self._possible: dict[int, tuple[Combination, ...]] = {0: ()}
+        # Words of no part, of which most sentences are made
         self._plain_words: set[str] = set()
-        self._term_bits: dict[int, int] = {}
-        self._needed_terms = [self._terms_of(needs) for needs in self._needs]
-
-    def _terms_of(self, needs: tuple[tuple[int, ...], ...]) -> int:
-        """The terms of a combination as bits: equal terms of several combinations share one."""
-        terms = 0
-        for groups in needs:
-            parts = 0
-            for group in groups:
-                parts |= group
-            terms |= self._term_bits.setdefault(parts, 1 << len(self._term_bits))
-        return terms
+        # By a part of its first term, which is its rarest, each line with all that it needs
+        self._by_first_part: dict[int, list[tuple[Combination, tuple[tuple[int, ...], ...]]]] = {}
+        for line in combinations:
+            terms = self._need(line)
+            for parts in terms[0]:
+                first_part = 1 << (parts.bit_length() - 1)
+                self._by_first_part.setdefault(first_part, []).append((line, terms))
+        self._first_parts = sum(self._by_first_part)
 
     def _need(self, line: Combination) -> tuple[tuple[int, ...], ...]:
         """For each term the parts of which a sentence must have one, or both of a pair."""
@@ -390,64 +566,79 @@ class Orders:
         return tuple(needs)
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
-        """The combinations that words of these parts may meet."""
+        """The combinations that a sentence with these parts may meet."""
         candidates = self._possible.get(mask)
-        if candidates is None:
-            # A term that no word belongs to rules most combinations out
-            met = sum([bit for parts, bit in self._term_bits.items() if mask & parts])
-            near = [at for at, terms in enumerate(self._needed_terms) if met & terms == terms]
-            candidates = tuple(self._combinations[at] for at in near if self._meets(mask, at))
-            if len(self._possible) < _KNOWN_WORDS:
-                self._possible[mask] = candidates
+        if candidates is not None:
+            return candidates
+        lines: dict[Combination, None] = {}
+        to_try = mask & self._first_parts
+        while to_try:
+            first_part = to_try & -to_try
+            to_try ^= first_part
+            for line, terms in self._by_first_part[first_part]:
+                if all(_has_any(mask, groups) for groups in terms):
+                    lines[line] = None
+        candidates = tuple(lines)
+        if len(self._possible) < _KNOWN_WORDS:
+            self._possible[mask] = candidates
         return candidates
-
-    def _meets(self, mask: int, at: int) -> bool:
-        """Whether words of these parts may meet every term of the combination at a position."""
-        return all(_has_any(mask, groups) for groups in self._needs[at])
 
     def rules(self, clear: str) -> dict[str, None]:
         """The names of the rules that match a text or a text hidden in it, in order, each once.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
-        rules_found, longest = self._in_text(clear)
-        if longest >= _SPACED_LETTERS:
+        folded_text = _folded_with_marks(clear)
+        rules_found = self._in_text(folded_text)
+        if folded_text.has_spaced_letters():
             joined = joined_letters(clear)
-        else:
-            joined = None
-        if joined is not None:
-            rules_found |= self._in_text(joined)[0]
+            if joined is not None:
+                rules_found |= self._in_text(_folded_with_marks(joined))
         for hidden in decoded(clear):
-            rules_found |= self._in_text(uncovered(hidden))[0]
+            rules_found |= self._in_text(_folded_with_marks(uncovered(hidden)))
         return rules_found
 
-    def _in_text(self, text: str) -> tuple[dict[str, None], int]:
-        """The rules that match, and how many words in a row are single letters at most."""
+    def _in_text(self, text: FoldedText) -> dict[str, None]:
+        """The rules that match in the sentences of a text."""
         rules_found: dict[str, None] = {}
-        longest = 0
-        for sentence, words in words_by_sentence(_marked(text)):
-            lengths = list(map(len, words))
-            if lengths.count(1) > longest:
-                longest = max(longest, _longest_run_of_ones(lengths))
-            lines = self._candidates(self._parts_of(words))
+        telling_words = self._telling(text.words)
+        for sentence, words in text.sentences():
+            lines = self._lines_for(words, telling_words.intersection(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
-                    rules_found |= self._in_sentence(
-                        sentence[begin : begin + _LONGEST_SENTENCE], lines
-                    )
-        return rules_found, longest
+                    part = sentence[begin : begin + _LONGEST_SENTENCE]
+                    rules_found |= self._in_sentence(part, lines)
+        return rules_found
 
-    def _parts_of(self, words: Sequence[str]) -> int:
-        """The parts that these words may belong to. Most words belong to none, and are told from
-        the others by a set."""
-        plain_words = self._plain_words
+    def _telling(self, words: Iterable[str]) -> set[str]:
+        """Those of the words that belong to any part."""
+        telling_words = set(words) - self._plain_words
+        for word in list(telling_words):
+            if not self._words.bits_of[word]:
+                telling_words.discard(word)
+                if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+                    self._plain_words.add(word)
+        return telling_words
+
+    def _lines_for(self, words: Sequence[str], telling_words: set[str]) -> tuple[Combination, ...]:
+        """The combinations that a sentence may meet, in one language. `telling_words`: those of
+        its words that belong to a part.
+        """
         mask = 0
-        for word in set(words) - plain_words:
-            bits = self._words.bits(word)
-            mask |= bits
-            if not bits and len(plain_words) < _KNOWN_WORDS and len(word) < _LONG:
-                plain_words.add(word)
-        return mask
+        for word in telling_words:
+            mask |= self._words.bits_of[word]
+        # Few sentences have the parts of any combination, even in several languages at once
+        if not self._candidates(mask):
+            return ()
+        lines: dict[Combination, None] = {}
+        parts_by_language = self._words.parts_by_language(telling_words, set(words))
+        shared = parts_by_language.pop(_EVERYWHERE, 0)
+        for language, parts in parts_by_language.items():
+            together = parts | shared
+            if language in _BESIDE_ENGLISH:
+                together |= parts_by_language.get("en", 0)
+            lines |= dict.fromkeys(self._candidates(together))
+        return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
         rules_found = self._matching(folded(sentence).split(), lines)
@@ -472,16 +663,43 @@ class Orders:
         return rules_found
 
 
-def _longest_run_of_ones(numbers: Sequence[int]) -> int:
-    longest = 0
-    run = 0
-    for number in numbers:
-        if number == 1:
-            run = run + 1
-        else:
-            run = 0
-        longest = max(longest, run)
-    return longest
+def _places_of_orders(words: Sequence[str]) -> set[int]:
+    """The numbers of the words, commas not counted, at which an English verb would be an order:
+    `Delete the backups`, `please always delete`, `you may delete`, `are to be deleted`.
+    """
+    orders: set[int] = set()
+    number = 0
+    for at, word in enumerate(words):
+        if word == _COMMA:
+            continue
+        if _is_order(words, at):
+            orders.add(number)
+        number += 1
+    return orders
+
+
+def _is_order(words: Sequence[str], at: int) -> bool:
+    """Whether the verb at this place would tell somebody to do it."""
+    is_participle = words[at].endswith(_PARTICIPLES)
+    before = at - 1
+    if is_participle:
+        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
+        while before >= 0 and words[before] in _ADVERBS:
+            before -= 1
+        is_passive = before >= 1 and words[before] == "be"
+        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
+    while before >= 0 and words[before] in _ADVERBS:
+        before -= 1
+    if words[at].endswith("s") and not words[at].endswith("ss"):
+        # "The assistant pays": what somebody is said to do is what it should do
+        return before >= 0 and words[before] in _TELLERS
+    if before < 0 or words[before] in _CLAUSE_BEGINS:
+        # "Email: …" is a label, and no order to mail something
+        return words[at + 1 : at + 2] not in ([_COMMA], [BREAK])
+    subject = words[max(0, before - 3) : before]
+    if words[before] in _MODALS:
+        return not _TELLERS.isdisjoint(subject[-1:])
+    return words[before] == "to" and not _LICENCES.isdisjoint(subject)
 
 
 def _has_any(mask: int, groups: Sequence[int]) -> bool:
@@ -496,22 +714,35 @@ def _is_set_off(words: Sequence[str], number: int, *, is_open: bool) -> bool:
     return number + 1 == len(words) and number > 1 and words[number - 1] == _COMMA
 
 
-def _marked(text: str) -> str:
-    """`text` with words in the place of what only its signs tell: addresses, a pipe into a shell,
-    files that hold keys, places that nobody sees.
+def _folded_with_marks(text: str) -> FoldedText:
+    """The words of `text`, with words in the place of what only its signs tell: addresses, a pipe
+    into a shell, files that hold keys, places that nobody sees.
     """
-    # A sign is found much faster than a pattern, and most texts have none of them.
-    if _holds_any(text, ("://", "@")):
+    folded_text = FoldedText(text)
+    marked = _marked(text, frozenset(folded_text.words))
+    if marked == text:
+        return folded_text
+    return FoldedText(marked)
+
+
+def _marked(text: str, words: frozenset[str]) -> str:
+    """`text`, of these words, with its signs as words."""
+    # A sign is found much faster than a pattern, and most texts have none of them
+    if "http" in words or "https" in words:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
-        text = _MAIL.sub(" zzaddress ", text)
         text = _PARAMETER.sub(" zzhidden ", text)
-    if '"role"' in text:
+    if "@" in text:
+        text = _MAIL.sub(" zzaddress ", text)
+    if "+" in text:
+        text = _PHONE.sub(" zzphone ", text)
+    if "role" in words:
         text = _ROLE.sub(" zzrole ", text)
-    if _holds_any(text, ("|", "<(", "sh -c")):
+    if not words.isdisjoint(_SHELL_WORDS):
         text = _SHELL.sub(" zzshell ", text)
-    if _holds_any(text, "._/") and _holds_any(text, _KEY_FILES + _OTHER_KEY_FILES):
+    if not words.isdisjoint(_KEY_FILE_WORDS):
         text = _KEY_FILE.sub(" zzkeyfile ", text)
-    if _holds_any(text, "<:=") and _holds_any(text, _UNSEEN_STYLES):
+    has_styles = not words.isdisjoint(_STYLE_WORDS) and not words.isdisjoint(_STYLE_VALUES)
+    if has_styles and _holds_any(text, ":=<"):
         text = _HIDDEN.sub(" zzhidden ", text)
     if _holds_any(text, ("!", "[//]", "{{/*")):
         for sign in _COMMENTS:

@@ -41,6 +41,9 @@ _LONG_RUN = 7
 _PAIR_RUN = 4
 # Characters of a word; longer ones are data.
 _LONGEST_TERM = 400
+# Characters of a run without blanks that are looked for as they follow each other: a phrase costs
+# time by its length and by how often each of its pairs occurs.
+_LONGEST_RUN = 64
 # Of up to this many words neighbors are also looked for as one: `time zone` as `timezone`.
 _MOST_JOINED = 6
 # Characters of a name that is also looked for by its parts.
@@ -108,7 +111,12 @@ def term(text: str, *, phrase: bool = False) -> Term | None:
     phrase_tokens = tokens(text)[:_PHRASE_TOKENS]
     if not phrase_tokens:
         return None
-    if len(text) > _LONGEST_TERM:
+    if len(text) > _LONGEST_RUN and not text.isascii():
+        phrase_tokens = [
+            token[:_LONGEST_RUN] if is_cjk(token) else token for token in phrase_tokens
+        ]
+        written = " ".join(phrase_tokens)
+    elif len(text) > _LONGEST_TERM:
         written = " ".join(phrase_tokens)
     else:
         written = text

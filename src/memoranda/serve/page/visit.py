@@ -66,6 +66,8 @@ HEADERS = {
 }
 # Digits of a number in an address.
 _LONGEST_NUMBER = 9
+# Characters of one field of an address, as a text among the arguments of a tool.
+_LONGEST_FIELD = 10_000
 
 
 @dataclass
@@ -256,6 +258,7 @@ async def viewed(
         fields = await _posted(request, call, csrf)
     else:
         fields = _joined(parse_qsl(request.url.query, keep_blank_values=True))
+        _check_lengths(fields)
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
     def work(memory: MemorySession) -> Response:
@@ -319,6 +322,15 @@ def is_foreign(request: Request) -> bool:
     site = headers.get("sec-fetch-site", "none")
     is_elsewhere = site not in ("same-origin", "none") and not is_walk
     return is_elsewhere or (origin is not None and urlsplit(origin).netloc != headers.get("host"))
+
+
+def _check_lengths(fields: Mapping[str, str]) -> None:
+    """Raises RequestRefused for a field that is longer than any that a person would send."""
+    for name, text in fields.items():
+        if len(text) > _LONGEST_FIELD:
+            raise RequestRefused(
+                414, f"{name[:50]} has {len(text)} characters; at most {_LONGEST_FIELD} are taken"
+            )
 
 
 def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -98,7 +98,9 @@ class Gate:
         Returns the notices for the caller. Raises SecretRefused.
         """
         notices: list[str] = []
-        for step in () if verb in _RESTORING else steps:
+        # What is brought back was admitted once.
+        admitted_steps = () if verb in _RESTORING else steps
+        for step in admitted_steps:
             is_memory = step.project == CATEGORY_PROJECT
             if step.do == "put" and step.data is not None and step.project != PRIVATE:
                 text = step.data.decode("utf-8", "replace")
@@ -110,31 +112,14 @@ class Gate:
                     place = f"{step.project}/{step.path}"
                 problem = self.check(text, place, is_owner, notices, old)
                 if problem:
-                    from memoranda.note import edit, frontmatter, links
-                    from memoranda.text.gate import redact
-
-                    new = redact(text, problem)
-                    # Its hash and a new one's file name follow its content
-                    if is_memory:
-                        header_text, body_at = frontmatter.split(new)
-                        content = new[body_at:].removesuffix("\n")
-                        identity = str(frontmatter.parse(header_text or "").get("id", ""))
-                        folder, _, name = step.path.rpartition("/")
-                        before = text[_body_at(text) :].removesuffix("\n")
-                        if step.old is None and name == links.memory_file_name(before, identity):
-                            step.path = f"{folder}/{links.memory_file_name(content, identity)}"
-                        new = (
-                            edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
-                        )
-                    step.data = new.encode()
+                    _redact_step(step, text, problem, is_memory)
             is_named = step.do != SET and not step.old and not is_memory
             name = step.to or (step.path if is_named else "")
-            if name and (
-                problem := self.check(
-                    name, f"a file of {step.project}", is_owner, notices, where="its name"
-                )
-            ):
-                raise SecretRefused(problem[0].rule.id, problem[0].rule.why, "its name")
+            if name:
+                file = f"a file of {step.project}"
+                problem = self.check(name, file, is_owner, notices, where="its name")
+                if problem:
+                    raise SecretRefused(problem[0].rule.id, problem[0].rule.why, "its name")
         return notices
 
     def check(
@@ -197,6 +182,28 @@ class Gate:
         if mode == REDACT:
             return findings
         return []
+
+
+def _redact_step(step: Step, text: str, secrets: list[GateMatch], is_memory: bool) -> None:
+    """Replace the secrets in the text that a step would write.
+
+    A memory names the hash of its content in its header, and a new one has a file name that is made
+    from its content: both follow.
+    """
+    from memoranda.note import edit, frontmatter, links
+    from memoranda.text.gate import redact
+
+    new = redact(text, secrets)
+    if is_memory:
+        header_text, body_at = frontmatter.split(new)
+        content = new[body_at:].removesuffix("\n")
+        identity = str(frontmatter.parse(header_text or "").get("id", ""))
+        folder, _, name = step.path.rpartition("/")
+        before = text[_body_at(text) :].removesuffix("\n")
+        if step.old is None and name == links.memory_file_name(before, identity):
+            step.path = f"{folder}/{links.memory_file_name(content, identity)}"
+        new = edit.SetKeys({"content_hash": sha256(content.encode())}).apply(new).text
+    step.data = new.encode()
 
 
 def _body_at(text: str) -> int:

@@ -451,36 +451,9 @@ class HttpServer:
 
     def admitted(self, request: Request) -> AdmittedRequest:
         """The call a request makes, if it is let in. Raises RequestRefused."""
-        kind, _, secret = request.headers.get("authorization", "").partition(" ")
-        token = None
-        if kind or not self._place.is_open:
-            where = f' resource_metadata="{self._place.public}/.well-known/oauth-protected-resource'
-            challenge = "Bearer" + (
-                f'{where}{quote(request.url.path)}"' if self._place.public else ""
-            )
-            if kind.lower() != "bearer" or not secret.strip():
-                why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
-                raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
-            token = self.access.find(secret.strip())
-            address = f"{self._place.public}{request.url.path.rstrip('/')}"
-            if token is None or (token.audience is not None and token.audience != address):
-                why = "This token is unknown, expired or revoked, or for another address."
-                challenge += ("," if self._place.public else "") + ' error="invalid_token"'
-                raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
+        token = self._token_of(request)
         request.scope[TOKEN] = token
-
-        name = request.path_params.get("space")
-        if token:
-            member = token.member
-        else:
-            member = None
-        # The home
-        space = None
-        # A space does not exist for a caller who is not its member.
-        if name is not None or member is not None:
-            space = self.access.spaces().get(name or "")
-            if space is None or member is None or member not in space.members:
-                raise RequestRefused(404, "There is nothing here for this token.")
+        space = self._space_of(request, token)
         if token is not None:
             refusal = self._budgets.take(token.id, token.rate, token.quota)
             if refusal:
@@ -491,6 +464,40 @@ class HttpServer:
             with suppress(StorageError):
                 self.access.note_use(token)
         return AdmittedRequest(token, space, self)
+
+    def _token_of(self, request: Request) -> StoredToken | None:
+        """The token of a request. None if there is none and none is needed. Raises RequestRefused."""
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        if not kind and self._place.is_open:
+            return None
+        public = self._place.public
+        challenge = "Bearer"
+        if public:
+            metadata = f"{public}/.well-known/oauth-protected-resource{quote(request.url.path)}"
+            challenge += f' resource_metadata="{metadata}"'
+        if kind.lower() != "bearer" or not secret.strip():
+            why = "Send a token: Authorization: Bearer cpl_…. The owner makes one with memory token add."
+            raise RequestRefused(401, why, "invalid_request", www_authenticate=challenge)
+        token = self.access.find(secret.strip())
+        address = f"{public}{request.url.path.rstrip('/')}"
+        if token is None or token.audience not in (None, address):
+            why = "This token is unknown, expired or revoked, or for another address."
+            challenge += ("," if public else "") + ' error="invalid_token"'
+            raise RequestRefused(401, why, "invalid_token", www_authenticate=challenge)
+        return token
+
+    def _space_of(self, request: Request, token: StoredToken | None) -> Space | None:
+        """The space that a request is about. None for the home. Raises RequestRefused: a space does
+        not exist for a caller who is not its member.
+        """
+        name = request.path_params.get("space")
+        member = None if token is None else token.member
+        if name is None and member is None:
+            return None
+        space = self.access.spaces().get(name or "")
+        if space is None or member is None or member not in space.members:
+            raise RequestRefused(404, "There is nothing here for this token.")
+        return space
 
     async def run(self, call: AdmittedRequest, work: Callable[[MemorySession], T]) -> T:
         """The result of `work` with the caller's memory, on a thread. Raises MemorandaError."""

@@ -193,9 +193,7 @@ class FolderSource:
         As little as possible is done per note, since there are thousands.
         """
         prefix = f"{folder}/" if folder else ""
-        visible = [entry for entry in entries if entry.name[0] != "."]
-        if not "".join(map(_NAME, visible)).isprintable():
-            visible = [entry for entry in visible if is_valid_unicode(entry.name)]
+        visible = _visible(entries)
         is_note_name = self.has_note_name
         notes = [
             entry
@@ -203,8 +201,7 @@ class FolderSource:
             if is_note_name(entry.name) and entry.is_file(follow_symlinks=False)
         ]
         if len(notes) < len(visible):
-            folders = [entry.name for entry in visible if entry.is_dir(follow_symlinks=False)]
-            inner = [prefix + name for name in folders if name not in SKIPPED_FOLDERS]
+            inner = [prefix + name for name in _folder_names(visible)]
             waiting += self._not_left_out(inner, is_folder=True)
         if self.rules:
             allowed = set(self._not_left_out([prefix + entry.name for entry in notes]))
@@ -213,9 +210,11 @@ class FolderSource:
         names = map(prefix.__add__, map(_NAME, notes))
         listing.stamps.update(zip(names, map(_VALUES, stats), strict=True))
         if max(map(_NAMES, stats), default=1) > 1:
-            for note, status in zip(notes, stats, strict=True):
-                if status.st_nlink > 1:
-                    listing.shared.append(prefix + note.name)
+            listing.shared += [
+                prefix + note.name
+                for note, status in zip(notes, stats, strict=True)
+                if status.st_nlink > 1
+            ]
 
     def _not_left_out(
         self, paths: builtins.list[str], *, is_folder: bool = False
@@ -340,6 +339,21 @@ class FolderSource:
                 return [place for place in places if place is not None]
         except OSError as error:
             raise refusal(path, error) from None
+
+
+def _visible(entries: Iterable[os.DirEntry[str]]) -> builtins.list[os.DirEntry[str]]:
+    """The entries of a folder that are not hidden and whose names are text."""
+    visible = [entry for entry in entries if entry.name[0] != "."]
+    # Nearly always all names are printable, which one call tells
+    if not "".join(map(_NAME, visible)).isprintable():
+        visible = [entry for entry in visible if is_valid_unicode(entry.name)]
+    return visible
+
+
+def _folder_names(entries: Iterable[os.DirEntry[str]]) -> builtins.list[str]:
+    """The names of the folders among entries, without those that never hold notes."""
+    folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return [name for name in folders if name not in SKIPPED_FOLDERS]
 
 
 def _with_stats(

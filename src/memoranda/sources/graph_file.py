@@ -231,44 +231,27 @@ class GraphFileSource:
             raise self._refusal
 
     def _load(self, fd: int | None) -> None:
-        if fd is None:
-            stamp = None
-        else:
-            stamp = stamp_of(os.fstat(fd))
+        stamp = None if fd is None else stamp_of(os.fstat(fd))
         if stamp == self._stamp:
             return
-        if fd is None:
-            data = b""
-        else:
-            data = self._file.read(fd)
+        data = b"" if fd is None else self._file.read(fd)
         known_bytes = b"".join(self.lines)
         other_form = graph_lines.as_lines(data)
-        # Others write without lock
-        if fd is None or stamp_of(os.fstat(fd)) == stamp:
-            self._stamp = stamp
-        else:
-            self._stamp = _UNKNOWN
+        # Other programs write without the lock, also while the file is read
+        is_stable = fd is None or stamp_of(os.fstat(fd)) == stamp
+        self._stamp = stamp if is_stable else _UNKNOWN
         is_same_form = other_form is None and self._other_form is None
         is_longer = is_same_form and known_bytes.endswith(b"\n") and data.startswith(known_bytes)
-        lines = (data[len(known_bytes) :] if is_longer else data).split(b"\n")
-        new = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+        new = _lines_of(data[len(known_bytes) :] if is_longer else data)
         if other_form is None:
-            if is_longer:
-                all_lines = [*self.lines, *new]
-            else:
-                all_lines = new
+            all_lines = [*self.lines, *new] if is_longer else new
             shape = graph_lines.shape_of(data, all_lines)
+            self._other_form = None
         else:
             all_lines = other_form
             shape = ""
-        if other_form is None:
-            self._other_form = None
-        else:
             self._other_form = data
-        if shape:
-            self._refusal = NotAGraphFile(self.root, shape)
-        else:
-            self._refusal = None
+        self._refusal = NotAGraphFile(self.root, shape) if shape else None
         if not shape and (new or not is_longer):
             self._read(all_lines, len(self.lines) if is_longer else 0)
 
@@ -602,3 +585,12 @@ class GraphFileSource:
 def _last_slot(lines: Sequence[bytes]) -> int | None:
     """The slot of the last line that is there."""
     return next((slot for slot in reversed(range(len(lines))) if lines[slot]), None)
+
+
+def _lines_of(data: bytes) -> list[bytes]:
+    """The lines of a file, each with its end; the last one may have none."""
+    *ended_lines, last = data.split(b"\n")
+    lines = [line + b"\n" for line in ended_lines]
+    if last:
+        lines.append(last)
+    return lines

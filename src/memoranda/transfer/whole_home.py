@@ -305,34 +305,41 @@ class FolderMove:
         names = list(self._names())
         for number, name in enumerate(names):
             with suppress(FileNotFoundError):
-                source = self._place(name)
-                status = os.lstat(source)
-                staged = self._staged / name
-                stamp = stamp_of(status)
-                if self._seen.get(name) == stamp:
-                    pass
-                elif name.endswith("/"):
-                    staged.mkdir(mode=0o700, exist_ok=True)
-                    staged.chmod(stat.S_IMODE(status.st_mode))
-                elif stat.S_ISLNK(status.st_mode):
-                    staged.unlink(missing_ok=True)
-                    staged.symlink_to(os.readlink(source))
-                elif _is_ledger(name):
-                    # The ledger may be in use, and its log has pages that the file lacks.
-                    copy_ledger(source, self._staged / name)
-                    self._digests[name] = digest_of(staged)
-                    stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
-                else:
-                    file = read_file(str(source))
-                    self._digests[name] = file.etag
-                    is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
-                    if not is_there or digest_of(staged) != file.etag:
-                        self._put(name, file.data, file.mode, file.stamp.mtime_ns)
-                self._seen[name] = stamp
+                self._copy_entry(name)
             if progress is not None:
                 # The other half is the check
                 progress(number // 2, len(names))
-        names_kept = {*names}
+        self._remove_all_but({*names})
+
+    def _copy_entry(self, name: str) -> None:
+        """Copy one file, folder or symlink, unless it is as it was seen before."""
+        source = self._place(name)
+        status = os.lstat(source)
+        stamp = stamp_of(status)
+        if self._seen.get(name) == stamp:
+            return
+        staged = self._staged / name
+        if name.endswith("/"):
+            staged.mkdir(mode=0o700, exist_ok=True)
+            staged.chmod(stat.S_IMODE(status.st_mode))
+        elif stat.S_ISLNK(status.st_mode):
+            staged.unlink(missing_ok=True)
+            staged.symlink_to(os.readlink(source))
+        elif _is_ledger(name):
+            # The ledger may be in use, and its log has pages that the file lacks.
+            copy_ledger(source, staged)
+            self._digests[name] = digest_of(staged)
+            stamp = Stamp(os.lstat(staged).st_size, *_NEVER_THE_SAME)
+        else:
+            file = read_file(str(source))
+            self._digests[name] = file.etag
+            is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
+            if not is_there or digest_of(staged) != file.etag:
+                self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+        self._seen[name] = stamp
+
+    def _remove_all_but(self, names_kept: set[str]) -> None:
+        """Remove from the copy what the home does not have any more."""
         for name in self._seen.keys() - names_kept:
             del self._seen[name]
             self._digests.pop(name, None)
@@ -613,23 +620,9 @@ class Mirror:
         """Write what differs and remove what is gone; `state` is saved before the first file is
         written.
         """
-        ours = {*state.files, *state.writing}
-        changed = [
-            name for name, row in listed.files.items() if not self._is_same(name, row[2], state)
-        ]
-        unread_folders = tuple(f"{folder.rstrip('/')}/" for folder in listed.unreadable)
-        removed = [
-            name
-            for name in ours
-            if name not in listed.files and not f"{name}/".startswith(unread_folders)
-        ]
+        changed, removed = self._differences(state, listed)
         if not changed and not removed:
             return
-        for name in changed:
-            if name not in ours and os.path.lexists(self.folder / name):
-                raise InvalidInput(
-                    f"{self.folder / name} is not from the memory; move it away and run this again."
-                )
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
         alone = len(changed) <= _SYNCED_ALONE
@@ -639,25 +632,55 @@ class Mirror:
             if progress is not None:
                 progress(number, len(removed) + len(changed))
         for number, name in enumerate(changed, len(removed) + 1):
-            project, path, _ = listed.files[name]
-            try:
-                file = self._contents.read(project, path)
-            # Gone since it was listed: by a change the next run sees
-            except NotFound:
-                continue
-            except MemorandaError as error:
-                mirrored.left.append(f"{name} ({error})")
-                continue
-            before = state.files.get(name)
-            if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
-                mirrored.restored += before is not None and before[0] == file.etag
-                mirrored.copied += before is None or before[0] != file.etag
-            state.files[name] = (file.etag, *file.stamp)
-            if progress is not None:
+            if self._copy_file(name, state, listed, mirrored, alone) and progress is not None:
                 progress(number, len(removed) + len(changed))
         if not alone:
             os.sync()
         state.writing = []
+
+    def _differences(self, state: _State, listed: Listed) -> tuple[list[str], list[str]]:
+        """The names of the files to write, and of those to remove.
+
+        Raises InvalidInput for a file at the place of a new one that did not come from the memory.
+        """
+        ours = {*state.files, *state.writing}
+        changed = [
+            name for name, row in listed.files.items() if not self._is_same(name, row[2], state)
+        ]
+        for name in changed:
+            if name not in ours and os.path.lexists(self.folder / name):
+                raise InvalidInput(
+                    f"{self.folder / name} is not from the memory; move it away and run this again."
+                )
+        unread_folders = tuple(f"{folder.rstrip('/')}/" for folder in listed.unreadable)
+        removed = [
+            name
+            for name in ours
+            if name not in listed.files and not f"{name}/".startswith(unread_folders)
+        ]
+        return changed, removed
+
+    def _copy_file(
+        self, name: str, state: _State, listed: Listed, mirrored: Mirrored, alone: bool
+    ) -> bool:
+        """Write one file. Returns whether it could be read."""
+        project, path, _ = listed.files[name]
+        try:
+            file = self._contents.read(project, path)
+        except NotFound:
+            # It went after it was listed, by a change that the next run sees.
+            return False
+        except MemorandaError as error:
+            mirrored.left.append(f"{name} ({error})")
+            return False
+        before = state.files.get(name)
+        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
+            if before is not None and before[0] == file.etag:
+                mirrored.restored += 1
+            else:
+                mirrored.copied += 1
+        state.files[name] = (file.etag, *file.stamp)
+        return True
 
     def _is_same(self, name: str, stamp: Values, state: _State) -> bool:
         """Whether neither the home's file nor the copy changed since it was copied."""

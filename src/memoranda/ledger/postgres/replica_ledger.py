@@ -300,38 +300,37 @@ class ReplicaLedger(Ledger):
 
     # --- bringing what the database has
 
+    def _take_news(self, mine: ReplicaState, last: int) -> bool:
+        """Take a few changes that came after the change `last`. Returns whether the folder is now
+        as the database is.
+        """
+        news = self._database.news(last, _FEW)
+        if not news:
+            return False
+        state, lines, rows = news
+        if (mine.id, mine.epoch, mine.files) != (state.id, state.epoch, state.files):
+            return False
+        if last > state.last:
+            return False
+        return self._take(lines, {(row.project, row.path) for row in rows}, rows)
+
     def _bring(self) -> None:
         """Make the folder what the database says. The folder's lock is held. Raises StorageError,
         OSError.
         """
         mine = self._folder.state()
         last = self.history.last
-        if (
-            last
-            and mine is not None
-            and mine.boot == self._boot
-            and (news := self._database.news(last, _FEW))
-        ):
-            state, lines, rows = news
-            is_same = (mine.id, mine.epoch, mine.files) == (
-                state.id,
-                state.epoch,
-                state.files,
-            ) and last <= state.last
-            if is_same and self._take(lines, {(row.project, row.path) for row in rows}, rows):
-                return
+        is_of_this_boot = mine is not None and mine.boot == self._boot
+        if last and mine is not None and is_of_this_boot and self._take_news(mine, last):
+            return
         with self._database.snapshot() as snapshot:
             state = snapshot.state()
             is_same = (
-                mine is not None
-                and mine.id == state.id
-                and mine.boot == self._boot
-                and last <= state.last
+                mine is not None and is_of_this_boot and mine.id == state.id and last <= state.last
             )
             if is_same and mine is not None and mine.epoch == state.epoch:
-                if not self._take(
-                    list(snapshot.lines(last or 1)), snapshot.places(last), snapshot.rows(last)
-                ):
+                lines = list(snapshot.lines(last or 1))
+                if not self._take(lines, snapshot.places(last), snapshot.rows(last)):
                     self._bring_all(snapshot, state, None)
             else:
                 self._bring_all(snapshot, state, last if is_same else None)

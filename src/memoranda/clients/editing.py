@@ -373,7 +373,7 @@ def _is_inline(text: str, node: Node, inner: str, is_empty: bool) -> bool:
 
 
 def _member_indent(text: str, node: Node, usual: str) -> str:
-    """The blanks before a new member: those of the last one, where it begins its line."""
+    """The blanks before a new member, as before the last one if it begins its line."""
     if not node.items:
         return usual
     start = node.items[-1].start

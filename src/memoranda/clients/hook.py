@@ -189,8 +189,8 @@ def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
 
 
 def served_payload(memory: MemorySession, params: dict[str, Any]) -> dict[str, str | None]:
-    """The daemon's answer to what a client sent to `hook_relay`. The reply is None where the hook
-    has to do it alone. Raises TypeError, ValueError for what is no event's payload.
+    """The daemon's answer to what a client sent to `hook_relay`. The reply is None if the hook has
+    to do it alone. Raises TypeError or ValueError for something other than an event's payload.
     """
     from memoranda.clients.hook_events import CLIENTS, event_in, may_ask_to_remember
 

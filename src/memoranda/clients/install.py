@@ -224,7 +224,8 @@ class Installer:
         )
 
     def _would_change(self, target: Target, change: _Change) -> FileChange:
-        """What `change` would do. Raises Unsure, StorageError where nothing may be written."""
+        """The effect that `change` would have. Raises Unsure, and StorageError if nothing may be
+        written."""
         old = _text(_read(target.file))
         new = change(old, self._load().get(str(target.file), {}))
         folder = next(parent for parent in _parents(target.file) if parent.exists())

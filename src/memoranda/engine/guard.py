@@ -1,20 +1,20 @@
 """Concurrency, told once: who may be inside an open home, and who waits for whom
-(docs/concurrency.md has the same with a diagram).
+(docs/concurrency.md has a diagram).
 
 Four locks, always taken in this order, each of which its holder may take again:
 
 1. the guard, between the threads of one process: one is inside at a time;
-2. of notes in PostgreSQL, the lock of the space, between machines;
-3. the home's lock, between processes (`ledger/lock.py`): whoever changes something holds it;
+2. the lock of the space, between machines, if the notes are in PostgreSQL;
+3. the home's lock, between processes (`ledger/lock.py`): a process that changes something holds it;
 4. the lock of a file used in place, between homes (`sources/locked_file.py`).
 
 Reading needs the guard alone. It sees every change that was on disk when the call came in.
 
 Writing waits for the disk once, and callers share the wait. A call of a tool that makes one change
-comes in with `run`. Where others wait behind it, its change is put into the queue
-(`ledger/planned_change.py`), the home's lock is held on, and the next one is let in. The last of
-them makes all that wait in one transaction of the ledger, and each goes on from there. Whoever comes
-in for anything else has what waits made first, so it sees the disk as it is.
+comes in with `run`. If others wait behind it, its change is put into the queue
+(`ledger/planned_change.py`), the home's lock is kept, and the next call is let in. The last of them
+makes all waiting changes in one transaction of the ledger, and then each call goes on. A call that
+does anything else first has the waiting changes made, so it sees the disk as it is.
 
 A change that writes much is planned inside, looked at outside (`Engine.apart`), and made inside if
 what it was made from is still there.

@@ -423,7 +423,7 @@ class Files:
 
 
 def _shown_path(place: PathInfo) -> str:
-    """The path a change of this is listed under: that of a folder ends in `/`."""
+    """The path under which a change of this is listed. The path of a folder ends in `/`."""
     if place.kind == "folder":
         return f"{place.path}/"
     return place.path

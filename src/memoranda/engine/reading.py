@@ -609,8 +609,9 @@ class ReadVerbs(ProjectList):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """Of a note, those it supersedes and those that supersede it, in however many steps, the
-        one that was valid at `moment` (`as_of`). Raises InvalidInput when none was."""
+        """The version of a note that was valid at `moment` (`as_of`): the note itself, or one that
+        it supersedes or that supersedes it, in any number of steps. Raises InvalidInput if none was
+        valid."""
         info = self.find(ref)
         versions = self.versions(info)
         projects = tuple({version.project for version in versions.values()})

@@ -308,7 +308,7 @@ def _fits_in_brackets(name: str, note: NoteInfo) -> bool:
 
 
 def _display(raw: str) -> str:
-    """What a link is shown as, `|text`; in a table the bar is escaped, `\\|text`."""
+    """The text a link is shown as, `|text`; in a table the bar is escaped, `\\|text`."""
     name, bar, text = raw.partition("|")
     if bar and name.endswith("\\"):
         bar = f"\\{bar}"

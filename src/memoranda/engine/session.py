@@ -99,8 +99,9 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work`, whose one change may wait for the disk together with those of other
-        threads. It is repeated as a whole should that fail, and what is done to files must be a
+        """The result of `work`, whose one change may wait for the disk together with changes of
+        other threads. It is repeated as a whole should that fail, and what is done to files must be
+        a
         change."""
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)

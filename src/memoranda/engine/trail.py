@@ -561,14 +561,14 @@ def _look_into(
 
 
 def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The folders of the home, and those of its private folder where that is outside."""
+    """The folders of the home, and of its private folder if it is outside."""
     yield from walk(str(layout.root))
     if layout.is_apart:
         yield from walk(str(layout.private))
 
 
 def _name_in_home(layout: Layout, path: str) -> str:
-    """What people know a file of the home by: `Layout.place` is the other way round."""
+    """The name by which people know a file of the home, the reverse of `Layout.place`."""
     private = str(layout.private)
     if layout.is_apart and path.startswith(f"{private}/"):
         return os.path.join(PRIVATE, os.path.relpath(path, private))
@@ -580,7 +580,7 @@ SearchedFile = tuple[str, str, bool]
 
 
 def _files(engine: Engine, folders: Iterable[str]) -> Iterator[SearchedFile]:
-    """Every file to be searched: those of the home, of projects elsewhere, of further folders."""
+    """The files to search, in the home, in projects elsewhere and in `folders`."""
     yield from _files_of_home(engine)
     home = f"{engine.layout.root}/"
     for source in engine.sources.values():

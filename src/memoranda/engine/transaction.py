@@ -449,7 +449,7 @@ class Transaction:
 
 
 class _Shown:
-    """What the index is to show of a change: the places that hold no note any more, and the notes
+    """The effect of a change on the index: the places that hold no note any more, and the notes
     that were written, by place; None for a file that is none.
     """
 

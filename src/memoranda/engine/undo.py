@@ -109,7 +109,7 @@ class Undo:
             self._add_inverse(touched)
 
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
-        """What names the other memory of a pair, empty where it cannot be read."""
+        """The name of the other memory of a pair. Empty if it cannot be read."""
         partner = next(
             file for file in done_change.files if file.do == "put" and file.path != touched.path
         )

@@ -223,8 +223,8 @@ def remove_note(
     *removed: tuple[NoteInfo, File],
     besides: NoteInfo | None = None,
 ) -> None:
-    """Remove the notes' files, and the ids of memories from the `links` of the others; not from
-    those of `besides`, which the caller writes.
+    """Remove the notes' files, and the ids of memories from the `links` of the others, except the
+    notes in `besides`, which the caller writes.
     """
     for info, file in removed:
         change.remove(info.project, info.path, file, scope=info.scope)

@@ -1,10 +1,10 @@
 """The writer: the only way the bytes of notes change, all or nothing (docs/format.md).
 
-A source turns an edit into steps; a change is a list of these. `Ledger.write` looks whether the
-files are as they were read, writes the new bytes as temporary files, records the change with its
-steps, the replaced texts and the new ones in the ledger, and commits: that is the promise. Then the
-files are exchanged. Whoever takes the lock after a writer that died carries out what the ledger has
-and the disk has not. The files are synced within a second.
+A source turns an edit into steps, and a change is a list of steps. `Ledger.write` checks that the
+files are as they were read and writes the new bytes as temporary files. It records the change with
+its steps, the replaced texts and the new texts in the ledger, and commits: that is the promise. Then
+the files are exchanged. The next process that takes the lock after a writer died completes the
+changes that are in the ledger but not on disk. The files are synced within a second.
 
 Changes of several callers may be made together (docs/concurrency.md).
 """
@@ -44,7 +44,7 @@ from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
 from memoranda.ledger.review_rows import ANSWER, REQUEST
-from memoranda.ledger.state_folder import open_state
+from memoranda.sources.base import Unconfirmed
 from memoranda.sources.files import (
     UNWRITABLE,
     closed_on_error,
@@ -56,8 +56,6 @@ from memoranda.sources.files import (
     storing,
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
-from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import Unconfirmed
 from memoranda.sources.step import SET, Step
 from memoranda.text.pattern import lazy_pattern
 
@@ -66,6 +64,7 @@ if TYPE_CHECKING:
 
     from memoranda.ledger.served_rows import ServedRows
     from memoranda.ledger.sessions import SessionRows
+    from memoranda.sources.line_change import LineChange
 
 HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
@@ -97,7 +96,10 @@ class Ledger:
         """The changes that wait to be made together."""
         former_name.adopt(layout.root, layout.private)
         with storing("the memory home"):
-            open_state(layout)
+            if layout.is_apart:
+                from memoranda.ledger.state_folder import open_state
+
+                open_state(layout)
             try:
                 make_private(layout.private)
             except OSError as error:
@@ -122,7 +124,7 @@ class Ledger:
 
     @cached_property
     def served_rows(self) -> ServedRows:
-        """What agents were given."""
+        """The notes that agents were given."""
         from memoranda.ledger.served_rows import ServedRows
 
         return ServedRows(self.database)

@@ -1,4 +1,4 @@
-"""What the ledger keeps of steps `lines`, in files used in place.
+"""The records of steps `lines`, which change files used in place, in the ledger.
 
 With the change it gets the lines that go and come, and a record of how the file is written. A
 record that is found when the home's lock is taken is of a writer that died: lines that came only in
@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import Touched
 from memoranda.ledger.history import History
-from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile
 from memoranda.sources.step import LINES, Step
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ class LineChanges:
         return self._database.row("select 1 from line_change limit 1") is not None
 
     def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
-        """What the ledger records of a step, whose lines it keeps from now on. Raises StorageError."""
+        """Keep the lines of a step. Returns the records of the step. Raises StorageError."""
         lines = step.lines
         assert lines is not None
         touched = Touched(
@@ -119,6 +117,8 @@ class LineChanges:
                 continue
 
     def _complete(self, number: int, record: dict[str, object]) -> None:
+        # Most homes never need it
+        from memoranda.sources.locked_file import LockedFile
 
         file = LockedFile(Path(str(record["place"])))
         data = str(record["data"]).encode(*_BYTES)

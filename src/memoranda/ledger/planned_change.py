@@ -11,12 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from memoranda.errors import NotPutBack
 from memoranda.ledger.change import Change
 from memoranda.ledger.reads import ReadRow
-from memoranda.sources.line_change import LineChange
 from memoranda.sources.step import Step
+
+if TYPE_CHECKING:
+    from memoranda.sources.line_change import LineChange
 
 # Changes and bytes of one transaction, so that the first caller does not wait long.
 MOST_CHANGES = 64
@@ -61,7 +64,8 @@ class PlannedChange:
 
     @property
     def lines(self) -> LineChange | None:
-        """What it does to the lines of a file used in place: then it does nothing else."""
+        """The change of the lines of a file used in place. A change that has one does nothing
+        else."""
         return next((step.lines for step in self.steps if step.lines is not None), None)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -50,6 +49,9 @@ def _copy_former(layout: Layout) -> None:
     former = layout.root / PRIVATE
     if not former.is_dir():
         return
+    # Needed once in the life of a home
+    import tempfile
+
     make_private(layout.private.parent)
     copy = Path(tempfile.mkdtemp(prefix=TEMP_PREFIX, dir=layout.private.parent))
     try:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from memoranda.clock import EPOCH
+from memoranda.errors import MemorandaError, StorageError
 from memoranda.text.checksum import sha256 as sha256
 from memoranda.value_object import ValueObject
 
@@ -201,3 +202,16 @@ class Source(Protocol):
 
     def check_writable(self) -> None:
         """Raises ReadOnlyProject when notes cannot be written file by file."""
+
+
+class Unconfirmed(MemorandaError):
+    """The change is in the file, but the disk would neither confirm it nor take the old content
+    back.
+    """
+
+    code = StorageError.code
+
+    def __init__(self, file: str, why: str):
+        super().__init__(
+            f"{file} is changed, but {why}: the change may not outlive a power failure."
+        )

@@ -110,7 +110,7 @@ class OpenRows:
         return LineChange(self._file.target, numbers, old, new, added, write)
 
     def replace(self, rows: list[Row]) -> None:
-        """Put rows in place of those of the file, durable on return, as no change of the history.
+        """Replace the rows of the file, durable on return. The history does not record it.
         Raises OSError, ValueError.
         """
         self._file.replace(self._open_fd, self._text_of(rows))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from memoranda.sources.locked_file import FileWrite
+if TYPE_CHECKING:
+    from memoranda.sources.locked_file import FileWrite
 
 
 @dataclass(slots=True)
 class LineChange:
-    """What a step `lines` does to the file at `place`.
+    """The effect of a step `lines` on the file at `place`.
 
-    `numbers` are those, from 0 and in the file as it was, of the lines that change or go; `old` and
-    `new` what they were and become (empty: removed), `added` the other new lines. `write` brings
-    them into the file, whose lock is held until then.
+    numbers: the lines that change or are removed, from 0, in the file before.
+    old, new: these lines before and after. Empty if removed.
+    added: the other new lines.
+    write: brings the lines into the file, whose lock is held until then.
     """
 
     place: str

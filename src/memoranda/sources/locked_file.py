@@ -15,7 +15,7 @@ from pathlib import Path
 from memoranda.clock import waits_at_most
 from memoranda.errors import Busy, MemorandaError, StorageError
 from memoranda.sources import files
-from memoranda.sources.base import Stamp, sha256
+from memoranda.sources.base import Stamp, Unconfirmed, sha256
 from memoranda.sources.layout import TEMP_PREFIX
 
 # A single file mounted into a container cannot be renamed over.
@@ -32,19 +32,6 @@ class CannotReplace(MemorandaError):
     def __init__(self, file: str, cause: OSError):
         super().__init__(f"{file} cannot be replaced: {files.reason(cause)}.")
         self.cause = cause
-
-
-class Unconfirmed(MemorandaError):
-    """The change is in the file, but the disk would neither confirm it nor take the old content
-    back.
-    """
-
-    code = StorageError.code
-
-    def __init__(self, file: str, why: str):
-        super().__init__(
-            f"{file} is changed, but {why}: the change may not outlive a power failure."
-        )
 
 
 class LockedFile:
@@ -211,13 +198,16 @@ def _overwrite(fd: int, data: bytes) -> None:
 
 
 class FileWrite:
-    """How new bytes get into a file that is open as `fd` and locked.
+    """A way to write new bytes into a file that is open as `fd` and locked.
 
-    `prepare` is called before the change is recorded, `run` after; both raise OSError, and then the
-    file is as it was. What is recorded lets the next process finish what one that died began:
-    `inode` of the file that will have the bytes; of an append the `size` before and the `data` to
-    come; of a file that is written over, the `whole` content before and the `data`. `stamp` is the
-    file's after `run`, None when it is not known.
+    `prepare` is called before the change is recorded, and `run` after it. Both raise OSError, and
+    then the file is unchanged. The record lets the next process finish the work of one that died.
+
+    inode: the inode of the file that will have the bytes.
+    size: the size before an append. Otherwise None.
+    data: the bytes to append, or the new content of a file that is overwritten.
+    whole: the content before, if the file is overwritten.
+    stamp: the stamp of the file after `run`. None if it is not known.
     """
 
     inode = 0

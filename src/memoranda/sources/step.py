@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memoranda.sources.base import File, Stamp
-from memoranda.sources.line_change import LineChange
 from memoranda.value_object import ValueObject
+
+if TYPE_CHECKING:
+    from memoranda.sources.line_change import LineChange
 
 LINES = "lines"
 SET = "set"

@@ -344,7 +344,7 @@ class Vocabulary:
         return self.bits_of[word]
 
     def known(self, word: str) -> _Known:
-        """What `word` may belong to; remembered where the word is short."""
+        """The parts that `word` may belong to. They are remembered if the word is short."""
         known_word = self._parts_known.get(word)
         if known_word is None:
             known_word = self._look_up(word)
@@ -369,8 +369,8 @@ class Vocabulary:
         return _Known(bits, tuple(alone.items()), tuple(several))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
-        """The parts that words of a sentence belong to. Of an entry of several words all are in
-        the sentence, in whatever order.
+        """The parts that words of a sentence belong to. All words of an entry with several words
+        are in the sentence, in any order.
         """
         odd_words = [word for word in sentence if not (word.isascii() and word.isalpha())]
         there = sentence.union(*map(self._forms, odd_words))
@@ -621,8 +621,8 @@ class Orders:
         return telling_words
 
     def _lines_for(self, words: Sequence[str], telling_words: set[str]) -> tuple[Combination, ...]:
-        """The combinations that a sentence may meet, in one language. `telling_words`: those of
-        its words that belong to a part.
+        """The combinations that a sentence may meet, in one language. `telling_words`: its words
+        that belong to a part.
         """
         mask = 0
         for word in telling_words:

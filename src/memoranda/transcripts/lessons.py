@@ -404,7 +404,7 @@ def _letters(command: list[str]) -> str:
 
 
 def _operands(command: list[str]) -> set[str]:
-    """The arguments of a command that are no options."""
+    """The arguments of a command without its options."""
     return {word for word in command[1:] if not word.startswith("-")}
 
 

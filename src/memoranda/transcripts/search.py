@@ -295,7 +295,7 @@ def _with_answers(
 
 
 def _bytes_to_read(turn: TurnRow) -> int:
-    """The bytes that have to be parsed to read one turn: of a document all."""
+    """The number of bytes to parse to read one turn: all bytes of a document."""
     if not isinstance(FORMATS[turn.format], DocumentFormat):
         return 0
     try:

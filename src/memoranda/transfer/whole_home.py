@@ -357,7 +357,8 @@ class FolderMove:
         os.replace(temp, self._staged / name)
 
     def _forget_state(self) -> None:
-        """Have the copy keep its state inside itself: it must not use that of the source."""
+        """Make the copy keep its state inside itself, since it must not use the state of the
+        source."""
         if not self._layout.is_apart or _CONFIG not in self._digests:
             return
         file = read_file(str(self._staged / _CONFIG))

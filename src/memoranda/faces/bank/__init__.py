@@ -359,7 +359,7 @@ def _create(
 
 
 def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Repository) -> None:
-    """Mark a bank as that of its repository; where that fails it can be read all the same."""
+    """Mark a bank as belonging to its repository. If that fails, it can still be read."""
     try:
         bank.claim(repository)
     except MemorandaError as error:

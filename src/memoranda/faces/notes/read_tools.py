@@ -240,7 +240,7 @@ def beside_notes(
 
 
 def _attached(memory: MemorySession, attached: AttachedFile) -> Reply:
-    """Describe an attachment. Its content is no text for an agent."""
+    """Describe an attachment. Its content is not text, so an agent does not get it."""
     data = {
         "kind": "attachment",
         "project": attached.project,
@@ -556,7 +556,7 @@ def trace_blocks(traces: Sequence[TraceHit]) -> list[str]:
 
 
 def search_query(memory: MemorySession, args: Arguments, words: str) -> Query:
-    """The query of search_notes; `words` are those of `query`. Raises ProjectNotFound,
+    """The query of search_notes. `words` are the words of `query`. Raises ProjectNotFound,
     TimeframeError.
     """
     kind = args["search_type"]

@@ -188,7 +188,7 @@ def _draft(memory: MemorySession, args: Arguments) -> Draft:
 
 
 def _note_type(args: Arguments) -> str | None:
-    """The type a note shall have; None leaves it the one its content says. Raises InvalidInput."""
+    """The type of a note. None keeps the type that its content names. Raises InvalidInput."""
     kind: str = args["note_type"]
     if not kind.isprintable():
         raise InvalidInput(

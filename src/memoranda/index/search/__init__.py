@@ -160,7 +160,7 @@ def _is_asked_with_or(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _QueryKind:
-    """What a query that must match with all its words is like.
+    """The kind of a query that must match with all its words.
 
     `is_long`: it has words enough to be repeated with OR. `is_certain`: it is certainly a question.
     `is_relaxed`: it is asked with OR where nothing holds all its words.

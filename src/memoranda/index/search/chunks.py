@@ -456,7 +456,7 @@ class ChunkReading:
         self._rescale({row: piece.own for row, piece in single.items()})
 
     def _asked_speakers(self, all_chunks: Sequence[Chunk]) -> set[str]:
-        """The speakers that the query names, those of parts of notes among them."""
+        """The speakers that the query names, including speakers of parts of notes."""
         speakers = {piece.speaker for piece in all_chunks}
         return self._ranking.speakers | {
             word.text for word in self._ranking.words if word.text in speakers
@@ -469,7 +469,7 @@ class ChunkReading:
         return self._table.words
 
     def _about_note(self, row: int, whole: Chunk, full: float) -> dict[str, float]:
-        """What a note as a whole adds to the score of each of its chunks.
+        """The part that a note as a whole adds to the score of each of its chunks.
 
         `whole` is all of the note as one chunk, `full` the highest score by words of any note.
         """

@@ -306,7 +306,7 @@ class Ranking:
         }
 
     def _add_days(self) -> None:
-        """Of a question that names nothing but days, the newest notes of each, whatever they say."""
+        """The newest notes of each day, for a question that names nothing but days."""
         if not self.question.only_days:
             return
         for period in self.question.periods:

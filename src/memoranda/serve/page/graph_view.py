@@ -114,7 +114,8 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
 
 
 def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
-    """The links between these notes; of most of all notes from those of all, which are remembered."""
+    """The links between these notes. For most of the notes, they are taken from the remembered
+    links of all notes."""
     if 2 * len(rows) > memory.stats().total:
         return _pairs_among(memory.relations(), set(rows), "")
     return memory.relations(set(rows))
@@ -132,8 +133,8 @@ def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[
 
 
 def _are_clusters(places: Mapping[int, Sequence[str]], fields: Mapping[str, str]) -> bool:
-    """Whether these many notes are drawn as clusters: not those of a folder itself, nor the most
-    linked ones.
+    """Whether so many notes are drawn as clusters. Notes of one folder and the most linked notes
+    are not.
     """
     is_folder_itself = fields.get("cluster", "").endswith("/")
     return len(places) > WHOLE and not is_folder_itself and fields.get("by") != BY_LINKS

@@ -80,8 +80,8 @@ def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
 
 
 def show(visit: Visit) -> Response:
-    """People and projects, or those of one `kind`, whose names have the words typed; each with how
-    many notes link to it.
+    """People and projects, or entities of one `kind`, whose names have the words typed, each with
+    the number of notes that link to it.
     """
     kind = visit.text("kind")
     if kind and kind not in _KINDS:

@@ -48,8 +48,8 @@ class PageFiles(StaticFiles):
         super().__init__(packages=[(__package__, _FOLDER)])
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file. One asked for by an earlier checksum, by a page that is still open, is that of
-        now, and not kept.
+        """A file. A page that is still open may ask by an earlier checksum: it gets the present
+        file, and browsers do not keep it.
         """
         parts = PurePath(path).parts
         checksum = parts[0] if len(parts) > 1 and _VERSION.fullmatch(parts[0]) else ""

@@ -52,7 +52,8 @@ def of_note(visit: Visit, info: NoteInfo) -> Response:
 def _listed(
     visit: Visit, fields: Mapping[str, str], *, agent: str = "", info: NoteInfo | None = None
 ) -> Response:
-    """Return the page of what the agent got, or of who got the note; `fields`: those of this list's address."""
+    """Return the page of what the agent got, or of who got the note; `fields`: the fields of this
+    list's address."""
     offset = visit.number("offset", 0)
     end = offset + _SHOWN + 1
     if info is None:

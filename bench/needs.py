@@ -9,7 +9,7 @@ FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files i
 The protocol. A question is asked of its own home. Recall at 10 is the share of its evidence among
 the first ten texts. Questions without evidence are left out, as are summaries and orders of events.
 Where questions name `evidence_sessions`, a session is one note. The home then grows by its days, and
-the session in which a question was asked does not count. The control is one table in memory: porter,
+a session is added once all that is asked in it was asked. The control is one table in memory: porter,
 informative words joined by OR, bm25.
 
 `--half` takes the questions whose hash is even, to fit on, or the others, to accept by. Intervals
@@ -74,7 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question; `day` bounds what the home holds, `without` is the text that does not count."""
+    """A question; `day` bounds what the home holds, `without` is the text in which it is asked."""
 
     id: str
     text: str
@@ -94,7 +94,7 @@ class Home:
 
 @dataclass(frozen=True)
 class Figure:
-    """Recall of one question, and the milliseconds ours took."""
+    """Recall of one question, and the milliseconds of processor time ours took."""
 
     id: str
     ours: float
@@ -304,37 +304,47 @@ def _is_chosen(question: Asked, half: str | None) -> bool:
 
 
 def _measured(home: Home, half: str | None, shelf: Shelf | None) -> Iterator[Figure]:
-    questions = [question for question in home.questions if _is_chosen(question, half)]
+    questions = sorted(home.questions, key=lambda asked: (asked.day, asked.without))
     left = list(home.texts)
+    there: set[str] = set()
     with TemporaryDirectory(prefix="memoranda-needs-") as scratch:
         pipeline = ByWords if shelf is None else Ours
         ours = pipeline(Place(Path(scratch), shelf))
         control = Control()
         alone = None if shelf is None else ModelAlone(shelf)
-        for question in sorted(questions, key=lambda asked: asked.day):
-            count = len(left)
-            if question.day:
-                count = sum(text.day <= question.day for text in left)
-            if count:
-                ours.load(left[:count])
-                control.load(left[:count])
+        for number, question in enumerate(questions):
+            asked_later = {later.without for later in questions[number:]}
+            new = [text for text in left if _is_there(text, question, asked_later)]
+            if new:
+                ours.load(new)
+                control.load(new)
                 if alone is not None:
-                    alone.load(left[:count])
-                left = left[count:]
-            begin = time.perf_counter()
-            found = ours.find(question.text, PAGE + 1)
-            took = (time.perf_counter() - begin) * 1000
-            plain = control.find(question.text, PAGE + 1)
-            near = [] if alone is None else alone.find(question.text, PAGE + 1)
-            figures = [_recall(keys, question) for keys in (found, plain, near)]
+                    alone.load(new)
+                there |= {text.key for text in new}
+                left = [text for text in left if text.key not in there]
+            evidence = question.evidence & there
+            if not evidence or not _is_chosen(question, half):
+                continue
+            begin = time.process_time()
+            found = ours.find(question.text, PAGE)
+            took = (time.process_time() - begin) * 1000
+            plain = control.find(question.text, PAGE)
+            near = [] if alone is None else alone.find(question.text, PAGE)
+            figures = [_recall(keys, evidence) for keys in (found, plain, near)]
             yield Figure(question.id, figures[0], figures[1], took, figures[2])
         ours.close()
         control.close()
 
 
-def _recall(found: Sequence[str], question: Asked) -> float:
-    counted = [key for key in found if key != question.without]
-    return len(question.evidence & set(counted[:PAGE])) / len(question.evidence)
+def _is_there(text: Text, question: Asked, asked_later: set[str]) -> bool:
+    """Whether the home holds this text by the time the question is asked: a session in which this
+    or a later question is asked is not over."""
+    has_come = not question.day or text.day <= question.day
+    return has_come and text.key not in asked_later
+
+
+def _recall(found: Sequence[str], evidence: frozenset[str]) -> float:
+    return len(evidence & set(found[:PAGE])) / len(evidence)
 
 
 def _print(name: str, figures: Sequence[Figure], before: dict[str, float]) -> None:

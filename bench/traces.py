@@ -29,65 +29,76 @@ review note memory agent tool command output line column width color theme butto
 page route server client proxy queue worker job task schedule event hook plugin setting
 flag option default limit budget metric log trace span
 """
-_WORDS = _TEXT.split()
+WORDS = _TEXT.split()
+# The name of a session in exchanges that any session may have.
+_NAME = "(session)"
+# Exchanges that sessions are made of: about 50 MB.
+_POOL = 6_000
 
 
 def _sentence(chance: random.Random, words: list[str], length: int) -> str:
     return " ".join(chance.choice(words) for _ in range(length)).capitalize() + "."
 
 
-def _session(chance: random.Random, words: list[str], name: str, size: int) -> str:
-    """A session of Claude Code of about so many bytes: mostly what tools gave back, as in life."""
+def _exchange(chance: random.Random, words: list[str], turn: int) -> bytes:
+    """An exchange of Claude Code, mostly what a tool gave back, as in life."""
+    moment = f"2026-{chance.randint(1, 11):02d}-{chance.randint(1, 28):02d}T10:{turn % 60:02d}:00Z"
+    about = {"sessionId": _NAME, "cwd": f"/work/p{chance.randint(0, 40)}", "timestamp": moment}
+    call = f"t{turn}"
+    command = f"make {chance.choice(words)} {chance.choice(words)}"
+    use = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}}
+    output = "\n".join(_sentence(chance, words, 12) for _ in range(chance.randint(5, 120)))
+    result: dict[str, object] = {"type": "tool_result", "tool_use_id": call, "content": output}
+    if chance.random() < 0.1:
+        result |= {"is_error": True, "content": f"Exit code 1\n{output}"}
+    said = " ".join(_sentence(chance, words, 14) for _ in range(2))
+    answer = " ".join(_sentence(chance, words, 18) for _ in range(6))
+    messages = (
+        ("user", said),
+        ("assistant", [use]),
+        ("user", [result]),
+        ("assistant", [{"type": "text", "text": answer}]),
+    )
     lines = []
-    total = 0
-    turn = 0
-    while total < size:
-        turn += 1
-        moment = (
-            f"2026-{chance.randint(1, 11):02d}-{chance.randint(1, 28):02d}T10:{turn % 60:02d}:00Z"
-        )
-        about = {"sessionId": name, "cwd": f"/work/p{chance.randint(0, 40)}", "timestamp": moment}
-
-        def entry(role: str, content: object, about: dict[str, str] = about) -> str:
-            message = {"role": role, "content": content}
-            return json.dumps({"type": role, "message": message, **about}) + "\n"
-
-        call = f"t{turn}"
-        command = f"make {chance.choice(words)} {chance.choice(words)}"
-        use = {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}}
-        output = "\n".join(_sentence(chance, words, 12) for _ in range(chance.randint(5, 120)))
-        result: dict[str, object] = {"type": "tool_result", "tool_use_id": call, "content": output}
-        if chance.random() < 0.1:
-            result |= {"is_error": True, "content": f"Exit code 1\n{output}"}
-        said = " ".join(_sentence(chance, words, 14) for _ in range(2))
-        answer = " ".join(_sentence(chance, words, 18) for _ in range(6))
-        new = [
-            entry("user", said),
-            entry("assistant", [use]),
-            entry("user", [result]),
-            entry("assistant", [{"type": "text", "text": answer}]),
-        ]
-        lines += new
-        total += sum(map(len, new))
-    return "".join(lines)
+    for role, content in messages:
+        message = {"role": role, "content": content}
+        lines.append(json.dumps({"type": role, "message": message, **about}) + "\n")
+    return "".join(lines).encode()
 
 
-def _generate(folder: Path, megabytes: int, first: int, chance: random.Random) -> int:
-    """Write sessions; returns how many."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    names = ["".join(chance.choices(letters, k=8)) for _ in range(20_000)]
-    words = _WORDS * 40 + names
-    number = first
-    left = megabytes << 20
-    while left > 0:
-        size = min(left, chance.randint(200_000, 2_000_000))
-        text = _session(chance, words, f"s{number}", size)
-        place = folder / f"-work-p{number % 40}"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / f"s{number}.jsonl").write_text(text)
-        left -= len(text)
-        number += 1
-    return number - first
+class Generator:
+    """Writes sessions of Claude Code, each of other exchanges in another order."""
+
+    def __init__(self, projects: Path, chance: random.Random):
+        self._projects = projects
+        self._chance = chance
+        self._number = 0
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        names = ["".join(chance.choices(letters, k=8)) for _ in range(20_000)]
+        words = WORDS * 40 + names
+        # Composing sentences takes longer than indexing them, so that they are used again.
+        self._pool = [_exchange(chance, words, turn) for turn in range(_POOL)]
+
+    def write(self, megabytes: int) -> None:
+        """Write so many megabytes of new sessions."""
+        left = megabytes << 20
+        while left > 0:
+            size = min(left, self._chance.randint(200_000, 2_000_000))
+            text = self._session(f"s{self._number:07}", size)
+            place = self._projects / f"-work-p{self._number % 40}"
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"s{self._number:07}.jsonl").write_bytes(text)
+            left -= len(text)
+            self._number += 1
+
+    def _session(self, name: str, size: int) -> bytes:
+        exchanges = []
+        total = 0
+        while total < size:
+            exchange = self._chance.choice(self._pool)
+            exchanges.append(exchange)
+            total += len(exchange)
+        return b"".join(exchanges).replace(_NAME.encode(), name.encode())
 
 
 def _processor_seconds() -> float:
@@ -103,7 +114,8 @@ def _timed(label: str, megabytes: float, path: Path, mask: Mask) -> None:
     wall = time.monotonic() - wall
     rate = f", {megabytes / cpu:.1f} MB/s" if megabytes and cpu else ""
     print(
-        f"{label}: {done.files} files, {done.turns} turns, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall"
+        f"{label}: {done.files} files, {done.turns} turns, {cpu:.2f} s cpu{rate}, {wall:.2f} s wall",
+        flush=True,
     )
 
 
@@ -122,21 +134,22 @@ def main() -> None:
         for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
             os.environ.pop(name, None)
         projects = person / ".claude" / "projects"
-        count = _generate(projects, given.megabytes, 0, chance)
+        generator = Generator(projects, chance)
+        generator.write(given.megabytes)
         size = sum(file.stat().st_size for file in projects.rglob("*.jsonl"))
-        print(f"generated {count} sessions, {size >> 20} MB")
+        print(f"generated {size >> 20} MB", flush=True)
         mask = Mask(default_rules())
         path = person / "transcripts.db"
         _timed("first index", size / (1 << 20), path, mask)
         print(f"index: {path.stat().st_size >> 20} MB")
         _timed("nothing new", 0, path, mask)
         for megabytes in (10, 20):
-            count += _generate(projects, megabytes, count, chance)
+            generator.write(megabytes)
             _timed(f"a day's work ({megabytes} MB)", megabytes, path, mask)
         times = []
         with TraceIndex(path, may_write=False) as index:
             for number in range(200):
-                query = " ".join(chance.choice(_WORDS) for _ in range(2 + number % 6))
+                query = " ".join(chance.choice(WORDS) for _ in range(2 + number % 6))
                 cpu = time.process_time()
                 find(index, mask, query, TraceFilter(), 10)
                 times.append(time.process_time() - cpu)

@@ -113,9 +113,9 @@ class Memory:
         """Store a note and return it.
 
         draft: the text, or a `Draft` that says more.
-        overwrite: replace the note that is there already; it keeps its id, its permalink and the
-            header keys the draft does not set.
-        checksum: the one of the note that was read; refuse when the file has another by now.
+        overwrite: replace an existing note; it keeps its id, its permalink and the header keys the
+            draft does not set.
+        checksum: the checksum of the note as it was read; a file that has changed since is refused.
 
         Raises Exists, InvalidInput, Conflict, Locked, OutsideError, SecretRefused, StorageError.
         """
@@ -148,7 +148,7 @@ class Memory:
 
         ref: the note.
         edit: what to do, such as `Append(text)`, `StrReplace(old, new)`, `ReplaceSection(...)`.
-        checksum: the one of the note that was read; refuse when the file has another by now.
+        checksum: the checksum of the note as it was read; a file that has changed since is refused.
         create: make a missing note; for `Append` and `Prepend`.
         project: the project in which `ref` is looked up.
 
@@ -161,8 +161,8 @@ class Memory:
         """Add and remove tags in a note's header. Returns the note.
 
         ref: the note.
-        add: tags it is to have.
-        remove: tags it is not to have; upper and lower case are the same.
+        add: tags to add.
+        remove: tags to remove, in upper or lower case.
 
         Raises NotFound, Ambiguous, Locked.
         """
@@ -175,19 +175,19 @@ class Memory:
 
         ref: the note the link starts from.
         target: the note it leads to.
-        type: the type of the relation, for notes that are no memories.
+        type: the type of the relation, for notes that are not memories.
 
-        Raises NotFound, Ambiguous, Locked, InvalidInput for a note and itself.
+        Raises NotFound, Ambiguous, Locked, InvalidInput for linking a note to itself.
         """
         return self._session.link(ref, target, type)
 
     def unlink(self, ref: Ref, target: Ref) -> bool:
-        """Remove the link between two memories. Returns whether there was one.
+        """Remove the link between two memories. Returns whether a link existed.
 
-        ref: one of the two.
-        target: the other one.
+        ref: a memory.
+        target: the memory it is linked to.
 
-        Raises NotFound, Ambiguous, Locked, InvalidInput for notes that are no memories.
+        Raises NotFound, Ambiguous, Locked, InvalidInput for notes that are not memories.
         """
         return self._session.unlink(ref, target)
 
@@ -197,10 +197,10 @@ class Memory:
         """Move a note inside its project.
 
         ref: the note.
-        destination: the new path; one that ends in `/` keeps the file's name, one without an
-            extension gets `.md`.
+        destination: the new path. If it ends in `/`, the file keeps its name; without an extension,
+            `.md` is added.
         project: the project in which `ref` is looked up.
-        follow: whether a permalink in the header becomes that of the new path.
+        follow: whether to change a permalink in the header to match the new path.
 
         Raises NotFound, Ambiguous, Exists, Locked, OutsideError.
         """
@@ -222,17 +222,17 @@ class Memory:
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """Say that one note now holds in place of another, which stays. Returns both.
+        """Mark a note as replaced by a newer one. Both stay, and both are returned.
 
-        It is one change.
+        Both headers are written in one change.
 
         old: the note that no longer holds; it gets `valid_until`.
         new: the note that holds now, or the `Draft` of one; it gets `supersedes`.
-        valid_from: since when, such as `2026-03-01` or `yesterday`; None is the `valid_from` of
-            the new note, else the moment it was written.
+        valid_from: since when, such as `2026-03-01` or `yesterday`. None means the `valid_from` of
+            the new note or, without that, the moment it was written.
 
-        Raises NotFound, Ambiguous, Locked; InvalidInput for a circle, for what is superseded
-        already, and for a new note that fewer may see.
+        Raises NotFound, Ambiguous, Locked; InvalidInput for a circle, for a note that is superseded
+        already, and for a new note that fewer agents may see.
         """
         if isinstance(new, Draft):
             new = _as_draft(new)
@@ -267,15 +267,15 @@ class Memory:
         )
 
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """Take an archived note out of the archive. Returns it.
+        """Take a note out of the archive and return it.
 
         A memory goes to its category, a note of another project to where it was.
 
         ref: the note.
         category: where a memory goes, in place of the category it has.
 
-        Raises NotFound, Ambiguous, Locked; Exists where another note has taken its place;
-        InvalidInput for a note that is not archived.
+        Raises NotFound, Ambiguous, Locked; Exists if another note has taken its place; InvalidInput
+        for a note that is not archived.
         """
         info = self._session.find(ref)
         if info.phase != ARCHIVED:
@@ -314,12 +314,13 @@ class Memory:
         offset: int = 0,
         order: str | None = None,
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """List the notes that pass filters. Returns one page, and how many there are in all.
+        """List the notes that pass filters. Returns one page, and the number of all matching notes.
 
         query: filters, such as `"tag:ui project:notes"`, or a `Query`.
         limit: notes on the page; 0 is all of them.
         offset: notes to skip.
-        order: `changed` or `created`, newest first, `path` or `address`; None is the query's own.
+        order: `changed` or `created`, newest first, `path` or `address`; None means the order of
+            the query.
         """
         if order is not None:
             query = self._session.query_of(query).replace(order=order)
@@ -357,10 +358,11 @@ class Memory:
         limit: int = 10,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int, datetime]:
-        """List the notes changed lately, newest first; also how many there are, and since when.
+        """List the notes changed lately, newest first. Returns a page, the number of all such
+        notes, and the moment `timeframe` stands for.
 
         timeframe: such as `2h`, `7d`, `3 weeks`, `yesterday` or a day.
-        projects: names of projects; None is all of them.
+        projects: names of projects; None means all projects.
         limit: notes on the page.
         offset: notes to skip.
 
@@ -504,15 +506,16 @@ class Memory:
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """Bring an older text of a note back. Returns its `project/path`, and the change it is from.
+        """Bring an older text of a note back. Returns its `project/path`, and the number of the
+        change the text comes from.
 
         ref: the note's id or `project/path`; it may be deleted.
         at: the moment whose text is wanted.
-        change: the number of the change before which the text was there. Without both it is
-            the text before the note last changed.
+        change: the number of the change that replaced the text. Without `at` and `change`, the text
+            before the last change is restored.
         to: another place, as `project/path`.
 
-        Raises NotFound, Exists; CannotUndo where a text just restored would be replaced.
+        Raises NotFound, Exists; CannotUndo if this would replace a text that was just restored.
         """
         return self._session.restore(ref, at=at, change=change, to=to)
 
@@ -525,17 +528,17 @@ class Memory:
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good, their history too. There is no undo.
+        """Remove notes for good, and their history too. This cannot be undone.
 
-        refs: the notes; also a path in `log` of a file that is gone, or an entry of JSON files
-            used in place, `FOLDER/NAMESPACE.json:KEY`.
+        refs: the notes; also the path of a deleted file as `log` shows it, or an entry of JSON
+            files used in place, `FOLDER/NAMESPACE.json:KEY`.
         agent: all notes that this agent made or keeps private.
         project: all notes of this project.
         source: all notes of this source.
         observation: only this observation of the one note named.
         dry_run: only say what would go.
 
-        Raises NotFound, Ambiguous, Locked, StorageError; InvalidInput for an agent as caller.
+        Raises NotFound, Ambiguous, Locked, StorageError; InvalidInput if the caller is an agent.
         """
         return self._session.erase(
             *refs,
@@ -564,13 +567,14 @@ class Memory:
         return self._session.review(limit=limit, offset=offset, kind=kind)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """Answer a question of `review`: it is done at once, or written down. Returns it.
+        """Answer a question of `review` and return it. The choice is carried out now or noted for
+        later.
 
         question: the question, or its key.
         choice: the letter of one of its choices.
 
-        Raises NotFound when it is not open; InvalidInput for another letter, for an agent, and
-        for a list that has changed; what the change itself raises.
+        Raises NotFound if the question is not open; InvalidInput for another letter, for an agent,
+        and for a list that has changed; what the change itself raises.
         """
         return self._session.decide(question, choice)
 
@@ -603,9 +607,9 @@ class Memory:
         """Set a key of config.yaml.
 
         key: such as `daemon.interval`; `memory config list` shows all.
-        value: its value; None takes the key out.
+        value: its value; None removes the key.
 
-        Raises ConfigError; then nothing is written.
+        Raises ConfigError, and nothing is written then.
         """
         self._session.configure(key, value)
 
@@ -712,9 +716,9 @@ class Memory:
         return tally
 
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Make the index again from the files. Returns how many notes and projects there are.
+        """Rebuild the index from the files. Returns the number of notes and of projects.
 
-        progress: is called with how many files are done, and how many there are.
+        progress: called with the number of files done, and the number of all files.
         """
         return self._session.reindex(progress)
 
@@ -736,15 +740,16 @@ def open_memory(
 ) -> Memory:
     """Open the memory of a person.
 
-    home: its folder; None is MEMORY_HOME, else the configuration's, else `~/.memory`. Also the
-        address of a space of a database, `postgresql://HOST/DATABASE?space=NAME`.
+    home: its folder, or the address of a space of a database,
+        `postgresql://HOST/DATABASE?space=NAME`. None means the first of these that is set:
+        MEMORY_HOME, the configuration's `storage.root`, `~/.memory`.
     agent: the caller's name; it sees notes of scope `global` and its own. None is the owner.
     projects: folders or graph files by name, as projects of this process only.
     face: what the history calls the program that writes.
     config: a configuration file, or settings already loaded.
     clock: tells the time; for tests.
     watch: learn of changes on disk from the system, as a long-lived program should.
-    only: names of projects; there are no others then.
+    only: names of projects; if given, only these exist in this process.
 
     Raises ConfigError, StorageError.
     """
@@ -759,7 +764,7 @@ _REPR_LENGTH = 60
 
 
 def _shortened(text: str) -> str:
-    """A path whose beginning is left out where it is long."""
+    """Shorten a long path by dropping its beginning."""
     if len(text) <= _REPR_LENGTH:
         return text
     return f"…{text[1 - _REPR_LENGTH :]}"

@@ -80,8 +80,10 @@ def parse_stamp(text: str) -> datetime:
 
 
 def local_day(time: str, zone: tzinfo | None) -> str:
-    """The day of a stamp in a time zone (None: the system's) as YYYY-MM-DD; of what is no stamp its
-    first ten characters."""
+    """The day of a stamp in a time zone, as YYYY-MM-DD. The zone None means the system's.
+
+    A text that is not a stamp gives its first ten characters.
+    """
     try:
         return parse_stamp(time).astimezone(zone).date().isoformat()
     except (ValueError, OverflowError):
@@ -89,7 +91,10 @@ def local_day(time: str, zone: tzinfo | None) -> str:
 
 
 def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
-    """`moment` in UTC; without an offset it is a wall time of `zone` (None: of the system)."""
+    """`moment` in UTC.
+
+    A moment without an offset is read as wall time in `zone` (None: the system's zone).
+    """
     if moment.tzinfo is None:
         if zone:
             moment = moment.replace(tzinfo=zone)
@@ -99,8 +104,13 @@ def to_utc(moment: datetime, zone: tzinfo | None) -> datetime:
 
 
 def as_of(text: str, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """The moment that `text`, a time frame of `since`, a month (`2025-03`) or a year, asks about:
-    of a day, month or year its last one. Aware, in `zone`. Raises TimeframeError."""
+    """The moment that a text asks about, aware and in `zone`. A day, month or year means its last
+    moment.
+
+    text: a time frame as `since` reads it, a month (`2025-03`) or a year.
+
+    Raises TimeframeError.
+    """
     if isinstance(text, str) and (month := re.fullmatch("([0-9]{4})(-[0-9]{2})?", text.strip())):
         first = since(f"{month[1]}{month[2] or '-12'}-01", now, zone).astimezone(zone)
         return (first + timedelta(days=31)).replace(day=1) - timedelta(microseconds=1)
@@ -120,8 +130,10 @@ one to the next.
 
 
 class _Waits(threading.local):
-    """What this thread may still wait: `left` seconds (None: no call is under way), and what ends
-    its waits at once.
+    """How long this thread may still wait.
+
+    left: seconds, or None outside a call.
+    stop: an event that ends its waits early.
     """
 
     left: float | None = None
@@ -188,8 +200,10 @@ def wait_for(is_done: Callable[[], bool], seconds: float = CALL_WAITS) -> bool:
 
 
 def block_for(wait: Callable[[float], T], seconds: float = CALL_WAITS) -> T:
-    """What `wait` returns, which waits on its own for as many seconds as it is told: at most
-    `seconds`, and what the call may still wait."""
+    """Call `wait` with the seconds it may wait, and return its result.
+
+    The limit is `seconds`, or less if the current call has less time left.
+    """
     if _waits.left is None:
         seconds_left = CALL_WAITS
     else:

@@ -78,6 +78,7 @@ class Settings:
     decay_exempt: tuple[str, ...] = ("soul",)
     traces: bool = True
     hook_tools: bool = True
+    hook_hold: bool = True
     introduces: bool = True
     transcripts: bool = False
     transcripts_without: tuple[str, ...] = ()
@@ -168,15 +169,17 @@ class Settings:
 
     @property
     def zone(self) -> tzinfo | None:
-        """The configured time zone; None means the system's."""
+        """The configured time zone, or None for the system's."""
         if self.timezone:
             return _zone(self.timezone)
         return None
 
     @property
     def reading_zone(self) -> tzinfo:
-        """The zone of times in reminders: configured, else `offset` (that of `--now`), else the
-        system's.
+        """The time zone for reading reminders.
+
+        It is the configured zone, or the offset of `--now`, or the system's zone, whichever is set
+        first.
         """
         return self.zone or self.offset or SYSTEM_ZONE
 
@@ -188,8 +191,12 @@ def load(
     *,
     unread: bool = False,
 ) -> Settings:
-    """The settings for `home` (else MEMORY_HOME, else storage.root, else ~/.memory), read from
-    `file` (else the home's config.yaml). A missing file means defaults, and so does `unread`.
+    """Read the settings of a home.
+
+    home: the home; by default MEMORY_HOME, then storage.root, then ~/.memory.
+    file: the configuration file; by default config.yaml in the home. A missing file means defaults.
+    unread: use the defaults without reading the file.
+
     Raises ConfigError.
     """
     chosen_home = home or environ.get("MEMORY_HOME") or None
@@ -282,7 +289,7 @@ def _check_readable(home: Path) -> None:
 
 
 def owner_of(status: os.stat_result) -> str:
-    """The user a file belongs to, by name where that is known."""
+    """The user a file belongs to: the name, or `user UID` if the name is unknown."""
     import pwd
 
     try:
@@ -292,8 +299,11 @@ def owner_of(status: os.stat_result) -> str:
 
 
 def again(settings: Settings) -> Settings:
-    """`settings` with what changed in their file meanwhile; what the caller or the environment gave
-    in place of what the file said stays. Raises ConfigError."""
+    """Read the settings again from their file.
+
+    Settings that the caller or the environment gave in place of the file's stay. Raises
+    ConfigError.
+    """
     stamp = file_stamp(settings.file)
     before, now = (
         _File(settings.file, *version).settings(
@@ -308,8 +318,10 @@ def again(settings: Settings) -> Settings:
 
 
 def file_stamp(file: Path) -> tuple[int, int] | None:
-    """A key that differs once the file is another one: its time of change in nanoseconds, and its
-    inode."""
+    """A key that changes when the file does: its time of change in nanoseconds, and its inode.
+
+    None if the file cannot be read.
+    """
     try:
         status = os.stat(file)
     except OSError:
@@ -350,7 +362,10 @@ def _database(address: str) -> tuple[str, str]:
 
 
 def _replica(url: str, space: str, environ: Mapping[str, str]) -> Path:
-    """The folder of the copies of a space: one for each server, database and space, whoever asks."""
+    """The folder for local copies of a space.
+
+    All processes share it: one folder per server, database and space.
+    """
     import hashlib
     from urllib.parse import parse_qsl, urlsplit
 
@@ -546,7 +561,10 @@ class _File(NamedTuple):
         return tuple(str(absolute(root)) for root in roots)
 
     def _graph_file(self) -> str | None:
-        """The file of the knowledge graph, under each name older versions had for the key."""
+        """The file of the knowledge graph, under any name that a version had for the key.
+
+        None if not set.
+        """
         graph = self.section("graph")
         file = graph.get("file", graph.get("memoryFilePath", self.rows.get("memoryFilePath")))
         return self.text("graph.file", file)
@@ -607,8 +625,11 @@ class _File(NamedTuple):
         return tuple(listed)
 
     def llm(self, environ: Mapping[str, str]) -> dict[str, Any]:
-        """The endpoint that may help and its key: `llm.*`, else the variables of the memory-bank
-        server when all three are set (contract 003, 9)."""
+        """The language model endpoint and its key, from `llm.*`.
+
+        Without that section, the three variables of the memory-bank server count if all are set
+        (contract 003, 9).
+        """
         section = self.section("llm")
         texts = {
             key: self.text(f"llm.{key}", value, is_web=key == "base_url")
@@ -648,7 +669,10 @@ class _File(NamedTuple):
         }
 
     def _semantic_texts(self, environ: Mapping[str, str]) -> dict[str, str | None]:
-        """The texts of `semantic.*`, or MEMORY_SEMANTIC as the model. Raises ConfigError."""
+        """The texts of `semantic.*`, by key.
+
+        MEMORY_SEMANTIC overrides the model. Raises ConfigError.
+        """
         section = self.section("semantic")
         model = environ.get("MEMORY_SEMANTIC")
         if model:
@@ -665,7 +689,10 @@ class _File(NamedTuple):
     def _reranking(
         self, texts: Mapping[str, str | None], environ: Mapping[str, str]
     ) -> dict[str, Any]:
-        """The model that reranks, where one is named. Raises ConfigError when it has no endpoint."""
+        """The settings of the reranking model; empty if no model is named.
+
+        Raises ConfigError if it has no endpoint.
+        """
         model = texts.get("rerank")
         if not model:
             return {}

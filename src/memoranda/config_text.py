@@ -1,5 +1,6 @@
-"""config.yaml as a text: read without the YAML library where it is plain, and changed line by line,
-so that all else in it stays as it is."""
+"""config.yaml as a text. A plain file is read without the YAML library. Changes are made line by
+line, so all other lines stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def stored(rows: dict[str, Any], key: str) -> Any:
-    """What `rows`, those of a file, say for a key such as `daemon.interval`; None: nothing."""
+    """The value of a key such as `daemon.interval` in the rows of a file, or None if it is not set."""
     value: Any = rows
     for part in key.split("."):
         if isinstance(value, dict):
@@ -45,7 +46,10 @@ def _text(path: Path) -> str:
 
 
 def parsed(path: Path, text: str) -> dict[str, Any]:
-    """The keys and values of `text`, which stands at `path` or shall. Raises ConfigError."""
+    """The keys and values of a configuration text.
+
+    `path` is named in errors. Raises ConfigError.
+    """
     plain = read_plain(text)
     if plain is not None:
         return plain
@@ -72,9 +76,10 @@ _YAML_WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"}
 
 
 def read_plain(text: str) -> dict[str, Any] | None:
-    """What YAML reads in `text` if it has only sections of plain values, or None.
+    """The keys and values of a text that has only sections of plain values. None for any other
+    text.
 
-    It needs no library: importing YAML takes 30 ms.
+    This avoids the import of the YAML library, which takes 30 ms.
     """
     rows: dict[str, Any] = {}
     section: str | None = None
@@ -181,7 +186,10 @@ def _nested_lines(lines: list[str], top: int) -> list[int]:
 
 
 def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
-    """Set nested keys, or with None take them out; what is no section on the way becomes one."""
+    """Set nested keys in `rows`; a value of None removes the key.
+
+    Sections on the way are created.
+    """
     for (*sections, last), value in changes.items():
         inner = rows
         for name in sections:

@@ -147,8 +147,8 @@ class AmbiguousTime(TimeRefused):
 
 
 class UnusedWords(AmbiguousTime):
-    """A time with words beside it, the `unused` ones, that make it another one in a way nobody here
-    knows.
+    """A time has words beside it, the `unused` ones, that change its meaning in a way we cannot
+    read.
     """
 
     def __init__(self, phrase: str, unused: str):
@@ -294,7 +294,7 @@ class Exists(MemorandaError):
 
 
 class Taken(Exists):
-    """The file at `path` is no note, or not one that the caller may replace."""
+    """The file at `path` is not a note, or not one that the caller may replace."""
 
     def __init__(self, path: str, permalink: str | None = None):
         super().__init__(path, permalink)
@@ -352,8 +352,10 @@ class CountMismatch(MemorandaError):
 
 
 class SectionError(MemorandaError):
-    """A heading that is missing (`lines` empty, `headings` lists those there) or stands at several
-    `lines`.
+    """A heading is missing or ambiguous.
+
+    If it is missing, `lines` is empty and `headings` lists the existing ones. If it is ambiguous,
+    `lines` lists where it occurs.
     """
 
     code = "section"
@@ -463,7 +465,7 @@ class ReadOnlyProject(InvalidInput):
 
 
 class AgentPaused(MemorandaError):
-    """The owner paused `agent`: it reads and writes nothing."""
+    """The owner paused `agent`, which cannot read or write until it is resumed."""
 
     code = "paused"
 
@@ -598,7 +600,7 @@ class ConfigFileError(ConfigError):
 
     file: the file, or the key that names it.
     problem: what is wrong, in a few words.
-    key: the setting that is wrong; empty if it is the whole file.
+    key: the setting that is wrong; empty if the whole file is wrong.
     joint: what stands between the key and the problem: a blank if they are one sentence.
     """
 

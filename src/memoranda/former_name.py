@@ -1,4 +1,4 @@
-"""What the project left on machines under the name it had before, and how it is carried over.
+"""Files that the project left on machines under its former name, and how they are carried over.
 
 This is the only code that knows the old name. Homes, entries in the files of clients and hooks,
 install records, databases and fenced memories in transcripts are understood; nothing else is.
@@ -63,10 +63,11 @@ HAS_FORMER_SCHEMA = (
 
 
 def adopt(root: Path, private: Path) -> None:
-    """Copy what an earlier checkout kept in the home `root` into `private`, which is not there yet.
+    """Copy what an earlier checkout kept in the home `root` into `private`, which must not exist
+    yet.
 
-    All of it appears at once, by a rename, so a second process or a second try changes nothing.
-    Where the folder cannot be made, whoever makes it next says why.
+    All of it appears at once, by a rename, so a second process or a second try changes nothing. If
+    the folder cannot be made, nothing is raised: the next step that needs it reports the reason.
     """
     former = root / PRIVATE
     if private.exists() or not former.is_dir():
@@ -102,14 +103,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def records(root: Path, private: Path) -> Path | None:
-    """The install records of an earlier checkout, while they are not carried over."""
+    """The install records of an earlier checkout. None if they were carried over already."""
     if private.exists():
         return None
     return root / PRIVATE / "install" / "records.json"
 
 
 def left_behind(root: Path) -> list[tuple[str, str]]:
-    """What an earlier checkout left, as (path, what to do with it)."""
+    """List what an earlier checkout left, as (path, what to do with it)."""
     leftovers = []
     if (root / PRIVATE).is_dir():
         text = (

@@ -21,7 +21,8 @@ ORDERS = ("changed", "created", "path", "address")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Query(FrozenValueObject):
-    """All that a list or a search of notes can ask. Every filter must hold; empty is every note.
+    """Everything that a list or a search of notes can ask for. All filters must hold; an empty
+    query matches every note.
 
     text: words to look for; a list does not look at them.
     search_type: `text`, `title` or `permalink` (an address with `*`).
@@ -35,26 +36,28 @@ class Query(FrozenValueObject):
 
     What a note is:
     types: one of these types.
-    tags: all of these tags, its own or its observations', without case.
+    tags: all of these tags, on the note or on its observations, in any case.
     categories: an observation of one of these categories.
-    any_category: for each, its own category or an observation's (`category:` in the text form).
-    category, phase: those of a memory.
+    any_category: for each of them, the note's category or an observation's (`category:` in the text
+        form).
+    category, phase: the category and the phase of a memory.
     scope, source, status: as its header says.
     metadata: contract 000b's `metadata_filters`.
     contains: a piece of its text or title, folded.
     pinned: only pinned notes.
-    archived: only archived memories, or none of them; None is those a search adds, and no list.
+    archived: True for only archived memories, False for none. None includes archived memories that
+        a search adds, but not in lists.
     by: who wrote the text: `owner`, an agent's name, `import`, `web`, `file`.
     client: the program it was written with.
 
     When. Moments are aware datetimes; the first bound is inclusive, the second is not:
     after, before: the changed time.
     created_from, created_until: the written time.
-    day_from, day_until: the day a note is about, else the day it was written on. Both are the
-        beginning of a day in the reader's zone.
+    day_from, day_until: the day a note is about or, without one, the day it was written. Both are
+        the beginning of a day in the reader's zone.
     as_of: what was valid at that moment; its own zone says what day it is.
-    valid_at: without what is over, superseded or not valid yet then, whenever the rest was written;
-        the present for ranked searches without `as_of`.
+    valid_at: leaves out notes that are over, superseded or not valid yet at that moment, whenever
+        they were written. Ranked searches without `as_of` use the present.
     """
 
     text: str = ""
@@ -115,13 +118,14 @@ _FILTER = lazy_pattern(
 
 
 def parse(text: str, *, now: datetime | None = None, zone: tzinfo | None = None) -> Query:
-    """The query a person writes in one line: `dark mode tag:ui after:7d` (contract 000b, 6).
+    """Read the query that a person writes in one line: `dark mode tag:ui after:7d` (contract 000b,
+    6).
 
-    Filters are taken out of the text; a value with blanks is in double quotes. `tag:` and
-    `category:` given twice must both hold, of several `type:` and `project:` one; else the last one
-    counts. Any other `x:y`, a filter inside quotes and a time nobody can read stay text. `now`
-    (default: the clock) and `zone` (default: local) are for `before:`, `after:` and `as_of:`. Never
-    raises.
+    Filters are taken out of the text; a value with blanks is in double quotes. If `tag:` or
+    `category:` is given twice, both must hold; of several `type:` or `project:` filters, any may
+    hold. Of any other filter the last counts. Other `x:y`, filters inside quotes and unreadable
+    times stay text. `now` (default: the clock) and `zone` (default: local) are for `before:`,
+    `after:` and `as_of:`. Never raises.
     """
     values: dict[str, Any] = {}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -143,11 +146,75 @@ def test_through_the_daemon_it_answers_as_without_and_writes(home):
         assert (note.provenance.who, note.provenance.client) == ("owner", "claude-code")
 
 
+def test_a_hook_with_a_daemon_imports_neither_the_engine_nor_the_command_line(home):
+    event = {
+        **BASE,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "deploy zebrafish"},
+    }
+    loads = "import sys; from memoranda.cli import run; import os; os._exit = lambda _: print("
+    loads += "[m for m in sys.modules if m.startswith(('memoranda.', 'click', 'yaml', 'sqlite3'))],"
+    loads += " file=sys.stderr); run()"
+    with DaemonProcess(home, "--interval", "1h") as daemon:
+        daemon.ready()
+        done = subprocess.run(
+            [sys.executable, "-c", loads, "--home", str(home), "hook", "claude-code"],
+            input=json.dumps(event).encode(),
+            env={**environment(), "MEMORY_HOOK_SECONDS": "30"},
+            capture_output=True,
+            timeout=60,
+        )
+        assert daemon.stop()[0] == 0
+    # The stub of os._exit lets the whole command go on after it.
+    first = done.stderr.decode().splitlines()[0]
+    assert set(ast.literal_eval(first)) == {
+        "memoranda.cli",
+        "memoranda.clients",
+        "memoranda.clients.hook",
+        "memoranda.clients.hook_relay",
+        "memoranda.engine",
+        "memoranda.engine.daemon_peer",
+    }
+
+
+@pytest.mark.parametrize("listener", ["refuses", "older", "silent"])
+def test_a_hook_does_by_itself_what_a_daemon_cannot_answer(home, tmp_path, listener):
+    replies = {"refuses": b"", "older": b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -1}}\n'}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / "memory.sock"))
+        server.listen()
+        if listener == "silent":
+            # The time is up while the hook waits: nothing is said, and nothing is broken.
+            done = hook(home, START, MEMORY_HOOK_SECONDS="0.3")
+            assert (done.returncode, done.stdout) == (0, b"")
+            return
+        server.settimeout(60)
+        answering = threading.Thread(target=_answer_all, args=(server, replies[listener]))
+        answering.start()
+        done = hook(home, START)
+        server.shutdown(socket.SHUT_RDWR)
+        answering.join(60)
+    assert "--no-thaw" in context(done)
+
+
+def _answer_all(server, reply):
+    """Give every connection the same reply, until the server is shut down."""
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            connection.settimeout(60)
+            connection.recv(1 << 20)
+            if reply:
+                connection.sendall(reply)
+
+
 def test_the_socket_answers_no_event_of_an_unknown_client_and_lives_on(home):
     with DaemonProcess(home, "--interval", "1h") as daemon:
         daemon.ready()
-        import socket
-
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(30)
             client.connect(str(home / "memory.sock"))

@@ -25,6 +25,27 @@ CONTRADICTIONS = [
     ("办公室的无线密码是 a1", "办公室的无线密码是 b2"),
     ("测试环境的端口是 8080", "测试环境端口改为 9090"),
     ("王芳住在上海。", "王芳住在杭州"),
+    # Said the other way round, or of who does it
+    ("Elena leads the mobile team", "The mobile team is led by Marco"),
+    ("Max is the maintainer of the parser", "The maintainer of the parser is Ines"),
+    ("We store sessions in Redis", "Sessions are stored in Postgres"),
+    ("We use Sentry for error tracking", "For error tracking we use Honeybadger"),
+    # So or not so
+    ("I am allergic to nuts", "I am no longer allergic to nuts"),
+    ("Anna drinks coffee", "Anna doesn't drink coffee"),
+    ("用户喜欢喝茶", "用户不喜欢喝茶"),
+    # Numbers of things, ages, times and how often
+    ("The team has 12 engineers", "The team has 14 engineers"),
+    ("Jonas is 34 years old", "Jonas is 35 years old"),
+    ("The SLA for support tickets is 4 hours", "Support tickets have an SLA of 8 hours"),
+    ("Backups are kept for 30 days", "Backups are kept for 90 days"),
+    ("The on-call rotation is weekly", "The on-call rotation is biweekly"),
+    ("The board meets on the first Monday of the month", "The board meets on the last Monday"),
+    # Done to a thing
+    ("Invoices are approved by Dana", "Invoices are approved by Lukas"),
+    ("Alerts go to PagerDuty", "Alerts go to Opsgenie"),
+    ("The car is parked at level 3", "The car is parked at level 5"),
+    ("服务器在上海机房", "服务器在北京机房"),
 ]
 AGREEMENTS = [
     ("The API rate limit is 1,000 requests per minute", "API rate limit: 1000 req/min"),
@@ -44,6 +65,15 @@ AGREEMENTS = [
     ("The old password of the router is a1", "The new password of the router is b2"),
     ("The port of staging is 80 (until 2026-01-01)", "The port of staging is 90"),
     ("Our team is growing", "Our team is winning"),
+    ("The frontend uses React", "The frontend uses npm"),
+    ("The parser is tested by Dana", "The parser is tested by Lukas"),
+    ("Anna owns a house", "Anna owns a boat"),
+    ("The backup has 3 errors", "The backup has 5 errors"),
+    ("The team has 12 engineers", "The team has 3 designers"),
+    ("The bug is in parser.py", "The bug is in lexer.py"),
+    ("Docker manages the containers", "docker manages the containers"),
+    ("We deploy the API to Frankfurt", "We deploy the site to Oslo"),
+    ("I like running", "I don't like swimming"),
     ("The name is locked down", "The name is up for a vote"),
 ]
 

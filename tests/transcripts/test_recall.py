@@ -8,7 +8,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.clients import hook
-from memoranda.clients.hook_action import ACTION_TOKENS
+from memoranda.clients.hook_action import ACTION_TOKENS, HELD_BACK
 from memoranda.clients.hook_events import CLIENTS, FAILED, TOOL, HookEvent, event_of
 from memoranda.engine import open_session
 from memoranda.text.tokens import tokens_in
@@ -35,8 +35,11 @@ def told(memory, tool="Bash", output="", session="now", cwd=CWD, **given):
         return ""
     answer = json.loads(reply)["hookSpecificOutput"]
     assert answer["hookEventName"] == name
-    text = answer["additionalContext"]
+    text = answer.get("permissionDecisionReason") or answer["additionalContext"]
     assert tokens_in(text) <= ACTION_TOKENS
+    # A call is held back only with the reason in front.
+    assert ("permissionDecision" in answer) == text.startswith(HELD_BACK)
+    text = text.removeprefix(HELD_BACK).lstrip()
     assert text.startswith("<memoranda-memory")
     assert text.endswith("</memoranda-memory>")
     return text
@@ -64,6 +67,56 @@ def test_each_fact_is_told_once_in_a_session(memory, claude):
     assert run(memory, "npm test", session="one")
     assert run(memory, "npm test", session="one") == ""
     assert run(memory, "npm test", session="two")
+
+
+def asked(memory, client="claude-code", kind=TOOL, name="PreToolUse", session="now", **given):
+    """The answer to a call of the shell, as the client gets it; {} for none."""
+    event = HookEvent(client, kind, name, session, CWD, tool="Bash", given=json.dumps(given))
+    return json.loads(hook.answer(memory, event) or "{}")
+
+
+def test_a_call_is_held_back_once_and_runs_when_it_is_made_again(memory, claude):
+    memory.write(Draft("Never run `make deploy` here; use `make release`.", project="categories"))
+    memory.write(Draft("Don't run `make deploy` on Fridays.", project="categories"))
+    held = asked(memory, command="make deploy")["hookSpecificOutput"]
+    assert held["permissionDecision"] == "deny"
+    assert "make release" in held["permissionDecisionReason"]
+    assert "additionalContext" not in held
+    assert "permissionDecision" not in json.dumps(asked(memory, command="make deploy"))
+    again = asked(memory, command="make deploy -j4")
+    assert "permissionDecision" not in json.dumps(again)
+    assert "permissionDecision" in json.dumps(asked(memory, session="b", command="make deploy"))
+
+
+def test_what_a_session_knows_already_holds_nothing_back(memory, claude):
+    note = memory.write(Draft("Never run `make deploy` here.", project="categories"))
+    memory.session_rows("claude-code", "now").add(memory.clock(), notes=[note.id], text="x")
+    assert asked(memory, command="make deploy") == {}
+
+
+def test_without_holding_back_the_text_comes_beside_the_call(memory, claude):
+    memory.write(Draft("Never run `make deploy` here; use `make release`.", project="categories"))
+    memory.configure("hooks.hold", False)
+    answer = asked(memory, command="make deploy")["hookSpecificOutput"]
+    assert "make release" in answer["additionalContext"]
+    assert "permissionDecision" not in answer
+
+
+def test_each_client_is_refused_a_call_in_its_own_words(memory, claude):
+    memory.write(Draft("Never run `make deploy` here; use `make release`.", project="categories"))
+    gemini = asked(memory, "gemini-cli", name="BeforeTool", command="make deploy")
+    assert gemini["decision"] == "deny"
+    assert "make release" in gemini["reason"]
+    copilot = asked(memory, "copilot-cli", name="preToolUse", command="make deploy")
+    assert copilot["permissionDecision"] == "deny"
+    assert "make release" in copilot["permissionDecisionReason"]
+    cursor = asked(memory, "cursor", name="postToolUse", command="make deploy")
+    assert set(cursor) == {"additional_context"}
+    # Gemini CLI takes no text without a refusal: what it did not get may be told later.
+    memory.configure("hooks.hold", False)
+    assert asked(memory, "gemini-cli", name="BeforeTool", session="c", command="make deploy") == {}
+    memory.configure("hooks.hold", True)
+    assert asked(memory, "gemini-cli", name="BeforeTool", session="c", command="make deploy")
 
 
 def test_a_command_that_works_by_now_is_not_told(memory, claude):

@@ -133,7 +133,9 @@ class CitationCheck:
             yield self._root(folder), citation.path
 
     def _root(self, folder: Path) -> Path:
-        """The root of the repository that a folder is in, else the folder."""
+        """The root of the repository that a folder is in, or the folder itself outside a
+        repository.
+        """
         repository = self._repository(folder)
         if repository is None:
             return folder
@@ -217,7 +219,7 @@ class CitationCheck:
         return Verdict(State.MOVED, verdict.now or str(citation._replace(path=new)))
 
     def _text(self, file: Path) -> str | None:
-        """The text of a file, read once for all that cite it."""
+        """The text of a file, cached until the file changes. None if it cannot be read."""
         stamp = stamp_of(file)
         cached = self._files.get(str(file))
         if cached is None or cached[0] != stamp:

@@ -43,7 +43,7 @@ class State(Enum):
 
 
 class Verdict(NamedTuple):
-    """The state of cited code, and where it is now, if elsewhere."""
+    """The state of cited code. `now` is its present place, if it moved."""
 
     state: State
     now: str = ""
@@ -71,14 +71,14 @@ class Repository:
 
     @classmethod
     def of(cls, folder: Path) -> Repository | None:
-        """The repository in which `folder` is; None outside of one."""
+        """The repository that contains `folder`, or None."""
         for place in (folder, *folder.parents):
             if (place / ".git").exists():
                 return cls(place)
         return None
 
     def head(self) -> str:
-        """The commit that is checked out, read without starting git; "" where that is not plain."""
+        """The commit that is checked out, read without starting git. Empty if it cannot be read."""
         git = self.root / ".git"
         try:
             if git.is_file():
@@ -99,7 +99,10 @@ class Repository:
         return result[1]
 
     def commit(self, name: str, moment: str) -> str:
-        """The commit called `name`, else the last one up to `moment`; "" if no commit fits."""
+        """The commit called `name`, or without a name the last one up to `moment`.
+
+        Empty if no commit fits.
+        """
         key = name or moment
         if key not in self._commits:
             if name:
@@ -110,7 +113,10 @@ class Repository:
         return self._commits[key]
 
     def text(self, commit: str, path: str) -> str | None:
-        """A file at a commit; None where it had none, or it is no text."""
+        """The text of a file at a commit.
+
+        None if the commit has no such file, or the file is not text.
+        """
         key = (commit, path)
         if key not in self._texts:
             self._texts[key] = self._git("cat-file", "blob", f"{commit}:{path}")
@@ -158,7 +164,7 @@ class Repository:
         return new
 
     def _git(self, *arguments: str) -> str | None:
-        """The output of git; None where it fails, or takes too long."""
+        """The output of git. None if git fails or takes too long."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environ |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1"}
         # A repository may configure programs for git to run. Reading needs none of them.
@@ -192,8 +198,12 @@ def _renames(reply: str) -> Iterator[tuple[str, str]]:
 
 
 class Expectation(NamedTuple):
-    """A place in code as it was when it was cited: enough to know it again without git. `size` is
-    how many lines it had, `digest` is of them; of a whole file `sample` has digests of its lines.
+    """A place in code as it was when it was cited: enough to recognize it without git.
+
+    size: how many lines it had.
+    digest: the digest of these lines.
+    sample: for a whole file, a digest of each of its first lines.
+    symbol: the name of a definition, if one was cited.
     """
 
     path: str
@@ -210,7 +220,7 @@ _SAMPLE = 200
 def expected(
     repository: Repository, citation: Citation, path: str, moment: str
 ) -> Expectation | None:
-    """The place that a citation meant on the day it was written; None where nobody knows."""
+    """The place that a citation meant when it was written. None if that cannot be known."""
     commit = repository.commit(citation.commit, moment)
     if not commit:
         return None
@@ -248,7 +258,7 @@ def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict
 
 
 def _compared_lines(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """The state of the lines that are cited: they may have moved within the file."""
+    """Compare the lines cited with the text of today. They may have moved within the file."""
     numbers: list[int] = []
     lines: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -284,7 +294,7 @@ def _is_kept(expectation: Expectation, text: str) -> bool:
 
 
 def is_of(citation: Citation, text: str) -> bool:
-    """Whether the hash that a citation gives is that of its place in `text`."""
+    """Whether the hash in a citation matches the place it cites in `text`."""
     lines = text.splitlines(keepends=True)
     if citation.first:
         lines = lines[citation.first - 1 : citation.last]
@@ -295,7 +305,7 @@ def is_of(citation: Citation, text: str) -> bool:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file; None for one that is missing, no file, or too large."""
+    """The text of a file. None if it is missing, not a file, or too large."""
     try:
         if path.stat().st_size > _LARGEST:
             return None
@@ -305,7 +315,7 @@ def read_text(path: Path) -> str | None:
 
 
 def stamp_of(path: Path) -> str:
-    """A text that is another one when a file changed; "" for a missing file."""
+    """A text that changes when the file does. Empty for a missing file."""
     try:
         status = path.stat()
     except OSError:
@@ -314,14 +324,14 @@ def stamp_of(path: Path) -> str:
 
 
 def as_row(expectation: Expectation | None) -> list[Any] | None:
-    """An expectation as JSON."""
+    """An expectation as a JSON row. None stays None."""
     if expectation is None:
         return None
     return [*expectation]
 
 
 def of_row(row: list[Any] | None) -> Expectation | None:
-    """Read the row that `as_row` wrote."""
+    """Read a row that `as_row` wrote. None stays None."""
     if row is None:
         return None
     path, size, digest, sample, symbol = row

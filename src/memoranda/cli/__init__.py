@@ -73,6 +73,13 @@ def run() -> NoReturn:
     Until the command itself runs, an interrupt ends the process at once: raised while a module is
     imported, it may arrive as another error.
     """
+    if "hook" in sys.argv[1:4]:
+        # Clients wait for it, and most events need nothing but the daemon.
+        from memoranda.clients.hook_relay import relayed
+
+        answer = relayed(sys.argv[1:])
+        if answer is not None:
+            _end_with(answer)
     if sys.getfilesystemencoding() != "utf-8":
         _start_in_utf8()
     gc.set_threshold(_OBJECTS)
@@ -87,6 +94,20 @@ def run() -> NoReturn:
 
     output.flush()
     os._exit(status)
+
+
+def _end_with(text: str) -> NoReturn:
+    """Print a text, if it is any, and exit at once."""
+    if text:
+        from memoranda.cli import output
+
+        try:
+            output.text(text)
+            output.write(flush=True)
+        except BrokenPipeError:
+            # The client did not wait.
+            pass
+    os._exit(0)
 
 
 def _start_in_utf8() -> NoReturn:

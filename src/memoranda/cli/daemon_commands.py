@@ -363,6 +363,11 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
                 _announce("\nShutting down...")
 
         callers = memory.as_caller(call.caller, "socket")
+        methods = {
+            hook.METHOD: hook.served,
+            hook.PAYLOAD_METHOD: hook.served_payload,
+            freshness.METHOD: lambda memory, _: memory.freshen(),
+        }
         sessions = None
         if served is not None and listener is not None:
             sessions = _mcp_sessions(memory, callers, served)
@@ -372,7 +377,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
             callers,
             served,
             listener,
-            {hook.METHOD: hook.served, freshness.METHOD: lambda memory, _: memory.freshen()},
+            methods,
             web,
             sessions,
             has_upkeep,

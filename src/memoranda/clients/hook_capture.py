@@ -35,6 +35,8 @@ _TAIL = 256_000
 _PROMPT = 300
 _ANSWER = 1_000
 _COMMAND = 120
+# Lines of one part of an extract.
+_MOST_OF_PART = 12
 _EDITS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit", "write", "replace", "write_file")
 _COMMANDS = ("Bash", "shell", "exec_command", "run_shell_command", "bash", "local_shell")
 _TEXTS = ("text", "input_text", "output_text")
@@ -68,35 +70,15 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
     """
     if not memory.settings.traces:
         return
-    prompts, answers, files, commands = _seen(event.transcript)
-    clean = {
-        "Asked": [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]],
-        "Files edited": files,
-        "Commands": commands,
-        "Last answer": [
-            session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
-        ],
-    }
-    parts = []
-    for title, texts in clean.items():
-        most = {"Last answer": _ANSWER, "Asked": _PROMPT}.get(title, _COMMAND)
-        lines = [_line(this_text, most) for this_text in dict.fromkeys(texts) if this_text.strip()]
-        if title == "Asked":
-            lines = lines[:1] + lines[1:][-5:]
-        if lines:
-            excerpt = "\n".join(f"    {line}" for line in lines[-12:])
-            # As code, so that nothing in it links or tags
-            parts.append(f"{title}:\n\n```text\n{excerpt}\n```")
-    if not "".join(clean["Asked"] + clean["Last answer"]).strip():
+    extract = _extract(event, session)
+    if not extract:
         return
-    text = "\n\n".join(parts)
-    # What a session says in passing is nobody's wish to keep
-    text = redact(text, memory.gate_rules().find(text, "secret"))
+    # What a session says in passing is nobody's wish to keep.
+    text = redact(extract, memory.gate_rules().find(extract, "secret"))
     names = project_names(event.cwd)
+    where = ""
     if names:
         where = f" in {names[0]}"
-    else:
-        where = ""
     digest = sha256(event.session.encode("utf-8", "replace"))[:8]
     draft = Draft(
         text,
@@ -107,6 +89,35 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
         tags=tuple(name for name in names if slug(name)),
     )
     memory.store(draft, overwrite=True)
+
+
+def _extract(event: HookEvent, session: SessionRows) -> str:
+    """A session in a few lines; "" for one in which nothing was said."""
+    prompts, answers, files, commands = _seen(event.transcript)
+    asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
+    last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
+    if not "".join([*asked, last_answer]).strip():
+        return ""
+    asked_lines = _lines(asked, _PROMPT)
+    parts = (
+        # The first prompt says what the session is about.
+        ("Asked", asked_lines[:1] + asked_lines[1:][-5:]),
+        ("Files edited", _lines(files, _COMMAND)),
+        ("Commands", _lines(commands, _COMMAND)),
+        ("Last answer", _lines([last_answer], _ANSWER)),
+    )
+    return "\n\n".join(_part(title, lines) for title, lines in parts if lines)
+
+
+def _lines(texts: list[str], most: int) -> list[str]:
+    """Each different text in one line of at most `most` characters."""
+    return [_line(text, most) for text in dict.fromkeys(texts) if text.strip()]
+
+
+def _part(title: str, lines: list[str]) -> str:
+    excerpt = "\n".join(f"    {line}" for line in lines[-_MOST_OF_PART:])
+    # As code, so that nothing in it links or tags.
+    return f"{title}:\n\n```text\n{excerpt}\n```"
 
 
 def _line(text: str, most: int) -> str:

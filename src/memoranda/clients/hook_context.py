@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.clients.hook_conversation import conversation
 from memoranda.clients.hook_events import HookEvent, is_long_enough
@@ -264,41 +264,54 @@ class _Teller:
 def _about_project(
     memory: MemorySession, cwd: str, names: list[str], now: datetime
 ) -> Iterator[tuple[NoteInfo, str]]:
-    """The last session here, open tasks, notes kept in or about the project."""
+    """The last session here, open tasks, notes kept in or about the project, each with a mark."""
     if not names:
         return
     valid = Query(archived=False, valid_at=now)
     for name in names:
-        traces = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)[0]
-        yield from ((info, "last session here") for info in traces)
+        traces, _ = memory.list(Query(projects=(TRACE_PROJECT,), tags=(name,)), limit=1)
+        for info in traces:
+            yield info, "last session here"
+    for name in names:
+        for info in _open_tasks(memory, valid, name):
+            yield info, "open"
+    projects = _projects_at(memory, cwd)
+    if projects:
+        own_notes, _ = memory.list(valid.replace(projects=projects), limit=5)
+        for info in own_notes:
+            yield info, ""
+    for name in names:
+        for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True):
+            yield hit.note, ""
+
+
+_TASKS: tuple[dict[str, Any], ...] = (
+    {"types": ("task",)},
+    {"status": "open"},
+    {"status": "active"},
+    {"status": "todo"},
+)
+
+
+def _open_tasks(memory: MemorySession, valid: Query, name: str) -> Iterator[NoteInfo]:
+    """The tasks that name a project and are not done."""
+    for filters in _TASKS:
+        query = valid.replace(text=f'"{name}"', **filters)
+        for hit in memory.search(query, limit=5, vetted=True).hits:
+            status = str(hit.note.header.get("status", ""))
+            if status.lower() not in _DONE:
+                yield hit.note
+
+
+def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
+    """The memory projects inside of the repository that is worked in, or around it."""
     root = Path(os.path.realpath(_repository(cwd) or cwd))
-    folders = [(project.name, Path(os.path.realpath(project.root))) for project in memory.projects]
-    own_project_names = tuple(
-        name
-        for name, project_folder in folders
-        if project_folder.is_relative_to(root) or root.is_relative_to(project_folder)
-    )
-    for name in names:
-        for filters in (
-            {"types": ("task",)},
-            {"status": "open"},
-            {"status": "active"},
-            {"status": "todo"},
-        ):
-            query = valid.replace(text=f'"{name}"', **filters)
-            for hit in memory.search(query, limit=5, vetted=True).hits:
-                if str(hit.note.header.get("status", "")).lower() not in _DONE:
-                    yield hit.note, "open"
-    if own_project_names:
-        yield from (
-            (info, "")
-            for info in memory.list(valid.replace(projects=own_project_names), limit=5)[0]
-        )
-    for name in names:
-        yield from (
-            (hit.note, "")
-            for hit in memory.search(valid.replace(text=f'"{name}"'), limit=8, vetted=True)
-        )
+    result = []
+    for project in memory.projects:
+        folder = Path(os.path.realpath(project.root))
+        if folder.is_relative_to(root) or root.is_relative_to(folder):
+            result.append(project.name)
+    return tuple(result)
 
 
 def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:

@@ -57,7 +57,8 @@ class HookDialect(NamedTuple):
     """How a client speaks. `handshake` is the name it gives itself over MCP, `agent` the agent it
     means; `events` are its names for the kinds of events, `keys` of its payload's values;
     `injects`: the kinds at which it takes text in; `reply` makes its answer of an event's name and
-    a text."""
+    a text, and `hold` the answer that keeps a tool from running and tells the model why: None where
+    it has no such answer."""
 
     handshake: str
     agent: str
@@ -66,10 +67,18 @@ class HookDialect(NamedTuple):
     keys: Mapping[str, str] = {}
     injects: tuple[str, ...] = (START, PROMPT, TOOL, FAILED)
     foreign: tuple[str, ...] = ("hookEventName", "sessionId", "conversation_id", "workspace_roots")
+    hold: Callable[[str, str], dict[str, Any]] | None = None
 
 
 _CLAUDE_REPLY = lambda name, text: {
     "hookSpecificOutput": {"hookEventName": name, "additionalContext": text}
+}
+_CLAUDE_HOLD = lambda name, text: {
+    "hookSpecificOutput": {
+        "hookEventName": name,
+        "permissionDecision": "deny",
+        "permissionDecisionReason": text,
+    }
 }
 # Each client's name of an event, and what it means here.
 _CLAUDE = {
@@ -89,8 +98,8 @@ _CODEX = {
     "PostToolUse": FAILED,
 }
 CLIENTS = {
-    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _CLAUDE_REPLY),
-    "codex": HookDialect("codex-mcp-client", "codex", _CODEX, _CLAUDE_REPLY),
+    "claude-code": HookDialect("claude-code", "claude", _CLAUDE, _CLAUDE_REPLY, hold=_CLAUDE_HOLD),
+    "codex": HookDialect("codex-mcp-client", "codex", _CODEX, _CLAUDE_REPLY, hold=_CLAUDE_HOLD),
     "gemini-cli": HookDialect(
         "gemini-cli-mcp-client",
         "gemini",
@@ -99,10 +108,13 @@ CLIENTS = {
             "BeforeAgent": PROMPT,
             "PreCompress": CHECKPOINT,
             "SessionEnd": END,
-            # It takes no text before a tool runs
+            # It takes text before a tool runs only together with a refusal.
+            "BeforeTool": TOOL,
             "AfterTool": FAILED,
         },
         _CLAUDE_REPLY,
+        injects=(START, PROMPT, FAILED),
+        hold=lambda _, text: {"decision": "deny", "reason": text},
     ),
     "cursor": HookDialect(
         "cursor-vscode",
@@ -135,6 +147,7 @@ CLIENTS = {
         {"session": "sessionId", "tool": "toolName", "given": "toolArgs"},
         (START, TOOL, FAILED),
         ("conversation_id", "workspace_roots"),
+        lambda _, text: {"permissionDecision": "deny", "permissionDecisionReason": text},
     ),
     "opencode": HookDialect(
         "opencode",
@@ -168,6 +181,13 @@ def event_of(
         return None
     if not isinstance(payload, dict):
         return None
+    return event_in(client, payload, environ, name)
+
+
+def event_in(
+    client: str, payload: Mapping[str, Any], environ: Mapping[str, str], name: str = ""
+) -> HookEvent | None:
+    """As `event_of`, for a payload that was parsed."""
     client = _sender(client, payload, environ)
     if not client:
         return None
@@ -254,24 +274,42 @@ _FAILED_STATES = ("failure", "error", "failed", "rejected")
 
 
 def _failure(payload: Mapping[str, Any]) -> str:
-    """What a tool that failed gave back; "" where it did not fail."""
+    """The output of a tool that failed; "" where it did not fail."""
     for key in ("error", "error_message"):
-        if isinstance(payload.get(key), str) and payload[key]:
-            return str(payload[key])
-    from memoranda.transcripts.blocks import failed_by_text, text_of
-    from memoranda.transcripts.lessons import is_broken
+        error = payload.get(key)
+        if error and isinstance(error, str):
+            return error
+    from memoranda.transcripts.blocks import failed_by_text
+
+    text, state = _outcome(payload)
+    has_failed = failed_by_text(text)
+    if state in _FAILED_STATES:
+        has_failed = True
+    elif state is None and has_failed is None:
+        has_failed = _reads_as_failure(text)
+    if has_failed:
+        return text or "failed"
+    return ""
+
+
+def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
+    """The output of a tool, and how it ended; None where nothing says how."""
+    from memoranda.transcripts.blocks import text_of
 
     result: Any = next((payload[key] for key in _RESULTS if payload.get(key)), "")
-    state = None
     text = text_of(result)
-    if isinstance(result, dict):
-        state = _state_of(result)
-        text = text or str(result.get("textResultForLlm") or result.get("llmContent") or "")
-    if state in _FAILED_STATES or failed_by_text(text):
-        return text or "failed"
-    if state is None and failed_by_text(text) is None and is_broken(text[:1_000]):
-        return text
-    return ""
+    if not isinstance(result, dict):
+        return text, None
+    further = result.get("textResultForLlm") or result.get("llmContent")
+    return text or str(further or ""), _state_of(result)
+
+
+def _reads_as_failure(text: str) -> bool:
+    """Whether the words of an output say that something failed. Codex gives its hooks no more."""
+    from memoranda.transcripts.lessons import is_broken
+    from memoranda.transcripts.terms import error_line, is_error
+
+    return is_broken(text[:1_000]) or is_error(error_line(text))
 
 
 def _state_of(result: Mapping[str, Any]) -> Any:
@@ -313,3 +351,12 @@ def reply_of(event: HookEvent, text: str) -> str:
     if text and event.kind in client_events.injects:
         return json.dumps(client_events.reply(event.name, text), ensure_ascii=True)
     return ""
+
+
+def held_reply(event: HookEvent, text: str) -> str:
+    """The answer to `event` that holds its tool back and tells the model `text`. Only for a client
+    with `hold`.
+    """
+    hold = CLIENTS[event.client].hold
+    assert hold is not None
+    return json.dumps(hold(event.name, text), ensure_ascii=True)

@@ -38,7 +38,7 @@ class AccessTable:
         return shared_space(self.layout.root)
 
     def all(self) -> Mapping[str, Any]:
-        """Everything there is; not to be changed. Raises AccessRefused."""
+        """All rows, read-only. Raises AccessRefused."""
         follow_shared(self.layout.root)
         is_there = self.layout.ledger.exists() or self.layout.access.exists()
         if self._rows is None and not is_there:
@@ -52,8 +52,9 @@ class AccessTable:
 
     @contextmanager
     def changing(self) -> Iterator[dict[str, Any]]:
-        """Everything there is, to be changed; written durably at the end. Raises AccessRefused,
-        StorageError.
+        """Yield all rows for editing, and write them durably when the block ends.
+
+        Raises AccessRefused, StorageError.
         """
         with storing("who may come in"):
             make_private(self.layout.private)

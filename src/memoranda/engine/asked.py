@@ -1,7 +1,8 @@
-"""What a person asked to remember: stored at once, or from a small file in the home.
+"""Sentences that a person asked to remember, stored at once or from a small file in the home.
 
 A hook has less than a second, and on a busy machine that is not enough to open the memory. So it
-first writes what it was asked into `.memoranda/asked/`. Whoever opens the home next stores it.
+first writes what it was asked into `.memoranda/asked/`. The next process that opens the home stores
+it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,14 @@ _CLASSIFY = ("memoranda.jobs.classify", "category_of_text")
 
 
 class Asked(NamedTuple):
-    """A sentence to remember: its words, when, by which client, and in which session it was said.
+    """A sentence to remember.
 
-    `id` is that of the memory it becomes, so that storing it twice is storing it once.
+    id: the id of the memory it becomes. It is fixed now, so storing the sentence twice has no
+        effect.
+    text: its words.
+    time: when it was said.
+    client: the client it was said to.
+    session: the session it was said in.
     """
 
     id: str

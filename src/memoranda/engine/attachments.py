@@ -45,8 +45,13 @@ _LARGEST_CANVAS = 4 << 20
 
 @dataclass(slots=True)
 class AttachedFile:
-    """A file that is no note. `size` in bytes; `linked_from` are the paths of notes that link to
-    it; `notes` are the paths a canvas has on it, and `texts` is how many cards with text it has."""
+    """A file that is not a note.
+
+    size: in bytes.
+    linked_from: the paths of the notes that link to it.
+    notes: for a canvas, the paths of the files on it.
+    texts: for a canvas, the number of its cards with text.
+    """
 
     project: str
     path: str
@@ -73,7 +78,10 @@ class AttachmentVerbs(ReadVerbs):
     """The verbs about a folder as a whole."""
 
     def vault(self, project: str) -> FolderSource | None:
-        """The source of a project in a folder that people keep by themselves; None for others."""
+        """The source of a project in a folder that people keep themselves.
+
+        None for other projects.
+        """
         source = self.engine.source(project)
         if not self.engine.access_to(source.name).admits(self.agent):
             raise ProjectNotFound(project, [])
@@ -83,7 +91,10 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def conventions(self, project: str) -> Conventions:
-        """What other programs have set for the folder of a project; nothing for other projects."""
+        """The settings of other programs for the folder of a project.
+
+        Empty for projects of memoranda.
+        """
         source = self.vault(project)
         if source is None:
             return Conventions()
@@ -91,8 +102,10 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def inventory(self, project: str) -> Inventory:
-        """What the folder of a project holds, attachments and symlinks too. Raises
-        ProjectNotFound, InvalidInput for a project that memoranda keeps itself."""
+        """List the contents of a project's folder, attachments and symlinks too.
+
+        Raises ProjectNotFound, and InvalidInput for a project that memoranda keeps itself.
+        """
         self.engine.fresh()
         source = self.vault(project)
         if source is None:
@@ -103,7 +116,9 @@ class AttachmentVerbs(ReadVerbs):
     def attachments(
         self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
     ) -> builtins.list[Attachment]:
-        """The files below a folder, `depth` levels deep, that are no notes, by path."""
+        """The files below a folder, `depth` levels deep, that are not notes. They are sorted by
+        path.
+        """
         source = self.vault(project)
         if source is None:
             return []
@@ -139,7 +154,9 @@ class AttachmentVerbs(ReadVerbs):
         return None
 
     def _asked(self, project: str | None) -> builtins.list[str]:
-        """The names of the projects to look in: this one, or all that the caller may use."""
+        """The names of the projects to look in: `project`, or without it all that the caller may
+        use.
+        """
         if project is not None:
             return [project]
         names = [self.default_project, *self.engine.sources]
@@ -173,8 +190,13 @@ class AttachmentVerbs(ReadVerbs):
         return linking[:_MOST_LINKING]
 
     def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
-        """(project, path) of the note that a symlink inside a project leads to, where `name` is the
-        path of the symlink; None for another path, and for a symlink that leads elsewhere."""
+        """Find the note that a symlink inside a project leads to, as (project, path).
+
+        name: the path of the symlink, with or without `.md`.
+
+        Returns None for a path that is not a symlink, and for a symlink that leads outside the
+        project.
+        """
         for candidate in self._asked(project):
             source = self.vault(candidate)
             if source is None:
@@ -190,7 +212,9 @@ class AttachmentVerbs(ReadVerbs):
         return None
 
     def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
-        """`edges` of one note, where those that lead to a file which is no note say so."""
+        """Copy the edges of a note, and mark those that lead to an existing file that is not a
+        note.
+        """
         source = self.vault(info.project)
         missing = [
             edge
@@ -242,7 +266,7 @@ class _Reasons:
         self._symlinks = {without_case(_plain(link.path)): link for link in inventory.symlinks}
 
     def is_attachment(self, info: NoteInfo, edge: Edge) -> bool:
-        """Whether the link leads to a file that is no note."""
+        """Whether the link leads to a file that is not a note."""
         if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
@@ -285,7 +309,10 @@ class _Reasons:
 
 
 def _read_canvas(file: Path, attached: AttachedFile) -> None:
-    """What is on a canvas of Obsidian (JSON Canvas 1.0); nothing of one that cannot be read."""
+    """Fill `attached` with the contents of an Obsidian canvas (JSON Canvas 1.0).
+
+    A canvas that cannot be read leaves it unchanged.
+    """
     try:
         canvas = json.loads(file.read_text("utf-8"))
         nodes = [node for node in canvas["nodes"] if isinstance(node, dict)]
@@ -297,7 +324,7 @@ def _read_canvas(file: Path, attached: AttachedFile) -> None:
 
 
 def _may_be_file(target: str) -> bool:
-    """Whether a link's target ends like the name of a file that is no note."""
+    """Whether a link's target ends like the name of a file that is not a note."""
     name = target.rpartition("/")[2]
     return attachment_kind(name) != "file"
 

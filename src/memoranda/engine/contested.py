@@ -32,7 +32,7 @@ _ID = 8
 
 
 class Reader(Protocol):
-    """What of an open memory is needed here."""
+    """The parts of an open memory that this module needs."""
 
     engine: Engine
     index: Index
@@ -46,7 +46,7 @@ class Reader(Protocol):
 
 
 class Statement(NamedTuple):
-    """What a note claims."""
+    """A note and the claim it makes."""
 
     info: NoteInfo
     claim: Claim
@@ -66,7 +66,7 @@ class Contradiction(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the question: another one once a value is another."""
+        """The key of the question. It changes when either value changes."""
         parts = [self.old.claim.subject]
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
@@ -119,8 +119,9 @@ def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
 
 
 def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """By row, those of these notes that a newer one contradicts, each with the newest such one,
-    unless the owner has said that both hold.
+    """Map the row of each contradicted note to its newest contradiction by a newer note.
+
+    Contradictions that the owner has answered (both hold) are left out.
     """
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.new.moment)
@@ -128,7 +129,7 @@ def newer(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]
 
 
 def older(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, Contradiction]:
-    """By row, those of these notes that contradict an older one, each with the latest of those."""
+    """Map the row of each note that contradicts an older one to the latest of these contradictions."""
     pairs = _unanswered(memory, infos)
     pairs.sort(key=lambda pair: pair.old.moment)
     return {pair.new.info.row: pair for pair in pairs}
@@ -156,12 +157,12 @@ def _unanswered(memory: Reader, infos: Iterable[NoteInfo]) -> list[Contradiction
 
 
 def newer_marks(memory: Reader, infos: Iterable[NoteInfo]) -> dict[int, str]:
-    """By row, what should be said of each of these notes that a newer one contradicts."""
+    """The marks to show at these notes if a newer one contradicts them, by row."""
     return marks(memory, newer(memory, infos))
 
 
 def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
-    """What should be said of the older notes of these pairs."""
+    """The marks to show at the older notes of these pairs, by row."""
     zone = memory.engine.settings.zone
     return {
         row: one_line(
@@ -173,7 +174,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 
 
 def name_of(info: NoteInfo) -> str:
-    """How a note is called where there is little room: a memory by the beginning of its id."""
+    """A short name of a note: the beginning of a memory's id, otherwise the permalink."""
     if info.project == CATEGORY_PROJECT:
         return info.id[:_ID]
     return flat(info.permalink)
@@ -196,7 +197,7 @@ def newest_first(
 
 
 def written_over(memory: Reader, note: Note) -> Contradiction | None:
-    """The older statement that a note just written contradicts; None for most notes."""
+    """The contradiction with an older statement by a note just written. None for most notes."""
     info = memory.index.notes.get(note.project, note.path)
     if info is None:
         return None
@@ -204,7 +205,7 @@ def written_over(memory: Reader, note: Note) -> Contradiction | None:
 
 
 def otherwise(memory: Reader, pair: Contradiction) -> str:
-    """What to say to whoever has just written the newer note of a pair."""
+    """The sentence that tells the writer of a newer note about the older statement."""
     old = pair.old
     day = day_of(old.info, memory.engine.settings.zone)
     statement = f"{old.claim.name}: {old.claim.value}"

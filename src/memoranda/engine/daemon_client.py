@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memoranda.engine.daemon_peer import is_stopped, peer_of
+
 if TYPE_CHECKING:
     from socket import socket
 
@@ -56,27 +58,6 @@ def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> A
             return None
 
 
-def peer_of(daemon: socket) -> int | None:
-    """The process at the other end of a connection; None where the system does not tell."""
-    import socket
-
-    if not hasattr(socket, "SO_PEERCRED"):
-        return None
-    peer = daemon.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(peer[:4], sys.byteorder)
-
-
-def is_stopped(process: int | None) -> bool:
-    """Whether a process was stopped by a signal, so that it answers nobody; False where the system
-    does not tell."""
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            state = file.read().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state in (b"T", b"t")
-
-
 def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
     """The reply to a request over a connection. Raises OSError, and ValueError for what is too long
     or no reply.
@@ -113,7 +94,7 @@ def from_folder(path: Path, use: Callable[[str], None]) -> None:
 
 
 def why_not_started(settings: Settings, environ: Mapping[str, str] = os.environ) -> str:
-    """Why no client may start a daemon for this home; empty where one may."""
+    """The reason why a client may not start a daemon for this home. Empty if it may."""
     if not settings.autostart:
         return "daemon.autostart is off"
     if environ.get("CI", "").lower() not in ("", "0", "false"):
@@ -174,8 +155,13 @@ def wait_for(path: Path, seconds: float) -> bool:
 
 
 def stop(lock: Path, seconds: float) -> int | None:
-    """End the daemon that holds the lock at `lock`, also one that is stopped. Returns its process
-    number once it has ended, None when none runs. Raises OSError, TimeoutError."""
+    """End the daemon that holds the lock at `lock`, even a stopped one, and wait for its end.
+
+    lock: the lock file of the daemon.
+    seconds: how long to wait.
+
+    Returns its process number, or None if no daemon runs. Raises OSError, TimeoutError.
+    """
     import signal
     import time
 

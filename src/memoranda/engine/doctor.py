@@ -1,4 +1,4 @@
-"""Finding what is wrong with a home, and repairing it where nothing is lost (contract 001, 16)."""
+"""Finding what is wrong with a home, and repairing it if nothing can get lost (contract 001, 16)."""
 
 from __future__ import annotations
 
@@ -192,8 +192,9 @@ def _home_trouble(engine: Engine, trouble: str) -> Finding:
 
 
 def _history(memory: ReadVerbs) -> list[Finding]:
-    """Damage in the ledger. It names notes of everybody, so an agent is told of torn pages
-    alone.
+    """Check the ledger for damage.
+
+    Most findings name notes of everybody, so an agent is told only about torn pages.
     """
     has_all_texts = memory.engine.settings.url is None
     try:
@@ -403,7 +404,7 @@ def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
 
 
 def _edits_by_hand(engine: Engine, info: NoteInfo) -> list[Finding]:
-    """Whether the text of a memory is another one than its header has the digest of."""
+    """A finding if the text of a memory does not match the digest in its header."""
     place = home_path(info)
     try:
         note = engine.parse(info.project, info.path, engine.source(info.project).read(info.path))
@@ -420,7 +421,7 @@ def _leftovers(engine: Engine) -> list[Finding]:
 
 
 def _lock_of_killed_daemon(engine: Engine) -> list[Finding]:
-    """The lock file of a daemon that was killed: it names the daemon though nobody holds it."""
+    """A finding if the lock file of a killed daemon is left: it names a process but is not locked."""
     place = engine.layout.daemon_lock
     try:
         fd = lock_file(place, fcntl.LOCK_SH | fcntl.LOCK_NB, access=os.O_RDONLY, make=False)

@@ -37,7 +37,7 @@ _NEAREST = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
-    """The vectors of texts of the program's own, kept in the home; None without a model."""
+    """The vectors of the program's own texts, kept in the home. None without a model."""
     try:
         choice = ModelSettings(
             settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
@@ -85,22 +85,23 @@ class Embedding:
 
     @property
     def trouble(self) -> str:
-        """Why there are no vectors, or ""."""
+        """The reason why vectors are missing. Empty if they are available."""
         if self.vectors is not None:
             return ""
         return self.engine.no_vectors
 
     @property
     def name(self) -> str | None:
-        """The model's name."""
+        """The model's name. None without a model."""
         if (vectors := self.vectors) is None:
             return None
         return vectors.identity.name
 
     @property
     def nearness(self) -> Nearness | None:
-        """How near notes are to a question, for the ranking; None without a model or before
-        anything is embedded.
+        """The function that tells the ranking how near notes are to a question.
+
+        None without a model, and before anything is embedded.
         """
         vectors = self.vectors
         if vectors is None or not self.engine.layout.vectors.exists():
@@ -117,7 +118,7 @@ class Embedding:
 
     @verb
     def counts(self) -> EmbeddingCounts | None:
-        """How far embedding is; None without a model."""
+        """The progress of embedding. None without a model."""
         self.engine.fresh()
         if (vectors := self.vectors) is None:
             return None
@@ -131,14 +132,16 @@ class Embedding:
         progress: Callable[[int, int], None] | None = None,
         thorough: bool = False,
     ) -> int:
-        """Embed passages that wait. Returns how many are done: 0 when none waits, there is no
-        model, or another process is at it. The guard is released between batches.
+        """Embed waiting passages. Returns how many were embedded.
+
+        The number is 0 if no passage waits, if the model is missing, or if another process is
+        embedding. The guard is released between batches.
 
         seconds: for about how long.
         stop: asked between batches whether to end.
         progress: called with (done, total).
-        thorough: every note is looked at, another process is waited for, and no vector of a text
-            that is gone stays.
+        thorough: look at every note, wait for another process, and drop the vectors of texts that
+            are gone.
 
         Raises NoModel (the model cannot be loaded), NoAnswer, StorageError.
         """
@@ -212,9 +215,7 @@ class Embedding:
 
     @verb
     def gone(self) -> int:
-        """How many vectors are of texts no note has now; 0 as long as that is not known of all
-        notes.
-        """
+        """How many vectors belong to texts that no note has now. 0 until all notes are embedded."""
         engine = self.engine
         vectors = self.vectors
         if vectors is None or vectors.counts().notes:
@@ -225,8 +226,11 @@ class Embedding:
 
     @verb
     def drop_gone(self) -> None:
-        """Drop every vector of a text that no note has now; without a model, nothing tells whose
-        they are, and all go. Raises StorageError."""
+        """Drop every vector of a text that no note has now.
+
+        Without a model the owners of vectors are unknown, so all vectors are deleted. Raises
+        StorageError.
+        """
         engine = self.engine
         vectors = self.vectors
         folder = engine.layout.vectors

@@ -1,10 +1,10 @@
-"""What all callers of one open home share: the guard, the lock, the index, and the projects'
-sources.
+"""The parts that all callers of one open home share: the guard, the lock, the index, and the sources
+of the projects.
 
-One thread at a time is inside (`guard`); writers also hold the home's lock. The order is always
-guard, then lock. While changes wait to be made together, the lock is held on. A change that writes
-much is planned inside, looked at outside (`apart`), and made inside if what it was made from is
-still there.
+One thread at a time works under the guard; writers also take the home's lock. The order is always
+guard, then lock. While changes wait to be made together, the lock is kept. A large change is
+planned under the guard, checked outside it (`apart`), and made under it if its sources are
+unchanged.
 """
 
 from __future__ import annotations
@@ -80,12 +80,13 @@ _READ_WAITS = 1.0
 
 
 class Engine:
-    """The state all callers of one open home share.
+    """The state that all callers of one open home share.
 
-    `extra` (project -> folder, graph file or source) are projects of this process only; one named
-    like a built-in project puts that one elsewhere. With `only`, there are no projects but these.
-    With `watch` the system tells of changes on disk; `serving`: large projects may be compared with
-    the disk behind the calls.
+    extra: project names to a folder, graph file or source, for this process only. A name of a
+        built-in project gives that project another place.
+    only: names of projects; if given, only these exist.
+    watch: let the system report changes on disk.
+    serving: compare large projects with the disk in the background instead of during a call.
     """
 
     def __init__(
@@ -221,8 +222,11 @@ class Engine:
         self.sources = sources
 
     def reload_config(self) -> None:
-        """Take up what changed in the configuration, by whatever program; projects gone leave the
-        index. Of one that cannot be read nothing is, and `config_trouble` says why."""
+        """Apply changes that any program made to the configuration.
+
+        Removed projects leave the index. An unreadable configuration is ignored, and
+        `config_trouble` says why.
+        """
         is_same = config.file_stamp(self.settings.file) == self.settings.stamp
         if self.is_writing or (is_same and not self.config_trouble):
             return
@@ -267,7 +271,7 @@ class Engine:
         raise error(project, sorted({*self.sources} - {ARCHIVE_PROJECT, TRACE_PROJECT}))
 
     def access_to(self, project: str) -> ProjectAccess:
-        """What agents may do in a project; everything where nothing is set."""
+        """The rights of agents in a project. They may do everything if nothing is configured."""
         return self.settings.access.get(project, EVERYTHING)
 
     def project_name(self, project: str) -> str | None:
@@ -281,19 +285,21 @@ class Engine:
         return cast(FolderSource, source)
 
     def spelled(self, project: str, path: str) -> str:
-        """`path` with its names as they are on disk, where the project is a folder."""
+        """`path` with its names as they are spelled on disk, if the project is a folder."""
         source = self.source(project)
         if isinstance(source, FolderSource):
             return source.spelled(path)
         return path
 
     def fresh(self, progress: Progress | None = None, *, whole: bool = False) -> Result:
-        """Make the index show every change that is on disk now, by whatever program. Once per verb.
+        """Make the index show every change that is on disk now, once per verb.
 
-        Unless `whole`, large projects may be late in a server that has just started; `warnings`
-        says so. Where it cannot be written now (somebody keeps the lock, the disk is full or
-        read-only), a copy in memory is used; of an index too large for that the answers may be
-        behind, and `warnings` says so. A writer gets the error.
+        whole: wait for large projects too. Otherwise they may lag in a server that has just
+            started, and `warnings` says so.
+
+        If the index cannot be written (its lock is held, or the disk is full or read-only), readers
+        use a copy in memory. An index too large to copy may lag, and `warnings` says so. A writer
+        gets the error.
         """
         from memoranda.index.sync import Result
 
@@ -356,8 +362,9 @@ class Engine:
                 continue
 
     def catch_up(self) -> None:
-        """Before the lock is taken: the first look at the disk may find much, and is done in
-        batches without it.
+        """Look at the disk for the first time, in batches and before the lock is taken.
+
+        The first look may find many changes, and other writers should not wait for it.
         """
         with self.guard:
             self._check_open()
@@ -412,14 +419,14 @@ class Engine:
         return note, file.stamp
 
     def indexable(self, project: str, path: str, file: File) -> Note | None:
-        """The note these bytes are, with its marks; None when the index is to leave them out."""
+        """The note in these bytes, with its marks. None if the index should leave the file out."""
         note = self.freshness.accept(project, path, file.stamp, self.parse(project, path, file))
         if note is not None:
             note.suspicious = self.gate.suspicious(note.text)
         return note
 
     def files(self, source: Source) -> BulkSource | None:
-        """What other processes need to read a project's notes; None where they cannot."""
+        """The means by which other processes read a project's notes. None if they cannot."""
         from memoranda.index.sync import BulkSource
 
         def accept(path: str, file: File) -> Provenance:
@@ -438,7 +445,7 @@ class Engine:
         return self.ledger.history.writer_at(project, path, file.etag) or Provenance()
 
     def parse(self, project: str, path: str, file: File) -> Note | None:
-        """The note these bytes are; None if they are not UTF-8 and the project takes only UTF-8."""
+        """The note in these bytes. None if they are not UTF-8 and the project takes only UTF-8."""
         takes_only_utf8 = project in ("memories", *MEMORY_PROJECTS)
         warnings = []
         text = utf16_text(file.data)
@@ -481,11 +488,11 @@ class Engine:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A critical section: no other writer of this home is at work, nor one of another home in a
-        shared folder.
+        """Enter a critical section that keeps out all other writers.
 
-        Inside another one, on the same thread, it takes no lock again. Raises StorageError when the
-        disk refuses.
+        These are the writers of this home, and of other homes with a project in the same folder. A
+        nested section on the same thread does not lock again. Raises StorageError if the disk
+        refuses.
         """
         if self.is_writing and self.guard.is_mine:
             yield
@@ -561,8 +568,9 @@ class Engine:
             self.unshown(error)
 
     def wait_for(self, planned: PlannedChange) -> None:
-        """Let others in until a change that waits is made. Raises as `Ledger.commit`, and Again where
-        it was refused because of the others.
+        """Let other calls in until a waiting change is made.
+
+        Raises the errors of `Ledger.commit`, and Again if the change was refused because of others.
         """
         depth = self._depth
         self._depth = 0
@@ -594,7 +602,10 @@ class Engine:
             self.freshness.is_current = False
 
     def unshown(self, error: Exception) -> None:
-        """The index could not take up a change that is on disk: a sweep will tell it."""
+        """Note that the index could not take up a change that is on disk.
+
+        The next sweep will find it. A corrupt index is rebuilt.
+        """
         self.freshness.forget(whole=True)
         if isinstance(error, sqlite3.Error) and self.index.is_corrupt(error):
             self.rebuild_index()

@@ -75,7 +75,7 @@ class Totals:
 
 
 class EntryError(MemorandaError):
-    """What contract 004, 6 has a sentence for."""
+    """An error that contract 004, 6 has a sentence for."""
 
     code = "invalid"
 
@@ -104,8 +104,9 @@ class Unreadable(EntryError):
 
 
 def purging(method: Callable[Concatenate[E, P], T]) -> Callable[Concatenate[E, P], T]:
-    """Make a method remove some expired entries too, as a separate change: they go even if no
-    daemon runs.
+    """Decorate a method so that it also removes some expired entries, as a separate change.
+
+    Entries expire this way even if no daemon runs.
     """
 
     @wraps(method)
@@ -164,9 +165,12 @@ class Entries(Protocol):
     def search(
         self, text: str, namespace: str | None, limit: int, offset: int
     ) -> tuple[list[Entry], int]:
-        """A page of the entries with `text` in key or value, without case, and how many there are.
-        By recalls, newest first, then by namespace and key. None = in all namespaces, except the
-        `unreadable` ones."""
+        """Search for entries with `text` in key or value, in any case.
+
+        Returns a page, and the number of all matches. They are sorted by recalls, newest first,
+        then by namespace and key. The namespace None means all namespaces except the `unreadable`
+        ones.
+        """
 
     @verb
     def namespaces(self) -> list[NamespaceCounts]:
@@ -189,7 +193,10 @@ class Entries(Protocol):
         """Remove all entries of a namespace, expired ones too; how many. Raises Unreadable."""
 
     def stats(self) -> Totals:
-        """What there is in all; a namespace is there as long as an entry is, expired ones included."""
+        """The totals of all entries.
+
+        A namespace exists as long as an entry does, even an expired one.
+        """
 
     def purge(self) -> Any:
         """Remove some entries past their time to live."""
@@ -205,8 +212,8 @@ class _EntryFile:
 
 
 class NoteEntries(Entries):
-    """Entries as notes of the project `kv`, one file each. The index tells of those that are
-    elsewhere, and of all.
+    """Entries as notes of the project `kv`, one file each. Lists and searches use the index, which
+    also knows entries that were moved.
     """
 
     def __init__(self, session: WritingSession):
@@ -231,8 +238,10 @@ class NoteEntries(Entries):
     def _put(
         self, change: Transaction, entry: Entry, further: Mapping[str, Any]
     ) -> tuple[str, bool, bytes]:
-        """Add the step that writes `entry`, also where it was moved to by hand. Returns its path,
-        whether it is new there, and the bytes. Raises Locked, Unreadable."""
+        """Add the step that writes `entry`. An entry that was moved by hand is written at its
+        present place. Returns its path, whether it is new, and the bytes. Raises Locked,
+        Unreadable.
+        """
         old = next(self._claims(entry.namespace, entry.key), None)
         if old is not None and old.locked:
             raise Locked(f"{PROJECT}/{old.path}")
@@ -310,7 +319,10 @@ class NoteEntries(Entries):
         return entries, len(matches)
 
     def _kept(self, *, bodies: bool = False) -> list[Kept]:
-        """What the index has of the entries the caller sees; `_expired` of those past their time."""
+        """The entries in the index that the caller may see.
+
+        `_expired` picks those past their time.
+        """
         return [
             entry
             for entry in self.engine.index.entries.kept(bodies=bodies)
@@ -370,8 +382,9 @@ class NoteEntries(Entries):
 
     @verb
     def purge(self, most: int = PURGED_AT_ONCE) -> int:
-        """Remove up to `most` entries past their time to live, whoever may see them. Returns how
-        many.
+        """Remove up to `most` entries past their time to live, no matter who may see them.
+
+        Returns how many were removed.
         """
         index = self.engine.index.entries
         self.engine.freshness.retire_expired()
@@ -392,8 +405,9 @@ class NoteEntries(Entries):
 
     @verb
     def peek(self, namespace: str, key: str) -> tuple[Entry, bool] | None:
-        """The entry and whether it is locked; None for none and for one whose time is over. Changes
-        nothing.
+        """The entry, and whether it is locked. Changes nothing.
+
+        Returns None if no such entry exists, or if it has expired.
         """
         claim = next(self._claims(namespace, key), None)
         if claim is None or self._is_over(claim.entry):
@@ -509,7 +523,10 @@ class NoteEntries(Entries):
 
 
 def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
-    """When an entry was last read, as its header says; else when it was written."""
+    """When an entry was last read, from its header.
+
+    If the header does not say, when it was written.
+    """
     with suppress(KeyError, ValueError, OverflowError, TypeError, AttributeError):
         return parse_stamp(header["accessed_at"])
     return created
@@ -530,7 +547,7 @@ def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> byte
 
 
 def expiry(now: datetime, ttl: int) -> datetime | None:
-    """When an entry written `now` with `ttl` seconds to live ends; None for never."""
+    """When an entry written `now` with `ttl` seconds to live ends. None for never."""
     if ttl:
         return whole_milliseconds(now) + timedelta(seconds=ttl)
     return None

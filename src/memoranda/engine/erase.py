@@ -1,9 +1,8 @@
-"""`erase`: notes go for good, with every version and every trace the home keeps of them, and a scan
-shows it.
+"""Erase notes for good: every version and every trace in the home, checked by a scan.
 
-The ledger says what has to go before the first byte does, and forgets it last. Every step may be
-done twice, so whoever opens the home after a crash does them all again; only then does the history
-say that something was erased.
+The ledger records what must go before the first byte is removed, and forgets this record last.
+Every step may be repeated, so the process that opens the home after a crash runs them all again.
+Only then does the history say that something was erased.
 """
 
 from __future__ import annotations
@@ -55,13 +54,15 @@ _ONLY_OWNER = "Only the owner can erase: run memory erase without an agent's nam
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """`notes`: what was erased, as `project/path`; the number of `changes` of the journal and kept
-    `texts` went with it.
+    """What an erasure removed, and what is left.
 
-    So many `files` and `bytes` were searched afterwards. `remains`: where something of it was still
-    found; empty when all went well. `mentions`: other notes, kept texts of other notes, and
-    sources, that name it or hold the same words; they are their authors' and stay. `out_of_reach`:
-    where a server of notes may keep something of it still.
+    notes: what was erased, as `project/path`.
+    changes, texts: the number of changes of the journal and of kept texts that were removed.
+    files, bytes: how much was searched afterwards.
+    remains: where a part of it was still found; empty if all went well.
+    mentions: other notes, kept texts of other notes, and sources that name it or hold the same
+        words. They belong to their authors and stay.
+    out_of_reach: where a server of notes may still keep a part of it.
     """
 
     notes: tuple[str, ...]
@@ -76,10 +77,16 @@ class Erased:
 
 @dataclass(slots=True)
 class Plan:
-    """What has to go; kept as the record. `last`: the latest change when it was made. `files`:
-    [project, path, root, etag] of what is there now. `places` and `ids` name the notes in the
-    journal, `entities` those of graph files by the file. `rows`: [folder, namespace, key] of JSON
-    files. With `observation` only that goes from the one note, and its older versions."""
+    """The things to erase; stored as the record of the erasure.
+
+    last: the latest change when the plan was made.
+    observation: if given, only this observation goes, from the one note and from its older
+        versions.
+    places, ids: the names of the notes in the journal.
+    files: [project, path, root, etag] of the present files.
+    entities: the names of entities, by graph file.
+    rows: [folder, namespace, key] of JSON files.
+    """
 
     last: int
     observation: str | None = None
@@ -93,7 +100,7 @@ class Plan:
 
     @property
     def names(self) -> list[str]:
-        """What goes, for people: as `memory log` shows it."""
+        """The names of what is erased, as `memory log` shows them."""
         paths = [os.path.join(root or project, path) for project, path, root in self.places]
         return sorted(
             {
@@ -168,7 +175,7 @@ class Erasure:
         )
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
-        """Raise InvalidInput where the note has no such observation."""
+        """Raise InvalidInput if the note has no such observation."""
         for project, path, _ in plan.places:
             observations = self.memory.observations((project, path))
             if not any(observation in (item.text, item.content) for item in observations):
@@ -193,7 +200,10 @@ class Erasure:
                 raise NotFound(ref, "the memory")
 
     def _proof(self, plan: Plan, needles: Needles) -> Found:
-        """What is still found of the erased notes, once all that may hold a copy was written anew."""
+        """Search for the erased notes, and rewrite any file that still holds a part of them.
+
+        Returns what is found at the end.
+        """
         folders = [row[0] for row in plan.rows]
         in_use = self._folders_in_use(plan)
         proof = search(self.engine, needles, folders, in_use)
@@ -215,7 +225,10 @@ class Erasure:
         return proof
 
     def _folders_in_use(self, plan: Plan) -> list[str]:
-        """The folders of the erased notes in which others are, or were: their names are no trace."""
+        """The folders of the erased notes that other notes use or used.
+
+        Their names are not a trace.
+        """
         above: set[Location] = set()
         for project, path, root in plan.places:
             above.update((project, folder, root) for folder in folders_above(path))
@@ -230,7 +243,7 @@ class Erasure:
     def _foretell(
         self, plan: Plan, trail: Trail, needles: Needles, linking: Sequence[str]
     ) -> Erased:
-        """What erasing by this plan would do: how much goes, and who else has the same words."""
+        """The result that this plan would have: how much goes, and what else holds the same words."""
         folders = [row[0] for row in plan.rows]
         own_texts = {sha256(text) for text in trail.texts}
         places = {f"{project}/{path}" for project, path, _, _ in plan.files}
@@ -365,7 +378,9 @@ class Erasure:
             self._add_note(plan, info)
 
     def _follow(self, plan: Plan) -> Trail:
-        """What the journal has of it, and the ids its older versions had."""
+        """Follow the notes of the plan through the journal, and add the ids of older versions to
+        the plan.
+        """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)
         trail.follow()
         plan.ids = sorted(trail.ids)

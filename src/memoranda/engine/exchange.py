@@ -1,7 +1,9 @@
-"""What moves in and out of a home: memories in order and by id, files as they are, and a place in
-the history for what lost (contract 001, 11 and 12; docs/format.md); everything it holds, file by
-file, for who copies it whole; and all of that, with the history, into a space of a PostgreSQL
-database."""
+"""Moving notes in and out of a home (contract 001, 11 and 12; docs/format.md).
+
+Memories move in order and by id, files as they are. Texts that lose a conflict are kept in the
+history. A whole home can be copied file by file, or with its history into a space of a PostgreSQL
+database.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +97,11 @@ class Exchange:
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
-        """These memories with their contents as indexed; those gone since `rows` are left out.
-        Raises Conflict when the index was rebuilt meanwhile, as its handles are others then."""
+        """These memories with their contents as indexed. Memories that were removed since are left
+        out.
+
+        Raises Conflict if the index was rebuilt in between, since its row numbers have changed.
+        """
         # Opens it again if it was replaced
         self._index.pin()
         if self._index_identity != self._index.identity:
@@ -131,7 +136,7 @@ class Exchange:
 
     @verb
     def contents(self) -> set[bytes]:
-        """The `digest` of every memory there is; some hundred bytes each."""
+        """The `digest` of every memory: a few hundred bytes each."""
         self.engine.fresh()
         bodies = chain.from_iterable(map(self._index.notes.scoped_bodies, MEMORY_PROJECTS))
         return {digest(scope, body.removesuffix("\n")) for scope, body in bodies}
@@ -164,8 +169,9 @@ class Exchange:
         keep_lost(self.memory, lost)
 
     def files_of(self, project: str) -> str | None:
-        """The name of a project whose notes are files; None for a graph file. Raises
-        ProjectNotFound.
+        """The name of a project whose notes are files.
+
+        None for a graph file. Raises ProjectNotFound.
         """
         source = self.engine.source(project)
         if source.holds_entities:
@@ -173,14 +179,17 @@ class Exchange:
         return source.name
 
     def set_time(self, project: str, path: str, moment: datetime) -> None:
-        """Give a file the time of its note: of a note without a header it is all there is."""
+        """Set the time of a file to that of its note. A note without a header has no other date."""
         nanoseconds = microseconds(moment) * 1_000
         with suppress(OSError):
             os.utime(os.path.join(self.engine.source(project).root, path), ns=(nanoseconds,) * 2)
 
     @verb
     def file(self, project: str, path: str) -> File | None:
-        """What is at `path` of a project, None for nothing. Raises OutsideError, StorageError."""
+        """The file at `path` of a project.
+
+        None if there is no file. Raises OutsideError, StorageError.
+        """
         try:
             return self.engine.source(project).read(path)
         except NotFound:
@@ -195,7 +204,7 @@ class Exchange:
     def holder(
         self, project: str, *, permalink: str | None = None, identity: str | None = None
     ) -> NoteInfo | None:
-        """The note of a project that has this permalink, or this id."""
+        """The note of a project that has this permalink, or this id. None if no note has it."""
         self.engine.fresh()
         if permalink:
             holders = [self._index.notes.by_permalink(project, permalink)]
@@ -221,17 +230,25 @@ class Exchange:
         files: Sequence[tuple[str, bytes]],
         over: Mapping[str, File] | None = None,
     ) -> None:
-        """Write files, byte for byte, as one change: new ones, and those in place of what is `over`
-        at a path. Raises Exists or Conflict when another is there meanwhile; OutsideError."""
+        """Write files byte for byte, as one change.
+
+        files: (path, bytes) of each file.
+        over: the present file by path, where one should be replaced.
+
+        Raises Exists or Conflict if another file is at a path by now; OutsideError.
+        """
         with self.memory.change(VERB, fresh=False) as change:
             for path, data in files:
                 change.put(project, path, data, old=(over or {}).get(path), scope=scope_of(data))
 
 
 def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) -> None:
-    """Note texts that lost against those of the files they come with (`Touched.new`) in the history
-    as what stood there just before, as one change; `restore` and `undo` bring them. A text the
-    history holds already is left out, so that doing it twice is doing it once."""
+    """Record texts that lost a conflict in the history, as one change.
+
+    They are recorded as if each had been there just before the winning text (`Touched.new`), so
+    `restore` and `undo` can bring them back. Texts that the history already holds are skipped, so a
+    repetition has no effect.
+    """
     history = session.engine.ledger.history
     files = list[Touched]()
     with session.engine.writing():
@@ -359,9 +376,11 @@ class Contents:
         return f"{OWN}/{name}"
 
     def name(self, touched: Touched, path: str) -> str | None:
-        """What the file (or folder) at `path` that a change touched is called in a copy; None for
-        what is not in it: the home's own records, projects of another process or gone since, hidden
-        files."""
+        """The name in a copy of the file or folder that a change touched at `path`.
+
+        None if the copy leaves it out: the home's own records, hidden files, and projects that are
+        gone or belong to another process.
+        """
         is_known = (
             touched.project in self.engine.sources and touched.project not in self.engine.extra
         )
@@ -403,9 +422,7 @@ class Contents:
 
     @verb
     def text(self, digest: str) -> bytes | None:
-        """The replaced text with this SHA-256 as the history keeps it; None for one that is not
-        kept.
-        """
+        """The replaced text with this SHA-256, from the history. None if it is not kept."""
         try:
             return self.engine.ledger.history.text(digest, "")
         except (NotFound, StorageError):
@@ -431,13 +448,18 @@ class Contents:
 
     @verb
     def reads(self) -> dict[str, ReadRow]:
-        """The reads that no header has yet, by id; of notes in a database those of all machines."""
+        """The reads that no header counts yet, by id.
+
+        With notes in a database, those of all machines.
+        """
         return self.engine.reads.whole()
 
 
 def is_kept_name(project: str, name: str) -> bool:
-    """Whether a file or folder of this name in a project of the home is part of a copy. Of hidden
-    ones these are the records of banks, and what agents made with the memory tool."""
+    """Whether a copy includes a file or folder of this name in a project of the home.
+
+    The only hidden names included are the records of banks, and files made with the memory tool.
+    """
     if (
         name.startswith(TEMP_PREFIX)
         or name in SKIPPED_FOLDERS
@@ -515,7 +537,11 @@ class IntoDatabase:
             space.close()
 
     def _places(self) -> dict[Key, tuple[str, str]]:
-        """(project, path) of every file, folder and link → its name in a copy, and where it is."""
+        """Map (project, path) of every file, folder and link to its name in a copy and its place on
+        disk.
+
+        Sets `left` and `outside` anew: what is left out, and the projects outside the home.
+        """
         engine = self.session.engine
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()

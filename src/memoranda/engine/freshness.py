@@ -1,10 +1,9 @@
-"""Keeping the index in step with the disk: the system's watch where there is one, else a sweep of
-all files.
+"""Keeping the index in step with the disk, by the system's watch or by sweeps over all files.
 
-Every call sees each change that was on disk before it, by whatever program. A server whose first
-look at a large project would take long answers from the index meanwhile, and `warnings` says so:
-its calls see each change made since the first of them, and what changed before that as soon as the
-look behind them gets there.
+Every call sees each change that was on disk before it, by whatever program. The exception is a
+server whose first look at a large project would take long. Until that look is complete, its calls
+are answered from the index, with a warning. They see the changes made since the first call, and
+older ones as soon as the background look reaches them.
 """
 
 from __future__ import annotations
@@ -71,14 +70,16 @@ UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; co
 
 
 class Freshness:
-    """Finds the changes on disk that the index lacks. For one thread at a time: the caller holds
-    the engine's guard.
+    """Finds the changes on disk that the index lacks. The caller holds the engine's guard.
 
-    `sources` are those of all projects, set again when there are others; `load` gives the note at a
-    path of a source, `files` what other processes need to read very many. With `watch` the system
-    tells of changes; with `may_be_late` too, `catch_up` is called between calls as long as `late`
-    names projects. A process that would have to look at all files asks the daemon first, which
-    listens on `socket` if there is one, and leaves out what that watches.
+    sources: the sources of all projects; set again when the projects change.
+    load: gives the note at a path of a source.
+    files: gives the means by which other processes read many files of a source.
+    watch: let the system report changes.
+    may_be_late: look at large projects in the background. `catch_up` is called between calls as
+        long as `late` names projects.
+    socket: where the daemon listens. A process that would have to look at all files asks it first,
+        and skips the projects that it watches.
     """
 
     def __init__(
@@ -250,7 +251,10 @@ class Freshness:
         return self._roots != roots
 
     def _changes_seen_by_watch(self) -> Changes | None:
-        """The changes since the last look; None when nothing watched, or some were lost."""
+        """The changes since the last look.
+
+        None if nothing was watched, or if some changes were lost.
+        """
         if not self._watch:
             return None
         changes = self._watch.drain()
@@ -301,7 +305,7 @@ class Freshness:
             shared.update(path for path in paths if source.is_shared(path))
 
     def _look_at_conventions(self) -> None:
-        """Where other files are left out than before, the whole project is looked at again."""
+        """Schedule a full look at each project whose rules for skipped files have changed."""
         changed = {
             name
             for name, source in self.sources.items()
@@ -332,10 +336,10 @@ class Freshness:
         return {name: self.sources[name].root for name in watched & self.sources.keys()}
 
     def _shown_by_daemon(self, sweeps: set[str], patience: float) -> set[str]:
-        """Of these projects, those that a daemon which watches them has now brought up to date in
-        this very index.
+        """The projects among `sweeps` that a daemon watches and has brought up to date in this
+        index.
 
-        It has `patience` seconds to say so.
+        patience: how many seconds to wait for the daemon's answer.
         """
         if all(self.sources[name].holds_entities for name in sweeps):
             return set()
@@ -350,7 +354,7 @@ class Freshness:
         return {name for name in sweeps if answer["projects"].get(name) == self.sources[name].root}
 
     def _load_skipped(self) -> None:
-        """Take up what the index says of files that are no notes."""
+        """Load from the index which files are not notes."""
         skipped = self._index.notes.skipped()
         self._skipped = {key: stamp for key, (stamp, _) in skipped.items()}
         self.unreadable = {key: why for key, (_, why) in skipped.items() if why}
@@ -441,8 +445,8 @@ class Freshness:
         """Compare a project with the index and apply what differs, piece by piece.
 
         A folder is watched, then listed. All differences are known before the first is applied: a
-        file that moved to another folder stays the same note. As others write meanwhile, each is
-        looked at again when its turn comes.
+        file that moved to another folder stays the same note. Other programs may write in between,
+        so each difference is checked again when its turn comes.
         """
         from memoranda.index import sync
 
@@ -625,8 +629,8 @@ class Freshness:
             )
 
     def _parts(self, source: Source, folder: str, listing: Listing) -> Iterator[dict[str, Values]]:
-        """What `source.parts` finds, without files known to be no text, as long as they are the
-        same.
+        """The files that `source.parts` finds, without unchanged files that are known not to be
+        text.
         """
         name = source.name
         skipped = self._skipped
@@ -659,13 +663,16 @@ class Freshness:
             layout.erased.unlink(missing_ok=True)
 
     def rebuild_others(self) -> None:
-        """The indexes of this home with other projects go; their processes rebuild them."""
+        """Empty the indexes that this home has for other sets of projects.
+
+        Their processes rebuild them.
+        """
         for path in self._ledger.layout.indexes():
             if path != self._index.path:
                 Index(path, self._ledger.lock).rebuild()
 
     def accept(self, project: str, path: str, stamp: Stamp, note: Note | None) -> Note | None:
-        """`note` if it may be indexed: a file that is no text is left out."""
+        """Return `note` if it may be indexed. A file that is not text is noted as skipped: None."""
         key = (project, path)
         if not self._openings:
             self._load_skipped()
@@ -684,7 +691,7 @@ class Freshness:
                 self.notice(*key)
 
     def notice(self, project: str, path: str) -> None:
-        """Look at a file again that was no note, or is gone."""
+        """Forget that a file is not a note, so that it is looked at again."""
         self.unreadable.pop((project, path), None)
         if self._skipped.pop((project, path), None) is not None:
             self._index.notes.unskip(project, path)
@@ -695,7 +702,7 @@ def _unreadable(project: str, folders: Sequence[str]) -> list[str]:
 
 
 def _identity(path: str | Path) -> _Identity:
-    """A key that tells a folder or file from another one in its place, or None."""
+    """A key that changes if another folder or file takes this place. None if the place is empty."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""What can be said of a home without opening it."""
+"""Facts about a home that are known without opening it."""
 
 from __future__ import annotations
 

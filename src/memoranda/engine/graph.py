@@ -102,15 +102,16 @@ class Graph(Protocol):
         """The relations with at least one end among `names` (None: all), in order."""
 
     def version(self) -> Any:
-        """A value that differs once something changed, also when the graph cannot be served."""
+        """A value that changes with the graph, even if the graph cannot be served."""
 
     def warnings(self) -> list[str]:
         """Warnings about lines that are not shown; none for most graphs."""
         return []
 
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns, which only reads: all its looks see the graph as it is at one
-        moment.
+        """Return the result of `read`, a function that only reads.
+
+        It sees the graph at one moment.
         """
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
@@ -188,9 +189,11 @@ class Graph(Protocol):
     def merge(
         self, entities: Sequence[tuple[Entity, dict[str, Any]]], relations: Sequence[GraphRelation]
     ) -> None:
-        """Take in another graph as one change: entities that exist get the observations they lack,
-        twins become one. The keys that come with an entity go with it, where it has none of that
-        name."""
+        """Merge another graph into this one, as one change.
+
+        Existing entities get the observations they lack, and twins become one entity. Header keys
+        that come with an entity are added if the entity lacks them.
+        """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
         for item, more in entities:
             _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
@@ -214,14 +217,14 @@ class Graph(Protocol):
 
     @verb
     def delete_entities(self, names: Sequence[str]) -> None:
-        """Remove entities, all of one name, and every relation at either end; unknown names are no
-        error.
+        """Remove entities, all of one name, and every relation at either end; unknown names are
+        ignored.
         """
         self._change("delete", names, lambda edits: edits.remove_entities(names))
 
     @verb
     def delete_observations(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Remove all copies of observations; what is not there is no error."""
+        """Remove all copies of these observations. Unknown ones are ignored."""
         gone_deletions: dict[str, set[str]] = {}
         for name, texts in deletions:
             gone_deletions.setdefault(name, set()).update(texts)
@@ -235,7 +238,7 @@ class Graph(Protocol):
 
     @verb
     def delete_relations(self, relations: Sequence[GraphRelation]) -> None:
-        """Remove relations, all copies; what is not there is no error."""
+        """Remove all copies of these relations. Unknown ones are ignored."""
         names = {relation.source for relation in relations}
         self._change("edit", names, lambda edits: edits.drop_relations(relations))
 
@@ -351,7 +354,7 @@ class FileGraph(Graph):
 
     @verb
     def at_once(self, read: Callable[[], T]) -> T:
-        """What `read` returns: the file is looked at once, before."""
+        """Return the result of `read`. The file is checked for changes only once, before."""
         self._fresh()
         self._is_current = True
         try:
@@ -400,8 +403,9 @@ class FileGraph(Graph):
         return change.made
 
     def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
-        """Take back a change of lines. Returns the undo. Raises CannotUndo, NotAGraphFile,
-        StorageError.
+        """Take back a change of lines. Returns the undo, or None if nothing had to change.
+
+        Raises CannotUndo, NotAGraphFile, StorageError.
         """
 
         def plan() -> LineEdit:
@@ -436,8 +440,9 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
 
 
 def _inverse(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes a change back; None when a line of it is not there as it was left, or
-    what went is there again.
+    """The edit that takes a change back.
+
+    None if one of its lines has changed since, or if a removed line exists again.
     """
     slots = _slots_by_line(source)
     edit = LineEdit(source, verb="undo")
@@ -489,7 +494,7 @@ def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> boo
 def _insert(
     source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
 ) -> None:
-    """Insert lines where they were, each given with the number it had among all lines."""
+    """Insert lines at their former places. Each is given with the line number it had."""
     remaining_slots = [
         slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
     ]

@@ -1,5 +1,7 @@
-"""The graph a caller means: of the notes of project `graph`, of any other project's, of a file, of
-all together; and what a call changes in a graph of notes (contract 002)."""
+"""The graph that a caller means, and how a call changes a graph of notes (contract 002).
+
+It is the graph of project `graph`, of another project, of a file, or of all projects together.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +193,10 @@ class NoteEdits:
         self._last_created = 0
 
     def _row(self, name: str) -> EntityRow | None:
-        """The one note of a name, an entity before a placeholder. Raises AmbiguousEntity."""
+        """The one note of a name, an entity before a placeholder. None if no note has the name.
+
+        Raises AmbiguousEntity.
+        """
         rows = self._rows.get(name, [])
         entities = [row for row in rows if row.kind is not None]
         if len(entities) > 1:
@@ -256,7 +261,10 @@ class NoteEdits:
         self.add_keys(entity.name, more)
 
     def _add(self, name: str, **parts: Any) -> None:
-        """A new note, of these parts (see `compose`): a placeholder without a type."""
+        """Add a new note made of these parts (see `compose`).
+
+        Without a type it is a placeholder.
+        """
         empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
         self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
 
@@ -368,7 +376,7 @@ def _header_keys(more: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown_keys(header: dict[str, Any]) -> dict[str, Any]:
-    """What `_header_keys` made keys of a header, back again."""
+    """The reverse of `_header_keys`: the unknown keys of an entity, read from its header."""
     below = header.get("fields")
     other_keys = {
         key: value for key, value in header.items() if key not in _OWN_KEYS and key != "fields"
@@ -568,7 +576,7 @@ def graph_project(name: str, file: Path) -> os.PathLike[str]:
 
 
 def opener(file: Path) -> Callable[[PlaceVerbs, str], Graph]:
-    """(session, project) -> its graph, where that of project `graph` is kept in `file`."""
+    """A function (session, project) -> graph, for a home whose project `graph` is kept in `file`."""
     alone = GraphFileSource(file.stem, file)
 
     def open_here(session: PlaceVerbs, project: str) -> Graph:
@@ -590,8 +598,11 @@ def graph_in(session: PlaceVerbs, file: Path | None) -> NoteGraph | FileGraph:
 
 
 def _every(session: PlaceVerbs, own_graph: FileGraph | None = None) -> Graph:
-    """All projects together; `own_graph` where a file is kept in place of the notes of project
-    `graph`, which then show in no graph."""
+    """All projects together as one graph.
+
+    own_graph: the file kept in place of the notes of project `graph`. These notes are not shown
+        then.
+    """
     graphs = {name: open_graph(session, name) for name in session.engine.sources}
     if own_graph is not None:
         del graphs[GRAPH_PROJECT]

@@ -25,8 +25,10 @@ _LOOK_AGAIN = 0.25
 
 
 class Again(BaseException):
-    """A call was planned without sight of a change that waits at the same place, or its change was
-    refused because of others: it is repeated alone.
+    """A call must be repeated alone.
+
+    It was planned without sight of a change that waits at the same place, or its change was refused
+    because of others.
     """
 
 
@@ -165,7 +167,10 @@ class Guard(ThreadLock):
                 super().__enter__()
 
     def keep(self) -> None:
-        """The call inside makes a change that stays: it is not repeated any more."""
+        """Note that the running call makes a change that stays, so it must not be repeated.
+
+        Changes that wait are made first.
+        """
         if self._changes.changes:
             self._make_what_waits()
         self.may_repeat = False

@@ -42,8 +42,11 @@ class Habits(NamedTuple):
 
 
 def habits_of(session: ReadVerbs, project: str) -> Habits | None:
-    """The habits of a folder that people keep; None for projects of the memory itself, for those
-    of Basic Memory, and for an empty folder that no program knows."""
+    """The habits of a folder that people keep.
+
+    None for projects of memoranda and of Basic Memory, and for an empty folder that no known
+    program uses.
+    """
     source = session.engine.source(project)
     if not isinstance(source, FolderSource) or source.name in session.engine.layout.built_in:
         return None
@@ -59,8 +62,11 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
 
 
 def usual_folder(session: ReadVerbs, project: str) -> str:
-    """The folder of a new note that names none: the one agents write in, else the one the folder's
-    programs have set."""
+    """The folder for a new note that names none.
+
+    For an agent it is the folder where agents write, if one is set. Otherwise it is the folder
+    configured by the program that keeps the vault.
+    """
     source = session.engine.source(project)
     if not isinstance(source, FolderSource):
         return ""

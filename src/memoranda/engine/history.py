@@ -1,5 +1,7 @@
-"""The verbs `log`, `undo` and `restore`: which changes there are, which of them is taken back (how:
-undo.py), a note as it was; and the texts a change replaced and made, for differences.
+"""The verbs `log`, `undo` and `restore`.
+
+They list changes, choose which of them to take back (undo.py does it), and show a note as it was
+and the texts that a change replaced and made, for diffs.
 """
 
 from __future__ import annotations
@@ -59,14 +61,15 @@ _ID_BEGIN = lazy_pattern(r"[0-9a-f]{8}[0-9a-f-]*")
 
 
 def undone_by_change(change: Change) -> list[int]:
-    """The numbers of the changes an undo says it took back; of a run the first one."""
+    """The numbers of the changes that an undo took back; for a run, its first number."""
     return undone_numbers(change.undoes, change.details)
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One file a change touched: its texts `before` and `after`, None where there was none or it is
-    no longer kept.
+    """One file that a change touched, with its texts before and after.
+
+    Either text is None if the file did not exist, or if the text is no longer kept.
     """
 
     change: Change
@@ -87,7 +90,7 @@ class HistoryVerbs(NoteVerbs):
         agent: str | None = None,
         since: datetime | None = None,
     ) -> list[Change]:
-        """See `Memory.log`. Only changes the caller may see are listed."""
+        """List the changes that the caller may see (see `Memory.log`)."""
         return list(islice(self._seen_changes(ref, agent, since), limit if limit > 0 else None))
 
     @verb
@@ -100,8 +103,11 @@ class HistoryVerbs(NoteVerbs):
         since: datetime | None = None,
         before: int = 0,
     ) -> list[list[Change]]:
-        """As `log`, the changes of one run of a job together, at the place of its latest; `limit`
-        counts these. With `before` only changes of lower numbers."""
+        """List changes as `log` does, but group the changes of one run of a job.
+
+        A group stands at the place of its latest change, and `limit` counts groups. With `before`,
+        only changes with lower numbers are listed.
+        """
         groups: dict[int, list[Change]] = {}
         runs: list[int] = []
         for change in self._seen_changes(ref, agent, since, before or None):
@@ -158,20 +164,26 @@ class HistoryVerbs(NoteVerbs):
                 yield visible_change
 
     def past(self) -> PastPrivacy | None:
-        """What this caller may see of the past; None for the owner, who sees all."""
+        """The part of the past that this caller may see.
+
+        None for the owner, who sees everything.
+        """
         if self.agent is None:
             return None
         self.engine.fresh()
         return PastPrivacy(self)
 
     def undo_in(self, transaction: Transaction) -> Undo:
-        """What takes changes back within a transaction, and names only changes the caller sees."""
+        """An Undo for a transaction. It names only changes that the caller may see."""
         past = self.past()
         return Undo(self, transaction, lambda later: self._is_visible(later, past))
 
     def _is_visible(self, change: Change, past: PastPrivacy | None) -> bool:
-        """Whether the caller sees all files of a change; of a deletion the links that other
-        memories lost do not count. What was erased is the owner's to know."""
+        """Whether the caller may see all files of a change.
+
+        For a deletion, other memories that only lost a link do not count. Only the owner sees
+        erasures.
+        """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
         about = [
@@ -249,16 +261,17 @@ class HistoryVerbs(NoteVerbs):
         return info.project, info.path, root_of(engine, info.project)
 
     def _seen_steps(self, steps: Iterable[PlacedStep]) -> Iterator[Touched]:
-        """What steps did, of those the caller may see."""
+        """The effects of those steps that the caller may see."""
         past = self.past()
         for step in steps:
             if self.may_see(step, step.touched, past):
                 yield step.touched
 
     def last_change(self, besides: str) -> datetime | None:
-        """When something the caller may see last changed by anything except the face `besides`, as far
-        as the history goes back; None: never. A change made by hand in a file is not in the
-        history."""
+        """When another face than `besides` last changed something the caller may see.
+
+        None if the history has no such change. Edits by hand are not in the history.
+        """
         past = self.past()
         for change in self.engine.ledger.history.changes_besides(besides):
             if is_upkeep(change):
@@ -295,13 +308,13 @@ class HistoryVerbs(NoteVerbs):
         *,
         session: str | None = None,
     ) -> tuple[Change, list[Change]]:
-        """Take all changes of an agent back that still stand, as one change or none.
+        """Take back all changes of an agent that still stand, all in one change or none.
 
         since: only changes made since then.
         project: only changes of this project.
         session: only changes of this session of its client.
-        Returns the new change, and those it took back, the latest first. Raises CannotUndo where
-        there is nothing to take back, or somebody else changed the same notes after it.
+        Returns the new change, and those it took back, the latest first. Raises CannotUndo if
+        nothing can be taken back, or if somebody else changed the same notes later.
         """
         with self.engine.writing():
             if project is not None:
@@ -348,13 +361,15 @@ class HistoryVerbs(NoteVerbs):
         return self._seen_part(transaction.done, self.past())
 
     def _seen_part(self, change: Change, past: PastPrivacy | None) -> Change:
-        """The change with those of its files that the caller may see."""
+        """A copy of the change with only the files that the caller may see."""
         files = [file for file in change.files if self.may_see(change, file, past)]
         return replace(change, files=files)
 
     def keep_reads(self, steps: Sequence[Step]) -> None:
-        """Reads are a note's, not its text's: those that were folded into the texts replaced are
-        counted on.
+        """Keep the read counts of notes whose text is replaced.
+
+        Reads belong to a note, not to its text: counts that were folded into a replaced text are
+        carried on.
         """
         before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
@@ -383,7 +398,7 @@ class HistoryVerbs(NoteVerbs):
 
     @verb
     def undo(self, change: int | None = None) -> Change:
-        """See `Memory.undo` and contract 001, 18.5."""
+        """Take back a change (see `Memory.undo` and contract 001, 18.5)."""
         with self.engine.writing():
             past = self.past()
             if change is None:
@@ -443,7 +458,9 @@ class HistoryVerbs(NoteVerbs):
         return undo_lines(self, change, blocked)
 
     def revisions(self, change: int, *, limit: int = 0) -> list[Revision]:
-        """See `Memory.revisions`. Only notes the caller may see are shown."""
+        """The texts of the notes that a change touched and the caller may see (see
+        `Memory.revisions`).
+        """
         with self.engine.guard:
             near = next(iter(self.log_by_run(limit=1, before=change + 1)), [])
             change_meant = next(
@@ -459,7 +476,7 @@ class HistoryVerbs(NoteVerbs):
     def revisions_of(
         self, changes: Sequence[Change], *, limit: int = 0
     ) -> dict[int, list[Revision]]:
-        """As `revisions`, of several changes of `log` at once, by their numbers; `limit` of each."""
+        """The revisions of several changes of `log`, by change number, at most `limit` of each."""
         with self.engine.guard:
             revisions: dict[int, list[Revision]] = {}
             for change in changes:
@@ -479,15 +496,17 @@ class HistoryVerbs(NoteVerbs):
         return self.engine.ledger.history.last_before(stamp(moment))
 
     def _revision(self, change: Change, text: Touched) -> Revision:
-        """What a change did to one text."""
+        """The texts of one file before and after a change."""
         after = None
         if text.do != "remove":
             after = self._text_of(change, text, text.new or text.old)
         return Revision(change, text, self._text_of(change, text, text.old), after)
 
     def _text_of(self, change: Change, touched: Touched, digest: str | None) -> str | None:
-        """The text with this SHA-256: kept, or still the file's, or what counts of reads made of
-        it: these have no history.
+        """The text with this SHA-256. None if it is not found.
+
+        It is kept in the history, or is still in the file, or became a text that only counts more
+        reads. Such texts have no history of their own.
         """
         met: set[str] = set()
         while digest is not None and digest not in met:

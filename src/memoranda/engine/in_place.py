@@ -1,8 +1,8 @@
-"""A change of a file used in place: it is in the history if and only if it is made, and it is taken
-back by its lines (`line_undo.py`).
+"""Changes of files used in place. Such a change is in the history if and only if it was made, and
+it is taken back line by line (`line_undo.py`).
 
-A source of such files (`graph.py`, `json_rows.py`) turns an edit into lines that go and lines that
-come (`LineChange`), whatever its files look like. What is the same for all is here.
+A source of such files (`graph.py`, `json_rows.py`) turns an edit into lines to remove and lines to
+add (`LineChange`). The code that all sources share is here.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ Blocked = Callable[[str, str], CannotUndo]
 class InPlaceChange:
     """One change of a file, as `session` makes it.
 
-    `project`, `path`: what it is listed under. `root`: the folder of the file, where no other
-    process would look for it. `undoes`: the change it takes back. `made`: what it became in the
-    history, None as long as nothing was changed.
+    project, path: what it is listed under.
+    root: the folder of the file, if no other process would look for it there.
+    undoes: the number of the change it takes back.
+    made: the change in the history. None until something was changed.
     """
 
     session: HomeSession

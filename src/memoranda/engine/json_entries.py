@@ -1,8 +1,8 @@
 """Key-value entries in the JSON files of an agent-memory folder, used in place (contract 004, 7).
 
-Each change of rows is in the home's history and can be taken back, also after other rows of the file
-changed. Of an entry with a time to live the history has no value. Recalls are counted in the home's
-ledger and added to the files at the end, so a recall writes none of them.
+Each change of rows is in the home's history and can be taken back, even after other rows of the
+file changed. The history never holds the value of an entry with a time to live. Recalls are counted
+in the home's ledger and added to the files at the end, so a recall writes none of them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class JsonEntryFolder:
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
 
     def name(self, row: Row, stem: str) -> str:
-        """What the ledger calls an entry; another one once it was written again."""
+        """The ledger's name of an entry. It changes when the entry is written again."""
         return row_name(self.files, row, stem)
 
 
@@ -239,7 +239,10 @@ class JsonEntries(Entries):
 
     @verb
     def clear(self, namespace: str) -> int:
-        """The rows of the namespace, not those of others in its file."""
+        """Remove the rows of a namespace, but not the rows of others in its file.
+
+        Returns how many.
+        """
         stem = stem_of(namespace)
         count = self._drop(namespace, lambda row: namespace_in(row, stem) == namespace)
         # Clearing an unknown namespace makes no file
@@ -250,7 +253,7 @@ class JsonEntries(Entries):
 
     @verb
     def stats(self) -> Totals:
-        """The sizes are those of whole files."""
+        """The totals of all entries. Sizes are those of whole files."""
         totals = Totals(str(self._files.root))
         names = set[str]()
         times = list[datetime]()
@@ -310,8 +313,10 @@ class JsonEntries(Entries):
 
     @contextmanager
     def _changing(self, namespace: str, make: bool = False) -> Iterator[tuple[Content, Write]]:
-        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
-        cannot be written."""
+        """Open a file for a change (see `JsonFiles.changing`).
+
+        Raises Unreadable if it cannot be used, StorageError if it cannot be written.
+        """
         stem = stem_of(namespace)
         opened = False
         try:

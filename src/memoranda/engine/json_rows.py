@@ -31,7 +31,7 @@ _COUNTED = ("accessed_at", "access_count")
 
 
 def row_name(files: JsonFiles, row: Row, stem: str) -> str:
-    """What the ledger calls an entry; another one once it was written again."""
+    """The ledger's name of an entry. It changes when the entry is written again."""
     parts = (str(files.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -56,7 +56,10 @@ def write_rows(
 def take_back_rows(
     session: HomeSession, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
 ) -> Change | None:
-    """Take back a change of rows. Returns the undo. Raises CannotUndo, StorageError."""
+    """Take back a change of rows. Returns the undo, or None if nothing had to change.
+
+    Raises CannotUndo, StorageError.
+    """
     files = JsonFiles(Path(touched.root))
     stem = os.path.basename(touched.file).removesuffix(".json")
     recording = row_change(session, files, change.path, undoes=change.number)
@@ -80,7 +83,7 @@ def take_back_rows(
 
 
 class _RowUndo:
-    """What takes a change of rows back, in a file that has `rows` now."""
+    """Takes back a change of rows in a file that has `rows` now."""
 
     def __init__(self, change: Change, rows: Sequence[Row], stem: str):
         self._change = change
@@ -88,8 +91,10 @@ class _RowUndo:
         self._stem = stem
 
     def edit(self, kept_lines: KeptLines) -> RowEdit | None:
-        """The edit; None where a row is not as the change left it, or its place is taken. Raises
-        CannotUndo where the history has no text of it.
+        """The edit that takes the change back.
+
+        None if a row has changed since, or if its place is taken. Raises CannotUndo if the history
+        has no text of the row.
         """
         edit = RowEdit("undo")
         for line in reversed(kept_lines.added):
@@ -128,7 +133,7 @@ class _RowUndo:
 
 
 def _is_passing(row: Row) -> bool:
-    """Whether the history has no value of a row: it had a time to live."""
+    """Whether a row had a time to live, so that the history has no value of it."""
     return moment_of(row.get("expires_at")) is not None
 
 
@@ -140,7 +145,7 @@ def _history_line(row: Row) -> bytes:
 
 
 def _is_same(kept_row: Row, row: Row) -> bool:
-    """Whether a row is one the history tells of, recalls aside."""
+    """Whether a row is equal to one in the history, apart from its recalls."""
     if _is_passing(kept_row):
         return all(row.get(name) == value for name, value in kept_row.items())
     kept_fields = {name: value for name, value in kept_row.items() if name not in _COUNTED}
@@ -152,7 +157,7 @@ def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """A time in either form, seconds since 1970 or ISO 8601; None for anything else."""
+    """Read a time in either form, seconds since 1970 or ISO 8601. None for anything else."""
     try:
         if isinstance(value, str):
             return parse_stamp(value)

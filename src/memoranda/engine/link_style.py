@@ -66,7 +66,7 @@ def _with_markdown_links(session: ReadVerbs, project: str, path: str, line: str,
 def _markdown_link(
     session: ReadVerbs, project: str, path: str, link: WrittenLink, style: str
 ) -> str:
-    """The same link as Markdown; empty where it leads to no note of this folder."""
+    """The same link as Markdown. Empty if it does not lead to a note of this folder."""
     folder = posixpath.dirname(path)
     if not link.target or link.project is not None:
         return ""
@@ -86,7 +86,7 @@ def _markdown_link(
 
 
 def _label(link: WrittenLink) -> str:
-    """What Obsidian shows of a link without a text of its own: `Note > Heading`."""
+    """The label that Obsidian shows for a link without its own text: `Note > Heading`."""
     parts = [link.target, *link.rest.split("#")]
     return " > ".join(part for part in parts if part)
 

@@ -1,8 +1,8 @@
 """How well a person's own notes are found: known items, asked for in their own words.
 
-A known item is a note somebody saw once and looks for. Of notes drawn at random, words are drawn
-at random, and the search has to bring the note back. What a search finds depends on nothing but
-the notes and the seed, so two versions of the program can be compared on one memory.
+A known item is a note somebody saw once and looks for. Of notes drawn at random, words are drawn at
+random, and the search has to bring the note back. The result depends only on the notes and the
+seed, so two versions of the program can be compared on one memory.
 """
 
 from __future__ import annotations

@@ -34,9 +34,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """See `Memory.erase`. What journal, index, lists and vectors have goes too.
+        """Remove notes for good (see `Memory.erase`), also from the journal, the index, lists and
+        vectors.
 
-        After a StorageError the next open or `memory doctor --fix` completes it.
+        After a StorageError, the next open or `memory doctor --fix` completes it.
         """
         from memoranda.engine.erase import Erasure
 
@@ -63,7 +64,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
             store_waiting(self.as_caller(None))
 
     def session_rows(self, client: str, name: str) -> SessionRows:
-        """What a session of a client with hooks was given."""
+        """The rows about what a session of a client with hooks was given."""
         return self.engine.ledger.session(client, name)
 
     def notes_given(self) -> tuple[int, set[str]]:
@@ -73,7 +74,10 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         return given_notes(self.engine.ledger.database)
 
     def journal_stamp(self) -> str:
-        """A value that is another one once any process has changed something by memoranda; cheap."""
+        """A value that changes as soon as any process changes something through memoranda.
+
+        Cheap.
+        """
         if self.engine.settings.url is not None:
             # The ledger here is a copy: bring it up to date
             with (
@@ -87,9 +91,11 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
 
     @verb
     def lag(self) -> int | None:
-        """How many acknowledged changes are not shown here yet: 0 but where the index could not
-        follow, or is still compared with the files (then 1), or, of notes in a database, this copy
-        of them; None: it cannot be asked."""
+        """How many acknowledged changes are not shown here yet. None if that is unknown.
+
+        It is 1 while the index could not follow or is still compared with the files. With notes in
+        a database, it is the number of changes that this copy lacks.
+        """
         self.engine.fresh()
         is_behind = self.engine.freshness.behind or self.engine.freshness.late
         if is_behind:

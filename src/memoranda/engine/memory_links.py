@@ -1,6 +1,8 @@
-"""What notes say of each other. Links: by ids in the headers of memories, by relations in other
-notes; the verbs that write and follow them. And facts that change: the header keys that say from
-when until when a note is valid, and which others it supersedes (docs/format.md).
+"""Links between notes, and facts that change.
+
+Memories are linked by ids in their headers, other notes by relations. The verbs here write and
+follow both. Header keys say from when until when a note is valid, and which notes it supersedes
+(docs/format.md).
 """
 
 from __future__ import annotations
@@ -37,8 +39,11 @@ _NO_ENTRY = (
 
 @dataclass(slots=True)
 class NoteContext:
-    """A note with what it says and what it is linked to, nearest first. Of a hub, `edges` has the
-    newest links to it, and `more` is how many more links name it."""
+    """A note with its observations and the notes it is linked to, nearest first.
+
+    edges: its links. For a note with very many, only the newest links to it.
+    more: how many more links name it.
+    """
 
     note: NoteInfo
     observations: list[Observation]
@@ -59,8 +64,12 @@ class LinkAction:
 
 @dataclass(slots=True)
 class ResolvedLinks:
-    """What `resolve_links` did or would do: sources that gained a link, links added, targets nobody
-    has.
+    """The result of `resolve_links`.
+
+    actions: what was done or would be done, by source.
+    resolved: how many sources gained a link.
+    added: how many links were added.
+    unresolved: (source, target) of links whose target does not exist.
     """
 
     actions: list[LinkAction]
@@ -82,7 +91,7 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
         limit: int = 10,
         project: str | None = None,
     ) -> NoteContext:
-        """See `Memory.related`."""
+        """Collect the notes linked to a note (see `Memory.related`)."""
         info = self.find(ref, project)
         edges, more, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
@@ -122,7 +131,7 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
-        """See `Memory.backlinks`."""
+        """List the notes that link to a note (see `Memory.backlinks`)."""
         info = self.find(ref)
         linking_notes = {
             edge.note.row: edge.note
@@ -135,7 +144,7 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
 
     @verb
     def link(self, a: Ref, b: Ref, type: str = "links_to") -> bool:
-        """See `Memory.link`."""
+        """Link two notes. Returns whether the link is new (see `Memory.link`)."""
         with self.change("link") as change:
             first, second = self._pair(a, b)
             if {first.project, second.project} <= {*MEMORY_PROJECTS}:
@@ -191,7 +200,10 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
 
     @verb
     def unlink(self, a: Ref, b: Ref) -> bool:
-        """See `Memory.unlink`. That the pair is not wanted is remembered."""
+        """Remove the link between two memories, and remember that the pair is not wanted.
+
+        Returns whether a link existed (see `Memory.unlink`).
+        """
         with self.change("unlink") as change:
             first, second = self._pair(a, b)
             if not {first.project, second.project} <= {*MEMORY_PROJECTS}:
@@ -213,9 +225,10 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
 
     @verb
     def resolve_links(self, dry_run: bool = False) -> ResolvedLinks:
-        """Turn the wikilinks of memories into ids in both directions (contract 001, 4). Locked
-        memories are left out: nothing is written to them, and a link stands on both sides or not at
-        all."""
+        """Turn the wikilinks of memories into ids in both directions (contract 001, 4).
+
+        Locked memories are left out: they cannot be written, and a link must be on both sides.
+        """
         with self.change("link", (CATEGORY_PROJECT, "")) as change:
             infos, _ = self.list(Query(projects=(CATEGORY_PROJECT,), order="path"), limit=0)
             by_row = {info.row: info for info in infos}
@@ -355,10 +368,14 @@ def end_validity(
     *,
     explicit: bool = True,
 ) -> None:
-    """Write `valid_until: begins` into notes that are superseded by one of `scope`; what ended
-    before stays so. Unless it is `explicit`, a beginning that is before an old one's becomes the
-    present. Raises Locked, InvalidInput where some who see the old note would not see the new
-    one."""
+    """Write `valid_until: begins` into superseded notes. A note that ended earlier keeps its end.
+
+    scope: the scope of the new note.
+    explicit: whether the beginning was given. Otherwise, a beginning before that of the old note
+        becomes the present.
+
+    Raises Locked; InvalidInput if somebody who sees the old note would not see the new one.
+    """
     for info in old:
         if scope not in (GLOBAL, info.scope):
             raise InvalidInput(
@@ -381,7 +398,7 @@ def end_validity(
 def end_superseded(
     session: ReadVerbs, change: Transaction, old: Sequence[NoteInfo], draft: Draft, step: Step
 ) -> None:
-    """The same for the note that `step` writes for `draft`."""
+    """Do the same for the note that `step` writes for `draft`."""
     replaced = session.index.notes.get(step.project, step.path)
     if replaced is not None:
         for info in old:

@@ -95,12 +95,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def read(self, ref: Ref, *, project: str | None = None, count: bool = True) -> Note:
-        """See `Memory.read`.
+        """Read a note (see `Memory.read`).
 
-        An archived memory becomes one of its category again (contract 001, 18.1).
-
-        Where it cannot be moved (a caller who only reads, a read-only home, a lock held too long)
-        it is read all the same.
+        Reading an archived memory takes it out of the archive (contract 001, 18.1). If it cannot be
+        moved (the caller only reads, the home is read-only, or a lock is held too long), it is
+        still returned.
         """
         note = super().read(ref, project=project, count=count)
         if count and note.project == ARCHIVE_PROJECT and not self.only_reads:
@@ -110,7 +109,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def bring_back(self, ref: Ref, category: str | None = None) -> Note:
-        """See `Memory.bring_back`. A memory becomes organized and without an end.
+        """Take a note out of the archive (see `Memory.bring_back`). A memory becomes organized,
+        without an end.
 
         Raises NotText and StorageError too.
         """
@@ -138,7 +138,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         place_memory(self, change, info, file, data, CATEGORY_PROJECT, category, info.scope)
 
     def _put_back(self, change: Transaction, info: NoteInfo) -> None:
-        """Move a note of another project to where it was, without what archiving added."""
+        """Move a note of another project back to its former place, without the keys that archiving
+        added.
+        """
         from memoranda.note.frontmatter import REMOVE
 
         file, text = editable(self, info)
@@ -159,14 +161,14 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def write_many(self, drafts: Iterable[Draft]) -> list[Note]:
-        """See `Memory.write_many`."""
+        """Store several notes as one change (see `Memory.write_many`)."""
         return [outcome.note for outcome in self._source(list(drafts), False, None)]
 
     @verb
     def store(
         self, draft: Draft, *, overwrite: bool = False, checksum: str | None = None
     ) -> Stored:
-        """See `Memory.write`."""
+        """Store a note (see `Memory.write`)."""
         return self._source([draft], overwrite, checksum)[0]
 
     def _source(
@@ -204,7 +206,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def supersede(
         self, old: Ref, new: Ref | Draft, *, valid_from: str | None = None
     ) -> tuple[NoteInfo, Note]:
-        """See `Memory.supersede`."""
+        """Mark a note as replaced by a newer one (see `Memory.supersede`)."""
         if isinstance(new, Draft):
             before = self.find(old, looseness=Looseness.CASE)
             place = (before.project, before.path)
@@ -283,8 +285,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         checksum: str | None,
         taken_places: set[str],
     ) -> Step:
-        """A note of contract 000b, 7 (write_note), new or in place of an existing one. `taken_places` are
-        the permalinks this change has given."""
+        """Add the step that writes a note of contract 000b, 7 (write_note), new or over an existing
+        note.
+
+        The note's permalink is added to `taken_places`, the permalinks given by this change.
+        """
         from memoranda.note import markdown
 
         project, path, title = self._place_of(draft)
@@ -383,7 +388,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return source.name, path, title
 
     def _check_permalink(self, project: str, path: str, permalink: str | None) -> None:
-        """Raise InvalidInput when the note at `path` would take the address of another one."""
+        """Raise InvalidInput if `permalink` is already the address of another note."""
         if permalink:
             holder = self.permalink_holder(project, path, permalink)
         else:
@@ -397,9 +402,11 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def _existing(
         self, project: str, path: str, title: str | None
     ) -> tuple[str, NoteInfo | None, File | None]:
-        """The path, with a number where there is a note that the caller must not know of, or whose
-        other title makes the same file name; the note already there, in any case and Unicode form;
-        and its bytes."""
+        """Find the place for a note: its path, the note already there, and the bytes of that note.
+
+        The path gets a number if a note is there that the caller must not know about, or whose
+        different title makes the same file name. Case and Unicode form of the path do not matter.
+        """
         notes = self.index.notes
         source = self.engine.source(project)
         at, (stem, dot, suffix) = path, path.rpartition(".")
@@ -431,7 +438,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         create: bool = False,
         project: str | None = None,
     ) -> Changed:
-        """See `Memory.edit`. Raises NotText and the edit's own errors too."""
+        """Change a part of a note (see `Memory.edit`).
+
+        Raises NotText and the errors of the edit too.
+        """
         with self.change("edit") as change:
             try:
                 info = self.find(ref, project, looseness=Looseness.CASE)
@@ -507,7 +517,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
-        """See `Memory.tag`."""
+        """Add and remove tags of a note (see `Memory.tag`)."""
         return self.tag_many([ref], add, remove)[0]
 
     @verb
@@ -554,8 +564,9 @@ def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
 
 
 def _metadata_of(draft: Draft) -> dict[str, Any]:
-    """The further header keys of a new note; those the draft has as fields count where it does not
-    name them.
+    """The header keys of a new note that come from its draft.
+
+    The draft's fields give the keys that its metadata does not name.
     """
     fields = {
         "scope": draft.scope if draft.scope != GLOBAL else None,

@@ -1,10 +1,10 @@
-"""How memories are shown in the files derived from them: `memory.md`, the index an agent reads at
-start (contract 001, 10), and the lists of pending reminders (contract 001, 8), which are never
-read back (equal memories give equal bytes); and in numbers for people: how large a home is, how
-it grew, and who wrote what.
+"""How memories are shown in files derived from them, and in numbers for people.
 
-`pending.md` holds the reminders of scope `global` that fired and nobody has acknowledged, which
-every agent may read; those of `agent:X` are in `pending.X.md`.
+`memory.md` is the index that an agent reads at start (contract 001, 10). The lists of pending
+reminders (contract 001, 8) are never read back; equal memories give equal bytes. `pending.md` holds
+reminders of scope `global` that fired and that nobody has acknowledged; every agent may read it.
+Those of scope `agent:X` are in `pending.X.md`. The numbers tell how large a home is, how it grew,
+and who wrote what.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Firing = Mapping[int, Mapping[str, Any]]
 
 
 def complaint(error: NotFound | Ambiguous) -> str:
-    """What is said when no memory, or none alone, has the id asked for (contract 001, 1)."""
+    """The sentence for an id that matches no memory, or several (contract 001, 1)."""
     if isinstance(error, Ambiguous) and not error.is_id:
         return f'"{error.identifier}" names {error.total} notes: {", ".join(error.candidates)}'
     if isinstance(error, Ambiguous):
@@ -64,8 +64,9 @@ def complaint(error: NotFound | Ambiguous) -> str:
 
 
 class Overview:
-    """The overview of the memories of scope `global` in the home of `memory`, whoever the caller
-    is.
+    """The overview of the memories of scope `global` in a home.
+
+    It does not depend on the caller.
     """
 
     def __init__(self, memory: ReadVerbs):
@@ -100,7 +101,7 @@ class Overview:
         return "\n".join(lines) + "\n"
 
     def _section_lines(self, section: Section) -> list[str]:
-        """A line for each memory of a category that is shown, and how many more there are."""
+        """A line for each memory shown of a category, and a line with the number of those left out."""
         most = self.engine.settings.per_category
         if section.category == REMINDERS:
             rows = self._reminder_rows()
@@ -142,9 +143,12 @@ class Overview:
         return dated + undated
 
     def refresh(self, *, create: bool = True) -> bool:
-        """Write the file if it is not as it should be, and with it the lists of pending reminders
-        there are. Without `create` a home that has no overview gets none. Returns whether something
-        was written. Raises StorageError."""
+        """Write `memory.md` and the existing lists of pending reminders, if they are out of date.
+
+        create: write an overview if the home has none.
+
+        Returns whether something was written. Raises StorageError.
+        """
         engine = self.engine
         if not create and not engine.layout.overview.exists():
             return False
@@ -154,12 +158,15 @@ class Overview:
             return Pending(self.memory).refresh(create=False) or written
 
     def keep_up(self) -> bool:
-        """As `refresh`, if this process changed a memory since the last time."""
+        """Refresh the files if this process has changed a memory since the last time.
+
+        Returns whether something was written.
+        """
         return CATEGORY_PROJECT in self.engine.changed_projects and self.refresh()
 
 
 class Pending:
-    """The pending lists of the home of `memory`, whoever the caller is."""
+    """The pending lists of a home. They do not depend on the caller."""
 
     def __init__(self, memory: ReadVerbs):
         self.memory = memory.as_caller(None)
@@ -244,7 +251,7 @@ def by_writer(memory: ReadVerbs) -> dict[str, int]:
 def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
     """How many notes each day (YYYY-MM-DD) has, from `first` until before `until`.
 
-    It is the day a note is about, where it says so, else the one it was written on. The archive and
+    A note counts on the day it is about or, without one, on the day it was written. The archive and
     traces do not count.
     """
     memory.engine.fresh()
@@ -253,7 +260,7 @@ def by_day(memory: ReadVerbs, first: date, until: date) -> dict[str, int]:
 
 
 def written_today(memory: ReadVerbs) -> dict[str, Use]:
-    """What agents wrote since midnight, by name: of all for the owner, of itself for an agent."""
+    """How much each agent wrote since midnight, by name. An agent sees only its own entry."""
     engine = memory.engine
     with engine.guard:
         used = engine.day_use.since_midnight(memory.clock(), memory.settings)
@@ -275,8 +282,13 @@ class Figures:
 
 @dataclass(slots=True)
 class Writer:
-    """Who wrote (`agent`; None: the owner), through which client: its changes by verb, its
-    sessions, the last time.
+    """A writer of changes: an agent and the client it used.
+
+    agent: the agent's name. None means the owner.
+    client: the client.
+    last: the time of the last change.
+    verbs: the number of changes by verb.
+    sessions: the sessions.
     """
 
     agent: str | None

@@ -28,9 +28,9 @@ _OF_NOTES = ("put", "remove", "move")
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    """Where a note is after the step at `position` of change `number`.
+    """The place of a note after the step at `position` of change `number`.
 
-    `is_gone`: it was removed by that step, and only an undo or a restore brings it back.
+    is_gone: whether that step removed the note. Then only an undo or a restore brings it back.
     """
 
     place: Location
@@ -70,7 +70,10 @@ class PastPrivacy:
         return self._is_private_now(place)
 
     def _holds_only_hidden(self, moved: Touched) -> bool:
-        """Whether a folder that moved holds notes, and none the caller sees: it is not there then."""
+        """Whether a moved folder holds only notes that the caller may not see.
+
+        Such a folder does not exist for the caller.
+        """
         try:
             scopes = scopes_below(self._engine, moved).values()
         except MemorandaError:
@@ -107,7 +110,10 @@ class PastPrivacy:
         return False
 
     def _following(self, cursor: _Cursor) -> PlacedStep | None:
-        """The first step after the cursor on the file at its place, or on a folder above it."""
+        """The first step after the cursor on the file at its place, or on a folder above it.
+
+        None if none follows.
+        """
         steps = self._at(cursor.place)
         at = bisect_right(
             steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
@@ -172,8 +178,9 @@ def _begins_another(step: PlacedStep, place: Location) -> bool:
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:
-    """The scopes of the notes in a folder that moved, by path, as they are now. Raises StorageError
-    where the folder is out of reach.
+    """The present scopes of the notes in a folder that moved, by path.
+
+    Raises StorageError if the folder is out of reach.
     """
     if is_here(engine, moved.project, moved.root):
         infos = engine.index.notes.below(moved.project, moved.to)

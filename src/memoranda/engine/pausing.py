@@ -1,4 +1,4 @@
-"""Agents the owner paused: they read and write nothing until they may go on."""
+"""Agents that the owner paused: they cannot read or write until the owner resumes them."""
 
 from __future__ import annotations
 

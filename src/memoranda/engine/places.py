@@ -64,9 +64,9 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         follow: bool = False,
         update_links: bool = True,
     ) -> Moved:
-        """See `Memory.move`.
+        """Move a note inside its project (see `Memory.move`).
 
-        update_links: whether links that would break lead on afterwards, as part of this change.
+        update_links: whether to rewrite links that would break, as part of this change.
         """
         with self.change("move") as change:
             info = self.find(ref, project, looseness=Looseness.CASE)
@@ -229,8 +229,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         return relinking(self, moved, update=update_links)
 
     def _check_target(self, project: str, target: str) -> None:
-        """A note may only go where it would be one, and a destination that begins with another
-        project's name is meant for that one, unless such a folder is here."""
+        """Raise InvalidInput if a note may not move to `target`.
+
+        The file must still be a note there. A target that begins with another project's name is
+        refused, unless such a folder exists here.
+        """
         self._check_place(project, target)
         first, slash, _ = target.partition("/")
         for name in self.engine.sources if slash else ():
@@ -245,7 +248,10 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
     @verb
     def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
-        """See `Memory.delete`. Of several projects, `project` and `paths` are the first one's."""
+        """Delete notes (see `Memory.delete`).
+
+        If the notes are of several projects, the result has the project and paths of the first one.
+        """
         with self.change("delete") as change:
             infos: dict[int, NoteInfo] = {}
             for ref_to_delete in (ref, *more):
@@ -262,7 +268,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
     @verb
     def delete_folder(self, project: str, folder: str) -> Deleted:
-        """Delete the notes of a folder that the caller sees; files that are no notes stay."""
+        """Delete the notes of a folder that the caller sees. Files that are not notes stay."""
         self.engine.fresh(whole=True)
         with self.change("delete") as change:
             source = self.engine.source(project)
@@ -311,8 +317,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         data: bytes | None = None,
         **more: Any,
     ) -> None:
-        """Move a file. One with a permalink that is to follow, or with other links (`data`), is
-        written again in the same change."""
+        """Move a file.
+
+        If its permalink should follow, or if its links change (`data`), the file is rewritten in
+        the same change.
+        """
         if follow and path.endswith((".md", ".markdown")):
             note = self.engine.parse(project, path, file)
         else:
@@ -331,8 +340,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         change.remove(project, path, file, **more)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """The permalink of a note that should be at `path`, with a number where it
-        is among `taken_permalinks` or another note that the caller sees has it."""
+        """A free permalink for a note at `path`.
+
+        A number is added if the permalink is among `taken_permalinks`, or if another note that the
+        caller sees has it.
+        """
         plain = links.permalink_for(project, path)
         numbered = (f"{plain}-{number}" for number in count(1))
         return next(
@@ -343,12 +355,15 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:
-        """The note the caller sees, other than that at `path`, which has this permalink."""
+        """The visible note with this permalink, other than the note at `path`.
+
+        None if there is none.
+        """
         holders = self.index.notes.with_permalink(project, permalink)
         return next((note for note in holders if note.path != path and self.sees(note.scope)), None)
 
     def _check_place(self, project: str, path: str) -> None:
-        """Raise InvalidInput for a place where the file would not be a note."""
+        """Raise InvalidInput if a file at this place would not be a note."""
         source = self.engine.source(project)
         if isinstance(source, FolderSource) and (why := source.rules.reason(path)):
             raise InvalidInput(

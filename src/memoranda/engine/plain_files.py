@@ -52,10 +52,12 @@ class Files:
         return self._engine.reading()
 
     def _place(self, path: str) -> PathInfo:
-        """What is at `path`, a final symlink not followed. Of what is missing, where a new file
-        will be, the folder links on the way there resolved, and as `link` what is there in
-        place of a folder. Raises OutsideError for a way that leads out, also where nothing is at
-        its end."""
+        """The file, folder or link at `path`. A symlink at its end is not followed.
+
+        For a missing file, the path is where a new file would be written, with folder links
+        resolved, and `link` is a file that is in the way of a folder. Raises OutsideError if the
+        path leads out of the folder, even to a missing file.
+        """
         whole = self._source.spelled(f"{self._base}/{path}".strip("/"))
         place = self._inside(self._source.place(whole))
         if place.kind != "missing" or not path:
@@ -83,8 +85,11 @@ class Files:
         return place
 
     def at(self, path: str) -> PathInfo:
-        """What is at `path`, a final symlink followed; files of a foreign scope are `missing`.
-        Raises OutsideError for a way that leads out."""
+        """The file or folder at `path`. A symlink at its end is followed.
+
+        Files of a foreign scope are `missing`. Raises OutsideError if the path leads out of the
+        folder.
+        """
         place = self._follow(self._place(path))
         if not self._shows(place):
             return PathInfo("missing", place.path)
@@ -93,7 +98,7 @@ class Files:
         return place
 
     def itself(self, path: str) -> PathInfo:
-        """What is at `path`, a symlink not followed."""
+        """The file, folder or link at `path`. Symlinks are not followed."""
         place = self._place(path)
         if self._shows(place):
             return place
@@ -103,8 +108,11 @@ class Files:
         return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """What a listing of a folder shows: (name, place it leads to), hidden names and
-        `node_modules` left out, links that lead nowhere or outside too; sorted by code point."""
+        """The entries that a listing of a folder shows, as (name, place it leads to), sorted by
+        code point.
+
+        Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
+        """
         entries_found = []
         for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
@@ -151,9 +159,7 @@ class Files:
         }
 
     def count_access(self, place: PathInfo) -> None:
-        """Count a read of the note at `place`; a file that cannot be read, or is no note, counts
-        nothing.
-        """
+        """Count a read of the note at `place`. Ignored if the file is unreadable or not a note."""
         if not self._source.is_note(place.path):
             return
         try:
@@ -216,9 +222,15 @@ class Files:
 
     @retry_conflicts
     def put(self, plan: Plan, verb: str, details: dict[str, Any] | None = None) -> Change | None:
-        """Write whole files as one change, the first being what it is about; None when there are
-        none. `plan` runs again if a file changed meanwhile. `details`: as in `Change`. Raises
-        Exists for a place that is taken, OutsideError, NotADirectory, and what `plan` raises."""
+        """Write whole files as one change, listed under the first file.
+
+        plan: returns the text and the old file by path. It runs again if another program changes a
+            file.
+        details: as in `Change`.
+
+        Returns None if the plan is empty. Raises Exists for a place that is taken, OutsideError,
+        NotADirectory, and the errors of `plan`.
+        """
         with self._session.change(verb, fresh=False) as change:
             change.details = details
             for path, (text, old) in plan().items():
@@ -313,7 +325,7 @@ class Files:
         return True
 
     def _relinking(self, source: PathInfo, target: str) -> Relinking:
-        """What moving a file or folder does to links."""
+        """The changes of links that moving a file or folder causes."""
         notes = self._session.index.notes
         infos = []
         if source.kind == "folder":
@@ -334,8 +346,10 @@ class Files:
     def _move_shown(
         self, change: Transaction, place: PathInfo, target: str, texts: Mapping[str, NewText]
     ) -> None:
-        """Move what the caller sees of a folder, piece by piece; the rest stays. `texts` are those
-        of the notes whose links change, by path."""
+        """Move the part of a folder that the caller sees, piece by piece; the rest stays.
+
+        texts: the new text of each note whose links change, by path.
+        """
         for entry in filter(self._shows, self._source.entries(place.path)):
             to = f"{target}/{entry.path.rpartition('/')[2]}"
             target_kind = self._source.place(to).kind

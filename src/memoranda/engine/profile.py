@@ -156,7 +156,7 @@ def _words_of_key(info: NoteInfo) -> set[str]:
 
 
 def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
-    """The part of a note that is about the person: of a note with lines of preferences these."""
+    """The part of a note that is about the person: the lines of preferences, or the whole text."""
     if why != _LINES:
         return text
     lines = [
@@ -168,7 +168,7 @@ def _about(memory: ReadVerbs, info: NoteInfo, why: str, text: str) -> str:
 
 
 def _claims(memory: ReviewVerbs) -> Iterator[ProfileEntry]:
-    """What a session is told about the owner that agents noted and nobody has confirmed."""
+    """The claims about the owner that sessions are told: noted by agents, and confirmed by nobody."""
     for entry in profile(memory, _MOST_CLAIMS):
         if entry.info.provenance.who.startswith(AGENT_PREFIX) and not entry.is_confirmed:
             yield entry

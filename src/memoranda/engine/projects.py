@@ -1,5 +1,6 @@
-"""Projects: which there are, and the rules for adding a folder or a graph file (contract 000b, 1;
-002, 8). They are in config.yaml, so its other keys are set here, too.
+"""Listing projects, and the rules for adding a folder or a graph file (contract 000b, 1; 002, 8).
+
+Projects are in config.yaml, so the other keys of that file are set here, too.
 """
 
 from __future__ import annotations
@@ -75,14 +76,16 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         hidden: bool = False,
         access: ProjectAccess = EVERYTHING,
     ) -> tuple[Project, str]:
-        """See `Memory.add_project`. Returns the project with "created" or "unchanged".
+        """Add a folder or a graph file as a project (see `Memory.add_project`).
 
-        What an agent names outside `notes.roots` and `projects/` of the home is "asked": the owner
-        decides (`review`), and nothing is done before.
+        An agent may only ask for a folder outside `notes.roots` and `projects/` of the home: the
+        owner decides (`review`), and nothing is done before.
 
-        make: whether a missing folder is made.
+        make: whether to create a missing folder.
         hidden: whether the owner may name a folder inside a hidden one of their home folder.
-        access: what agents may do in it, which the owner alone says.
+        access: the rights of agents in it, which only the owner may set.
+
+        Returns the project with "created", "unchanged" or "asked".
         """
         with self.engine.ledger.lock:
             # Another process may have added one meanwhile.
@@ -131,7 +134,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return None
 
     def _check_is_in(self, name: str, root: Path) -> None:
-        """Raise Exists if a project is another one than the user's in the folder `root`."""
+        """Raise Exists if the project called `name` is built in, or is not in the folder `root`."""
         if name in BUILT_IN_PROJECTS or _real(self.engine.sources[name].root) != _real(root):
             error = Exists(name)
             error.args = (f"project exists: {name}",)
@@ -181,7 +184,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def remove_project(self, name: str) -> Project:
-        """See `Memory.remove_project`."""
+        """Remove a project from the configuration; its files stay (see `Memory.remove_project`)."""
         project = self.project(name)
         settings = self.settings
         if project.built_in:
@@ -259,7 +262,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         GraphFileSource(file.stem, file).list()
 
     def _check_folder(self, root: Path, shown_path: str, make: bool, hidden: bool = False) -> None:
-        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder can be no project."""
+        """Raise ProjectRefused, NotAFolder or ProjectOverlaps if a folder cannot be a project."""
         real = _real(root)
         why = self._refusal(real, hidden)
         if why:
@@ -294,7 +297,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
         return ""
 
     def _write_config(self, changes: dict[str, Any]) -> None:
-        """Change these keys of config.yaml under the lock, and use the new settings at once."""
+        """Change these keys of config.yaml under the lock, and apply the new settings."""
         engine = self.engine
         self._replace_config(lambda: config_text.change(engine.settings.file, changes))
         if "notes.default_project" in changes:
@@ -304,7 +307,7 @@ class ProjectVerbs(ReadVerbs, WritingSession):
 
     @verb
     def configure(self, key: str, value: Any) -> None:
-        """See `Memory.configure`."""
+        """Set a key of config.yaml (see `Memory.configure`)."""
         path = self.engine.settings.file
         self._replace_config(lambda: config.with_key(path, key, value))
         self.engine.reload_config()

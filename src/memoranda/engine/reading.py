@@ -147,8 +147,9 @@ class ReadVerbs(ProjectList):
 
     @verb
     def at_once(self, work: Callable[[], T]) -> T:
-        """The result of `work`, all of whose reads see one state of the memory: the disk is looked
-        at once for them.
+        """Return the result of `work`.
+
+        All its reads see one state: the disk is checked only once.
         """
         return work()
 
@@ -171,7 +172,7 @@ class ReadVerbs(ProjectList):
         *,
         looseness: Looseness = Looseness.SIGNS,
     ) -> NoteInfo:
-        """See `Memory.find`, and contract 000b, 4.2 for how a name is resolved.
+        """Find the note that a name means (see `Memory.find`; contract 000b, 4.2).
 
         looseness: how much a name may differ from the note's own. A change takes CASE, a deletion
             EXACT.
@@ -253,10 +254,12 @@ class ReadVerbs(ProjectList):
 
     @verb
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-        """The note of any project that `ref` names: as `find`, or a memory by the beginning of its
-        id, or a note as lists show it, `project/path` or `project: permalink`.
+        """The note of any project that `ref` names.
 
-        Raises as `find`, and Ambiguous where an exact name is the beginning of an id, too.
+        ref: a name as for `find`, the beginning of a memory's id, or a note as lists show it,
+            `project/path` or `project: permalink`.
+
+        Raises the errors of `find`, and Ambiguous if an exact name is also the beginning of an id.
         """
         memory: NoteInfo | None = None
         with suppress(NotFound):
@@ -329,10 +332,9 @@ class ReadVerbs(ProjectList):
         vetted: bool = False,
         is_use: bool = True,
     ) -> Hits:
-        """See `Memory.search` and contract 000b, 6.
+        """Search for notes (see `Memory.search` and contract 000b, 6).
 
-        vetted: whether notes that are held back stay out, as text that enters a context unasked
-        needs.
+        vetted: leave out notes that are held back; for text that enters a context unasked.
         is_use: whether the notes found count as used.
         """
         self.engine.fresh()
@@ -462,9 +464,9 @@ class ReadVerbs(ProjectList):
         as_of: datetime | None = None,
         vetted: bool = True,
     ) -> str:
-        """See `Memory.context`.
+        """Collect evidence for a question as text (see `Memory.context`).
 
-        vetted: whether notes that are held back stay out.
+        vetted: whether to leave out notes that are held back.
         """
         if max_tokens is not None and max_tokens < 1:
             raise InvalidInput(f"`max_tokens` must be at least 1; got {max_tokens}.")
@@ -497,10 +499,18 @@ class ReadVerbs(ProjectList):
         known: Container[str] = (),
         limit: int = 5,
     ) -> tuple[builtins.list[Hit], str]:
-        """Passages relevant to a text that is not itself a query: the passages of a
-        relevance of at least `least` (docs/hooks.md), and the same as text, as `context_for` writes
-        it. By words alone; of notes that hold now and are not archived, held back or among the ids
-        `known`."""
+        """Find passages relevant to a text that is not a query. Returns the hits, and a text made
+        of them.
+
+        Words alone decide. Only notes that are valid now count, and none that are archived or held
+        back.
+
+        text: the text.
+        least: the lowest relevance of a passage (docs/hooks.md).
+        max_tokens: the length of the text to return.
+        known: ids of notes to leave out.
+        limit: how many passages.
+        """
         self.engine.fresh()
         hits = self.index.evidence(
             text,
@@ -522,7 +532,7 @@ class ReadVerbs(ProjectList):
         limit: int = 50,
         offset: int = 0,
     ) -> tuple[builtins.list[NoteInfo], int]:
-        """See `Memory.list`."""
+        """List the notes that pass filters (see `Memory.list`)."""
         self.engine.fresh()
         infos, total = self.index.notes.listing(
             self.query_of(query), viewer=self.agent, limit=limit or None, offset=offset
@@ -548,14 +558,22 @@ class ReadVerbs(ProjectList):
         return clock.since(text, self.clock(), self.settings.zone)
 
     def as_of(self, text: str) -> datetime:
-        """The moment that a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025` asks
-        about: of a day, month or year its end. For `Query.as_of`. Raises TimeframeError."""
+        """The moment that a text asks about, for `Query.as_of`.
+
+        text: a day, a time, `yesterday`, `3 weeks ago`, `2025-03` or `2025`. A day, month or year
+            means its end.
+
+        Raises TimeframeError.
+        """
         return clock.as_of(text, self.clock(), self.settings.zone)
 
     @verb
     def validity_marks(self, infos: Iterable[NoteInfo]) -> dict[int, str]:
-        """By row, what should be said of those notes that are not valid all the time: `superseded by
-        PERMALINK`, `valid until DAY`, `valid from DAY`; and of those a newer one contradicts."""
+        """Remarks to show at notes that are not always valid or that a newer note contradicts, by
+        row.
+
+        Examples: `superseded by PERMALINK`, `valid until DAY`, `valid from DAY`.
+        """
         from memoranda.engine.contested import newer_marks
 
         shown = list(infos)
@@ -623,9 +641,10 @@ class ReadVerbs(ProjectList):
     def query_of(self, query: str | Query, *, valid: bool = False) -> Query:
         """The query as the index takes it.
 
-        valid: whether it is for what holds at the present, unless it is about another time.
+        valid: whether to leave out notes that do not hold now, unless the query is about another
+            time.
 
-        Raises ProjectNotFound, and InvalidInput or OutsideError for what is no address.
+        Raises ProjectNotFound, and InvalidInput or OutsideError for an invalid address.
         """
         now = self.clock()
         zone = self.settings.zone
@@ -656,7 +675,7 @@ class ReadVerbs(ProjectList):
         limit: int = 50,
         offset: int = 0,
     ) -> Directory:
-        """See `Memory.directory`."""
+        """List the folders and notes below a folder (see `Memory.directory`)."""
         self.engine.fresh()
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
@@ -684,8 +703,10 @@ class ReadVerbs(ProjectList):
         return Directory(found_entries, total)
 
     def _kind(self, project: str, path: str) -> str:
-        """What is at `path` of a project for this caller; a note of another agent, or a folder
-        that holds nothing else, is `hidden`."""
+        """The kind of entry at `path` of a project for this caller.
+
+        It is `hidden` for a note of another agent, and for a folder with only such notes.
+        """
         source = self.engine.source(project)
         kind = source.place(path).kind
         if isinstance(source, FolderSource) and source.rules.reason(
@@ -720,7 +741,7 @@ class ReadVerbs(ProjectList):
 
     @verb
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """See `Memory.reindex`."""
+        """Rebuild the index from the files (see `Memory.reindex`)."""
         engine = self.engine
         engine.rebuild_index()
         engine.purge_history()
@@ -732,6 +753,6 @@ class ReadVerbs(ProjectList):
 
     @verb
     def stats(self) -> HomeCounts:
-        """See `Memory.stats`."""
+        """Count the notes of the home (see `Memory.stats`)."""
         self.engine.fresh()
         return self.index.notes.counts(self.agent)

@@ -18,10 +18,10 @@ _ERASED = "what was erased is gone for good"
 
 @verb
 def refused_undos(memory: HistoryVerbs, numbers: Collection[int]) -> dict[int, str]:
-    """Why each of these changes cannot be taken back now, by number.
+    """The reason why each of these changes cannot be taken back now, by number.
 
-    Changes that can be taken back are not in the result. The answer is that of this moment: a later
-    edit may still get in the way.
+    Changes that can be taken back are not in the result. The answer is only true now: a later edit
+    may still get in the way.
     """
     refusals: dict[int, str] = {}
     for change in _changes(memory, numbers):
@@ -56,7 +56,7 @@ def _changes(memory: HistoryVerbs, numbers: Collection[int]) -> Iterator[Change]
 
 
 def _reason(memory: HistoryVerbs, change: Change) -> str:
-    """Why a change cannot be taken back; empty when it can."""
+    """The reason why a change cannot be taken back. Empty if it can."""
     if change.verb == ERASE:
         return _ERASED
     if change.undoes is None and memory.engine.ledger.history.undone_by(change) is not None:

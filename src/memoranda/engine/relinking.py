@@ -53,8 +53,12 @@ class NewText:
 
 @dataclass(slots=True)
 class Relinking:
-    """What a move does to links. `texts` has the updated notes by row, moved ones among them.
-    `updated` and `broken` name them as replies do: a path in the project, else a permalink."""
+    """The changes of links that a move causes.
+
+    texts: the updated notes by row, moved notes too.
+    updated, broken: the names of these notes as replies show them: a path for a note of the
+        project, a permalink for others.
+    """
 
     texts: dict[int, NewText] = field(default_factory=dict)
     updated: list[str] = field(default_factory=list)
@@ -62,7 +66,7 @@ class Relinking:
 
 
 def moved_note(info: NoteInfo, path: str, permalink: str | None = None) -> MovedNote:
-    """What the index will know of a note at its new `path`; `permalink` is the one it is given."""
+    """A note and its index entry after a move to `path`. By default it gets a fitting permalink."""
     title = info.title
     is_named_by_file = title == _file_title(info.path) and not info.header.get("title")
     if is_named_by_file and info.project not in MEMORY_PROJECTS:
@@ -91,7 +95,7 @@ def put_texts(change: Transaction, links: Relinking) -> None:
 def relinking(
     session: HomeSession, moved: Sequence[MovedNote], *, update: bool = True
 ) -> Relinking:
-    """The notes whose links the move breaks, with new texts unless they are to stay as they are."""
+    """The notes whose links the move breaks. With `update`, they get new texts."""
     relocation = session.index.links.relocation(moved, session.agent)
     if moved:
         project = moved[0].before.project
@@ -118,8 +122,10 @@ def relinking(
 def relink_anchors(
     session: HomeSession, info: NoteInfo, before: str, after: str
 ) -> tuple[str, Relinking]:
-    """What an edit of the note `info` that renames headings or block ids does to links: the text of
-    the note itself, and the other notes."""
+    """Rewrite links after an edit of `info` that renames headings or block ids.
+
+    Returns the text of the note itself, and the other notes.
+    """
     result = Relinking()
     if not changed_anchors(before, after):
         return after, result
@@ -272,7 +278,7 @@ def _quoted_in(line: str, link: WrittenLink, raw: str) -> str:
 
 
 def _new_link(relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int) -> str | None:
-    """What the link is to hold so that it leads to the note `row`; None when nothing would."""
+    """The new inside of a link so that it leads to the note `row`. None if no text would."""
     before, after = relocation.note(row)
     if link.is_markdown:
         return _new_destination(relocation, source, link, row)
@@ -313,7 +319,7 @@ def _is_project(relocation: Relocation, source: NoteInfo, project: str, row: int
 
 
 def _names(target: str, before: NoteInfo, after: NoteInfo, folder: str) -> Iterator[str]:
-    """What to call a note, those in the form of the old name first."""
+    """The possible names of a note, first those in the form of the old name."""
     has_extension = target.casefold().endswith((".md", ".markdown"))
     if has_extension:
         path = after.path
@@ -351,7 +357,10 @@ def _is_permalink(target: str, note: NoteInfo) -> bool:
 def _new_destination(
     relocation: Relocation, source: NoteInfo, link: WrittenLink, row: int
 ) -> str | None:
-    """The destination of a Markdown link; relative unless it was a path from the root."""
+    """The new destination of a Markdown link: relative, unless it was a path from the root.
+
+    None if no destination leads to the note.
+    """
     before, after = relocation.note(row)
     folder = relocation.folder_after(source)
     relative = posixpath.relpath(after.path, folder or ".")

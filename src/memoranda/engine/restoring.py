@@ -118,8 +118,10 @@ class Restoring:
         return info
 
     def _bring_back(self, archived: NoteInfo) -> tuple[str, int]:
-        """Bring a memory back from the archive. The number is that of the change that put it there,
-        the latest of all when the history holds that no more.
+        """Bring a memory back from the archive. Returns its place, and the number of the change
+        that archived it.
+
+        If the history no longer has that change, the number is the latest.
         """
         back = self._session.bring_back(archived)
         last = self._history.last
@@ -211,15 +213,17 @@ class Restoring:
             raise CannotUndo(f"{target.name} was restored already (#{last.number}); {remedy}")
 
     def _last_change(self, place: Location) -> Change | None:
-        """The latest change somebody made at a place."""
+        """The latest change at a place that was not upkeep. None if the history has none."""
         for change in self._history.changes_at(place[0], place[1]):
             if concerns(change, place) and not is_upkeep(change):
                 return change
         return None
 
     def _with_own_id(self, project: str, path: str, data: bytes) -> bytes:
-        """The bytes of a memory to be restored, with a new id if another file has its own: of two
-        memories with one id neither could be named any more."""
+        """The bytes of a memory to restore. It gets a new id if another file has its id by now.
+
+        If two memories had the same id, neither could be named.
+        """
         if project not in MEMORY_PROJECTS:
             return data
         note = self._engine.parse(project, path, as_file(data))
@@ -258,5 +262,5 @@ class RestoreVerbs(HistoryVerbs):
         change: int | None = None,
         to: str | None = None,
     ) -> tuple[str, int]:
-        """See `Memory.restore`."""
+        """Bring an older text of a note back (see `Memory.restore`)."""
         return Restoring(self, ref, at, change, to).restore()

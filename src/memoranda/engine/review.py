@@ -86,12 +86,13 @@ class ReviewBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """Where questions of one kind come from: two functions of the open Memory.
+    """A source of questions of one kind: two functions of the open Memory.
 
-    `find` yields those there are now, the most pressing first, answered ones included. `apply` does
-    what a choice says, and returns whether that changed something, so that the question is gone by
-    itself (and is asked again when the change is undone); on False the answer is written down
-    instead. With a `batch` many are asked as one.
+    find: yields the questions that exist now, the most pressing first, answered ones included.
+    apply: carries out a choice, and returns whether it changed something. Then the question
+        disappears by itself, and comes back if the change is undone. Otherwise the answer is stored
+        instead.
+    batch: if given, many questions may be asked as one.
     """
 
     find: Callable[[Any], Iterable[ReviewItem]]
@@ -128,7 +129,7 @@ class ReviewVerbs(RestoreVerbs):
     def review(
         self, *, limit: int = LIMIT, offset: int = 0, kind: str | None = None
     ) -> list[ReviewItem]:
-        """See `Memory.review`. The order is that of SOURCES."""
+        """List the open questions (see `Memory.review`), in the order of SOURCES."""
         first = max(offset, 0)
         return list(islice(self._open_items(kind), first, first + limit if limit > 0 else None))
 
@@ -163,7 +164,7 @@ class ReviewVerbs(RestoreVerbs):
         )
 
     def claim(self, info: NoteInfo) -> str:
-        """The key under which the owner confirms a note: another one once its text is another."""
+        """The key under which the owner confirms a note. It changes with the text."""
         return suspicion(self, info).replace("suspicious:", f"{CLAIM}:", 1)
 
     def confirm(self, change: Transaction, infos: Iterable[NoteInfo]) -> None:
@@ -182,7 +183,7 @@ class ReviewVerbs(RestoreVerbs):
             self.confirm(change, infos)
 
     def decide(self, question: str | ReviewItem, choice: str) -> ReviewItem:
-        """See `Memory.decide`."""
+        """Answer a question (see `Memory.decide`)."""
         if self.agent is not None:
             raise InvalidInput("only the owner decides; run memory review without an agent's name")
         if isinstance(question, ReviewItem) and len(question.lines) < 2:
@@ -375,7 +376,10 @@ def _ask_requests(memory: ReviewVerbs) -> Iterator[ReviewItem]:
 
 
 def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
-    """Add the project, or leave it out for good."""
+    """Add the project that an agent asked for, or refuse it for good.
+
+    Returns whether it was added.
+    """
     if choice != "y":
         return False
     row = _requests(memory)[item.key]

@@ -1,4 +1,4 @@
-"""What agents got is noted after each call of a tool."""
+"""Recording what agents received, after each call of a tool."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", 
 
 
 def log_of(session: HomeSession) -> ServedRows:
-    """What agents got in a home."""
+    """The records of what agents of a home received."""
     return session.engine.ledger.served_rows
 
 

@@ -1,5 +1,4 @@
-"""The text that a session hears first, whoever tells it: a hook, or the server an MCP client
-connects to."""
+"""The text that a session is told first, by a hook or by the server an MCP client connects to."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ _DAY = timedelta(hours=24)
 
 
 def introduction(memory: ReviewVerbs) -> str:
-    """The reminders due and the profile as `memory.agent` may see them, between our marks.
+    """The due reminders and the profile that `memory.agent` may see, between our marks.
 
-    Returns at most INTRODUCTION_TOKENS tokens; the empty text where there is nothing to tell, and
-    for a large home without an index.
+    At most INTRODUCTION_TOKENS tokens. Empty if there is nothing to tell, and for a large home
+    without an index.
     """
     # The first look at a large home takes long, and the client's first call would be refused
     # meanwhile. So that call makes the index, and waits for it.
@@ -108,8 +107,8 @@ def told_line(
 ) -> str:
     """A note as one line: its day, address and `mark`, then at most `longest` characters of it.
 
-    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it. Of
-    a note that a newer one contradicts, what that one says is told.
+    An agent's claim is told with its author, as unconfirmed, unless `mark` names who wrote it. If a
+    newer note contradicts it, the line also tells what the newer note says.
     """
     day = day_of(info, memory.settings.zone)
     about = f"{day}, {flat(info.permalink)}"
@@ -129,7 +128,7 @@ def told_line(
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:
-    """What the owner says, then some of what each author noted, so that none fills the session."""
+    """The owner's entries, then a few of each author, so that no author fills the session."""
     facts: list[ProfileEntry] = []
     claims: list[ProfileEntry] = []
     ids_by_author: dict[str, set[str]] = {}

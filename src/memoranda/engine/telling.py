@@ -34,10 +34,11 @@ class Telling(Enum):
 def telling(
     provenance: Provenance, *, is_held_back: bool = False, is_confirmed: bool = False
 ) -> Telling:
-    """How a note of this origin may be told.
+    """Decide how a note of this origin may be told.
 
-    `is_held_back`: it seems to hold instructions and nobody has said that it is fine.
-    `is_confirmed`: the owner has said that it is so, and its text is still the same.
+    provenance: where the note comes from.
+    is_held_back: whether it seems to hold instructions, and nobody has approved it.
+    is_confirmed: whether the owner has confirmed its present text.
     """
     if is_held_back:
         return Telling.SILENT

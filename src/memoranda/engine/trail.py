@@ -1,6 +1,8 @@
-"""What is left of some notes: what the journal and the history hold of them, followed back through
-moves, categories and merges; and what is in any file of the home, searched for words and lines
-of what was erased."""
+"""Finding what is left of some notes.
+
+The journal and the history are followed back through moves, categories and merges. The files of the
+home are searched for words and lines of the erased texts.
+"""
 
 from __future__ import annotations
 
@@ -71,12 +73,16 @@ class _Waiting:
 
 
 class Trail:
-    """The trail of the notes at `places` now, or last; `ids` are theirs, `entities` those of graph
-    files by the file, `rows` (folder, namespace, key) those of JSON files.
+    """The trail of some notes through the history.
 
-    After `follow`: `files` has, for each change that touched one of them, its steps as they are to
-    be, None for one that goes; `texts` are the kept versions, `met` the places the journal knows,
-    `ids` all that the versions had.
+    places: where the notes are now, or were last.
+    ids: the ids of the notes. After `follow`, also the ids of their older versions.
+    entities: the names of entities, by graph file.
+    rows: (folder, namespace, key) of the rows of JSON files.
+    files: after `follow`, the steps to keep of each change that touched one of the notes, by
+        number. None for a step to remove.
+    texts: after `follow`, the kept versions.
+    met: after `follow`, the places that the journal knows.
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]
@@ -192,7 +198,10 @@ class Trail:
         self._changes[change.number] = change
 
     def _is_hit(self, touched: Touched) -> bool:
-        """Whether a step is about one of the notes; where it lay before is where the walk goes on."""
+        """Whether a step is about one of the notes.
+
+        After a move, the walk continues at the old place.
+        """
         old_place = (touched.project, touched.path, touched.root)
         new_place = (touched.project, touched.to, touched.root)
         # Answers to questions: their keys name what they are about
@@ -245,8 +254,10 @@ class Trail:
             return None
 
     def _without_entities(self, touched: Touched) -> Touched | None:
-        """A change of lines without those of the entities, or of the rows; what is left of it can
-        still be undone.
+        """A change of lines without the lines of the entities or rows. The rest can still be
+        undone.
+
+        None if nothing is left, or if its lines are not kept.
         """
         is_line = None
         if touched.do == LINES:
@@ -276,7 +287,7 @@ class Trail:
         return None
 
     def _drop_folders(self) -> None:
-        """The names of folders that went with the notes go, too."""
+        """Remove from the history the names of folders that disappeared with the notes."""
         above: set[Location] = set()
         for project, path, root in self._every:
             if project != CATEGORY_PROJECT:
@@ -435,7 +446,7 @@ _MOST_MENTIONS = 20
 
 @dataclass(slots=True)
 class Needles:
-    """What to look for: `words` all at once, and at most 100 `lines` one by one."""
+    """The texts to search for: `words` all at once, and at most 100 `lines`, each by itself."""
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
@@ -553,9 +564,14 @@ def search(
 def _look_into(
     path: str, needles: Needles, known_words: set[bytes]
 ) -> tuple[int | None, set[bytes], bool]:
-    """The size of a file in bytes, None where it is no file, the needles in it, and whether one
-    but the known ones stands there whole; of a database that is not asked.
+    """Search a file. Returns its size in bytes, the needles in it, and whether a new needle is a
+    whole word.
 
+    path: the file.
+    needles: the texts to search for.
+    known_words: needles that do not count as new.
+
+    The size is None if it is not a regular file. Whole words are not looked for in a database.
     Raises OSError.
     """
     status = os.stat(path, follow_symlinks=False)

@@ -1,10 +1,8 @@
-"""Writing: a transaction is the only way to change files, and it belongs to one caller of the open
-home.
+"""Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
 
-The place of the files of a change is known also of a project that only the process that made the
-change knew (a preset's vault, a bank root of the environment): it is in no configuration, so the
-journal names its folder in each step. A step that names none is where this home keeps the
-project.
+A change may be in a project that only its process knows (a preset's vault, a bank root of the
+environment) and no configuration names. Therefore the journal names the folder in each such step. A
+step without a folder is in the place where this home keeps the project.
 """
 
 from __future__ import annotations
@@ -46,8 +44,11 @@ from memoranda.text.user_path import absolute_path
 def check_access(
     session: HomeSession, project: str, paths: Iterable[str] = (), undoes: int | None = None
 ) -> None:
-    """Raises NotWritable, ProjectNotFound where the owner does not allow a change of these paths
-    (`ProjectAccess`). The owner may take back a change, `undoes`, that was made before."""
+    """Raise NotWritable or ProjectNotFound if the owner does not allow a change of these paths.
+
+    undoes: the number of the change to take back. The owner may do that even in a read-only
+        project.
+    """
     access = session.engine.access_to(project)
     if access.is_read_only and not (session.is_owner and undoes is not None):
         raise NotWritable(project, "its owner made it read-only")
@@ -77,12 +78,14 @@ class WritingSession(HomeSession):
     def change(
         self, verb: str, about: tuple[str, str] | None = None, *, fresh: bool = True
     ) -> Iterator[Transaction]:
-        """One change of files, all or nothing: a critical section, at whose end the collected steps
-        are committed.
+        """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
-        `about` is the (project, path) the journal lists it under [that of the first step]. With
-        `fresh` the index shows the disk before. Raises Conflict, Exists, StorageError; then nothing
-        changed.
+        verb: the verb in the journal.
+        about: the (project, path) that the journal lists it under; by default that of the first
+            step.
+        fresh: bring the index up to date with the disk first.
+
+        Raises Conflict, Exists, StorageError, and nothing is changed then.
         """
         self.check_not_paused()
         is_outermost = not self.engine.is_writing
@@ -136,14 +139,14 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 
 class Transaction:
-    """Collects steps and carries them out as one change. For the holder of the home's lock:
-    `WritingSession.change`.
+    """Collects steps and carries them out as one change, under the home's lock
+    (`WritingSession.change`).
 
-    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
-    trusted as the least
-    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
-    `done` is the
-    journal's Change after the commit, None when there was nothing to do.
+    made_from: the origins of the notes that new notes are made from. A new note has the least trust
+        of them.
+    undoes, details, run: further fields of the journal's `Change`. By default, the run of the
+        session.
+    done: the journal's Change after the commit. None if nothing had to be done.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -184,11 +187,11 @@ class Transaction:
     def add(
         self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`, or of a `source` of it
-        that is elsewhere.
+        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
+        that is not the usual one.
 
-        Of an entry with a time to live no text is kept (contract 004, 4). Raises ReadOnlyProject,
-        ProjectNotFound.
+        The text of an entry with a time to live is not kept (contract 004, 4). Raises
+        ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)
@@ -216,8 +219,9 @@ class Transaction:
         return len(sizes) > _MANY or sum(sizes) > _LARGE
 
     def foresee(self) -> None:
-        """Look at what the change writes, and work out what the index is to hold of it: for
-        `remembered` functions. Needs nothing of the home. Raises SecretRefused.
+        """Check the texts that the change writes, and compute their index entries ahead.
+
+        `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
         """
         self._admit()
         for step in self.steps:
@@ -235,7 +239,10 @@ class Transaction:
                 foresee_removal(old_note)
 
     def _note_of(self, step: Step, data: bytes) -> Note | None:
-        """The note these bytes would be at the place of a step."""
+        """The note that these bytes would be at the place of a step.
+
+        None if they would not be a note.
+        """
         file = File(data, NO_STAMP, sha256(data))
         return self._engine.parse(step.project, step.path, file)
 
@@ -279,8 +286,9 @@ class Transaction:
         planned.is_over.set()
 
     def _make_roots(self) -> None:
-        """Make the folders of built-in projects at their first use; those of others are not ours
-        to make.
+        """Create the folders of built-in projects at their first use.
+
+        Raises StorageError if the folder of another project is missing.
         """
         engine = self._engine
         for step in {step.root: step for step in reversed(self.steps)}.values():
@@ -310,8 +318,9 @@ class Transaction:
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
-        """Whether the change can wait beside others. Raises Again where one of those is in its way:
-        the call was planned without sight of it.
+        """Whether the change can wait beside others.
+
+        Raises Again if one of those is in its way: this call was planned without sight of it.
         """
         guard = self._engine.guard
         queue = self._engine.ledger.queue
@@ -330,7 +339,7 @@ class Transaction:
         )
 
     def _made(self, change: Change) -> None:
-        """The change is on disk: count it, and show it in the index."""
+        """Count a change that is on disk, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
         engine.commits += 1
@@ -472,8 +481,9 @@ class LocationGone(MemorandaError):
 
 
 def own_root(engine: Engine, project: str) -> str | None:
-    """The folder this home keeps the project in, whatever this process was told; None when it has
-    no such project.
+    """The folder in which this home keeps the project, even if this process was given another.
+
+    None if the home has no such project.
     """
     # The answers of review, which undo takes back
     if project == PRIVATE:
@@ -485,7 +495,10 @@ def own_root(engine: Engine, project: str) -> str | None:
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """What the journal says of where this process has the project: `Location`."""
+    """The folder that the journal names for this process's project.
+
+    Empty for the home's own place.
+    """
     root = engine.source(project).root
     if own_root(engine, project) != root:
         return os.path.realpath(root)

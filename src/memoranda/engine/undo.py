@@ -45,9 +45,9 @@ class Later:
         self._together = frozenset(together)
 
     def text_now(self, digest: str, now: str) -> str:
-        """What became of a text by counts of reads that were written into it since, at most `now`.
+        """Follow a text through later versions that only count more reads, at most up to `now`.
 
-        All are SHA-256.
+        Texts are named by SHA-256.
         """
         met: set[str] = set()
         while digest != now and digest not in met:
@@ -93,8 +93,10 @@ class Undo:
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
         """Add the inverse of each step of `done_change`, last first.
 
-        `together` are the numbers of the changes that are taken back with it. The memories of a
-        job's action remember that it was taken back: of a pair, one names the other.
+        together: the numbers of the changes that are taken back with it.
+
+         The memories that a job changed remember that its action was taken back. Of a pair, one
+         remembers the other.
         """
         self._done = done_change
         self._later = Later(self._engine.ledger.history, done_change.number, together)
@@ -144,7 +146,7 @@ class Undo:
                     step.data = _marked(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """What a memory remembers of actions that were taken back."""
+        """The actions on a memory that were taken back, as its header lists them."""
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -154,7 +156,7 @@ class Undo:
         return []
 
     def _file(self, source: FolderSource, project: str, path: str) -> File | None:
-        """The file as the steps so far leave it."""
+        """The file as the steps so far leave it. None if it does not exist."""
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(source, path)
@@ -284,7 +286,10 @@ class Undo:
         return {path for path, scope in scopes.items() if not self._session.sees(scope)}
 
     def _move_seen_back(self, source: FolderSource, moved: Touched, foreign: set[str]) -> None:
-        """Move a folder back file by file: what the caller does not see stays, and is not told of."""
+        """Move a folder back file by file.
+
+        Files that the caller does not see stay, and are not mentioned.
+        """
         for place, _, names in sorted(walk(os.path.join(source.root, moved.to))):
             relative_path = os.path.relpath(place, source.root)
             for path in (f"{relative_path}/{name}" for name in sorted(names)):

@@ -88,7 +88,7 @@ class Upkeep:
 
     @verb
     def state(self) -> tuple[int, ...]:
-        """A value that is another one after any change of a note, by whatever program, or a counted
+        """A value that changes with every change of a note, by any program, and with every counted
         read.
         """
         self.engine.fresh()
@@ -149,9 +149,12 @@ class Upkeep:
         )
 
     def retried(self, refs: Iterable[str], run: Callable[[list[NoteInfo]], T]) -> T:
-        """`run` with the memories `refs` name, each once; again with what they are by then, when
-        another program changed or moved one meanwhile. Raises as `MemorySession.memory_id`, and
-        what `run` raises, a fifth Conflict included."""
+        """Call `run` with the memories that `refs` name, each once.
+
+        If another program changes or moves one in between, it is called again with their present
+        state. Raises the errors of `MemorySession.memory_id` and of `run`; also Conflict at the
+        fifth time.
+        """
         refs = list(refs)
         tries_left = 5
         while True:
@@ -187,7 +190,9 @@ class Upkeep:
         *,
         touch: bool = True,
     ) -> list[NoteInfo]:
-        """As `change`, for several memories, each with its category, as one change: all or none."""
+        """Change several memories, each with its category, as one change: all or none (see
+        `change`).
+        """
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
@@ -255,10 +260,15 @@ class Upkeep:
     def archive_all(
         self, infos: Sequence[NoteInfo], categories: Mapping[str, str | None]
     ) -> list[NoteInfo]:
-        """Archive what the owner chose as one change, each into the folder of its category (by id);
-        what is archived already stays. A note of another project remembers where it was. Returns
-        what the index knows of all then. Raises Conflict, InvalidInput for an entity of a graph
-        file, Locked, NotFound."""
+        """Archive notes that the owner chose, as one change. Returns their index entries
+        afterwards.
+
+        infos: the notes. Those in the archive already stay as they are.
+        categories: the category for each memory, by id. A note of another project remembers its
+            place.
+
+        Raises Conflict, Locked, NotFound; InvalidInput for an entity of a graph file.
+        """
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
         if live:
             about = (live[0].project, live[0].path)
@@ -381,8 +391,10 @@ class Upkeep:
         writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
     def _written(self, change: Transaction) -> list[NoteInfo]:
-        """The memories a change wrote, as the index knows them now. No look at other files: it
-        would cost more than the change."""
+        """The index entries of the memories that a change wrote.
+
+        Other files are not checked for changes: that would cost more than the change.
+        """
         places = [
             (step.project, step.path)
             for step in change.steps
@@ -460,7 +472,7 @@ def _checked(category: str) -> str:
 
 
 def _count(info: NoteInfo) -> int:
-    """The reads its file tells of."""
+    """The number of reads in the header of its file."""
     text = str(info.header.get("access_count") or 0).strip()
     if text.isascii() and text.isdigit() and len(text) < 19:
         return int(text)
@@ -468,8 +480,10 @@ def _count(info: NoteInfo) -> int:
 
 
 def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> list[str]:
-    """By which wikilinks could call the other memory and not the survivor: they shall find the
-    survivor."""
+    """The names that only the other memory answers to.
+
+    The survivor takes them over, so wikilinks still work.
+    """
     own_folds = {fold_title(name[:TITLE_CUT]) for name in names}
     names_by_fold: dict[str, str] = {}
     # The first of names that fold alike counts.
@@ -494,7 +508,7 @@ def _merged(
     pair = (survivor.id, merged_note.id)
 
     def others(ids: Iterable[str]) -> list[str] | object:
-        """Each id once, without those of the two; REMOVE when none is left."""
+        """The ids without duplicates and without the pair. REMOVE if none is left."""
         return [id for id in dict.fromkeys(ids) if id not in pair] or REMOVE
 
     def ids_of_both(key: str) -> list[str]:
@@ -544,10 +558,15 @@ def _first_valid(info: NoteInfo) -> str:
 
 @dataclass(slots=True)
 class IngestedTexts:
-    """The texts and files that memories the caller sees were made from. `hashes` counts the
-    memories that have a text, by its SHA-256: the one they hold and the one they were made from.
-    `refs` are memories by source reference. `gone_hashes` and `gone_refs` are those of memories
-    that were removed, if the history holds them."""
+    """The texts and files that the memories a caller sees were made from.
+
+    hashes: the number of memories per text, by its SHA-256. A memory counts for its present text
+        and for the text it was made from.
+    refs: memories by source reference.
+    texts: the texts of each source.
+    gone_hashes, gone_refs: the same of removed memories, as far as the history has them.
+    change: the last change that was looked at.
+    """
 
     hashes: Counter[str] = field(default_factory=Counter)
     refs: dict[str, NoteInfo] = field(default_factory=dict)
@@ -615,8 +634,10 @@ class Ingested:
                     texts_known.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
-        """(hash of the text, path) of the files of memories that changes removed and did not move,
-        where the text is kept and this caller may see it."""
+        """(hash of the text, path) of the memory files that changes removed and did not move.
+
+        Only files whose text is kept and which the caller may see.
+        """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
             names_put = {file.path.rpartition("/")[2] for file in files if file.do == "put"}

@@ -1,4 +1,6 @@
-"""Where a note is by now that was at a place once: moved, sorted into a category, archived, merged."""
+"""Finding where a note is now that once was elsewhere: moved, sorted into a category, archived,
+merged.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,10 @@ Place = tuple[str, str]
 
 @verb
 def where_now(memory: HistoryVerbs, project: str, path: str) -> NoteInfo | None:
-    """The note that is, or once was, at `path` of `project`; None when nothing is left of it.
+    """The note that is, or once was, at `path` of `project`. None if nothing is left of it.
 
-    A note that is there now counts before one that was there earlier. Of one that was merged into
-    another the other is returned.
+    A note that is there now counts first. If the note was merged into another, that note is
+    returned.
     """
     place = (project, path)
     met: set[Place] = set()
@@ -49,7 +51,10 @@ def _note_at(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
 
 
 def _by_id_in_name(memory: HistoryVerbs, place: Place) -> NoteInfo | None:
-    """The memory whose id is in the name of its file, wherever it is."""
+    """The memory whose id is in the name of the file, wherever the memory is.
+
+    None if there is none.
+    """
     match = _ID_IN_NAME.search(place[1])
     if match is None or place[0] not in MEMORY_PROJECTS:
         return None

@@ -1,15 +1,15 @@
-"""The write gate: what a change may write, and what the journal is to say of where its texts come
-from.
+"""The write gate decides which texts a change may write, and which origin the journal records for
+them.
 
-What a change would bring in is looked at before it is written, by the rules of text/gate.rules and
-the owner's own (docs/gate.md): a secret is refused, redacted, or written with a warning, as
-`gate.secrets` says for agents and `gate.own_secrets` for the owner. What stood in the notes it
-replaces is let through. How large a note may be, and how much an agent may write in a day, is
-counted from the journal (docs/trust.md).
+New text is checked before it is written, by the rules of text/gate.rules and the owner's own
+(docs/gate.md). A secret is refused, redacted, or written with a warning, as `gate.secrets` says for
+agents and `gate.own_secrets` for the owner. Text that was already in the replaced notes is let
+through. How large a note may be, and how much an agent may write in a day, is counted from the
+journal (docs/trust.md).
 
-A note has the least trust of what it was made from: an edit keeps what was there and adds to it; a
-text that replaces a note whole is its writer's alone; a change of the header alone (tags, links,
-counts) leaves the note as it was.
+A note has the least trust of all its sources. An edit adds the writer to them. A text that replaces
+a whole note has only its writer as a source. A change of the header alone (tags, links, counts)
+leaves the trust as it was.
 """
 
 from __future__ import annotations
@@ -93,10 +93,9 @@ class Gate:
         return ()
 
     def admit(self, steps: Sequence[Step], verb: str, is_owner: bool) -> list[str]:
-        """Look at what `steps` would write; what is redacted changes their data. Returns what is to
-        be said of it.
+        """Check the texts that `steps` would write, and redact secrets in their data.
 
-        Raises SecretRefused.
+        Returns the notices for the caller. Raises SecretRefused.
         """
         notices: list[str] = []
         for step in () if verb in _RESTORING else steps:
@@ -147,11 +146,18 @@ class Gate:
         old: Iterable[bytes] = (),
         where: str = "",
     ) -> list[GateMatch]:
-        """The secrets to be redacted in `text`, which is about to be written at `place`; those in
-        `old` do not count.
+        """Find the secrets to redact in a text about to be written. Warnings are added to
+        `notices`.
 
-        Raises SecretRefused where they are refused, or are where nothing can be redacted. `where`
-        [the line] says where they are.
+        text: the text.
+        place: what it is called in notices.
+        is_owner: whether the owner writes it.
+        notices: the list to add warnings to.
+        old: texts whose secrets do not count.
+        where: the position to name; by default the line.
+
+        Raises SecretRefused if secrets are refused, or if one is at a place where it cannot be
+        redacted.
         """
         from memoranda.text.gate import SECRET
 
@@ -203,7 +209,7 @@ def _body_at(text: str) -> int:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Use(ValueObject):
-    """What one agent wrote on a day: new notes, and bytes in all."""
+    """The amount that one agent wrote on a day: new notes, and bytes in all."""
 
     notes: int = 0
     bytes: int = 0
@@ -221,7 +227,7 @@ class DayUse:
         self._agents: dict[str, Use] = {}
 
     def since_midnight(self, now: datetime, settings: Settings) -> dict[str, Use]:
-        """What each agent wrote on the day of `now`."""
+        """How much each agent wrote on the day of `now`."""
         history = self._history
         if not self._begins <= now < self._ends or self._last > history.last:
             day = now.astimezone(settings.zone).date()
@@ -280,8 +286,11 @@ def check_limits(
 
 
 def _check_sizes(puts: Sequence[Step], key: str, most: int) -> None:
-    """Raises LimitExceeded where a note would have more bytes than a key of the configuration
-    allows (0: any number), unless it becomes smaller."""
+    """Raise LimitExceeded if a note would become larger than allowed and does not shrink.
+
+    most: the allowed bytes; 0 means any number.
+    key: the key of the configuration, for the error.
+    """
     for step in puts if most else ():
         size = len(step.data or b"")
         before = len(step.old.data) if step.old else 0
@@ -300,11 +309,11 @@ def sign(
     index: Index,
     history: History,
 ) -> None:
-    """Note in each `put` what the journal will say of where its text comes from, in addition to the
-    caller (`Touched.by`).
+    """Record in each `put` step where its text comes from, in addition to the caller
+    (`Touched.by`).
 
-    `agent` (None: the owner) makes the change `verb`; new notes are made from notes that come from
-    `made_from`.
+    agent: the agent that makes the change; None means the owner.
+    made_from: the origins of the notes that new notes are made from.
     """
     removed_steps = [step for step in steps if step.do == "remove" and step.old is not None]
     own_trust = _own_trust(verb, agent)
@@ -342,8 +351,9 @@ def _own_trust(verb: str, agent: str | None) -> str:
 def _same_text(
     steps: Sequence[Step], step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> Provenance | None:
-    """Where a text comes from that the step leaves as it was, perhaps at another path; None where
-    it writes another one.
+    """The origin of a text that the step leaves unchanged, perhaps at another path.
+
+    None if the step writes a different text.
     """
     if verb == "move":
         moved = _moved_by(steps, step)
@@ -361,7 +371,7 @@ def _same_text(
 def _sources(
     step: Step, verb: str, removed_steps: Sequence[Step], index: Index
 ) -> list[Provenance]:
-    """Where the texts come from that the step writes anew: the one before, and those it merges."""
+    """The origins of the texts that make up the new text: the one before, and those it merges."""
     if step.old:
         sources = [_known(index, step)]
     else:
@@ -378,8 +388,11 @@ def _sources(
 
 
 def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
-    """The step that knows what a note that is written by a move was before: its own one, or the
-    removal after it."""
+    """The step that has the former bytes of a note written by a move: itself, or the removal after
+    it.
+
+    None if neither has them.
+    """
     if step.old is not None:
         return step
     following = steps[steps.index(step) + 1 :][:1]
@@ -398,7 +411,7 @@ def _known(index: Index, step: Step) -> Provenance:
 
 
 def _body(data: bytes | None) -> bytes:
-    """What follows the header."""
+    """The text after the header, without blanks around it."""
     from memoranda.note.frontmatter import split
 
     text = (data or b"").decode("utf-8", "replace")

@@ -204,8 +204,9 @@ def plain_id(identity: str) -> str:
 
 
 def pinned_down(info: NoteInfo) -> dict[str, Any]:
-    """What a hand-made file says only by its place and its times, as keys: else a job would change
-    it.
+    """Header keys for facts that a hand-made file shows only by its place and times.
+
+    Without them, a job that rewrites the file would change these facts.
     """
     identity_keys = {"id": info.id, "source": info.source, "created_at": info.created}
     has_date = info.header.get("created_at") or info.header.get("created")
@@ -235,7 +236,10 @@ def remove_note(session: HomeSession, change: Transaction, *removed: tuple[NoteI
 
 
 def linked_keys(info: NoteInfo, partner: NoteInfo) -> dict[str, Any]:
-    """The header keys of a memory once it links to `partner`; the pair is not unwanted any more."""
+    """The header keys of a memory after it is linked to `partner`.
+
+    The pair is no longer unwanted.
+    """
     from memoranda.note.frontmatter import REMOVE
 
     keys: dict[str, Any] = {"links": [*info.links, partner.id]}

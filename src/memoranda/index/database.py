@@ -72,7 +72,7 @@ _SETTINGS = (
 
 
 class IndexConnection(sqlite3.Connection):
-    """A connection to an index, with what this process caches of it: that goes when it is closed."""
+    """A connection to an index, together with this process's caches of it, which close with it."""
 
     def __init__(self, *arguments: Any, **more: Any):
         super().__init__(*arguments, **more)
@@ -93,9 +93,9 @@ def held(db: sqlite3.Connection, kind: type[T]) -> T:
 class Database:
     """The index file at `path`, opened when first used. For one thread at a time.
 
-    `lock` is held while the file is opened, made or thrown away. `identity` is (st_dev, st_ino, how
-    often a file was opened): when it differs from before, it is another index, and every project
-    has to be compared with the disk.
+    lock: held while the file is opened, created or thrown away.
+    identity: (st_dev, st_ino, how often a file was opened). If it changes, the index is a new one,
+        and every project must be compared with the disk.
     """
 
     def __init__(self, path: Path, lock: AbstractContextManager[object] | None = None):
@@ -153,8 +153,9 @@ class Database:
 
     @property
     def write_lock(self) -> AbstractContextManager[object]:
-        """What to hold while the index is brought up to date: the home's lock, nothing for a copy
-        of our own.
+        """The lock to hold while the index is brought up to date: the home's.
+
+        None is needed for a private copy.
         """
         if self.is_copy:
             return nullcontext()
@@ -240,8 +241,8 @@ class Database:
         return transaction(self.connection)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Inside, every query sees one state of the index, whatever another process writes
-        meanwhile.
+        """Make every query in the block see one state of the index, even while other processes
+        write.
         """
         return snapshot(self.connection)
 
@@ -267,7 +268,7 @@ class Database:
 
 
 class Queries:
-    """What reads one index: the base of the classes that hold the SQL."""
+    """Reads one index: the base of the classes that hold the SQL."""
 
     def __init__(self, database: Database):
         self._database = database
@@ -335,7 +336,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def snapshot(db: sqlite3.Connection) -> Iterator[None]:
-    """Inside, every query sees one state of the index, whatever another process writes meanwhile."""
+    """Make every query in the block see one state of the index, even while other processes write."""
     is_inside = db.in_transaction
     if not is_inside:
         db.execute("begin")
@@ -395,7 +396,7 @@ def is_corrupt(error: sqlite3.Error) -> bool:
 
 
 def explain(error: sqlite3.Error) -> str:
-    """What SQLite complains of, in words for people."""
+    """The reason for an SQLite error, in words for people."""
     text = str(error)
     if "full" in text:
         return "the disk is full"
@@ -407,7 +408,7 @@ def explain(error: sqlite3.Error) -> str:
 
 
 def _inode(path: Path) -> tuple[int, ...]:
-    """What tells this file from another one in its place, or ()."""
+    """A key that changes if another file takes this place. Empty if there is no file."""
     try:
         status = os.stat(path)
         return status.st_dev, status.st_ino
@@ -416,8 +417,9 @@ def _inode(path: Path) -> tuple[int, ...]:
 
 
 def _open_existing(path: Path, option: str = "") -> sqlite3.Connection | None:
-    """The index at `path`, once a little of every table was read; None when it is of another
-    version or damaged.
+    """Open the index at `path` and read a little of every table.
+
+    None if the index has another version or is damaged.
     """
     if not all(file.is_file() for file in _files(path) if os.path.lexists(file)):
         # SQLite would wait for a pipe
@@ -451,7 +453,10 @@ def _open_to_read(path: Path) -> sqlite3.Connection | None:
 
 
 def _make(path: Path | None) -> sqlite3.Connection:
-    """An empty index at `path`, of mode 0600, in place of what is there; None: in memory."""
+    """Create an empty index of mode 0600 at `path`, in place of any file there.
+
+    None means in memory.
+    """
     if path is not None:
         for file in _files(path):
             file.unlink(missing_ok=True)

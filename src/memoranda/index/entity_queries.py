@@ -316,7 +316,7 @@ class EntityQueries(Queries):
         return self._db.execute("select max(created) from entity").fetchone()[0] or 0
 
     def version(self, viewer: str | None) -> tuple[int, int]:
-        """A value that differs once something in the graph changed."""
+        """A value that changes with the part of the graph that `viewer` sees."""
         visibility = seen_by("scope", ":viewer")
         sql = f"select count(*), coalesce(max(seq), 0) from entity where {visibility}"
         return self._db.execute(sql, {"viewer": viewer}).fetchone()

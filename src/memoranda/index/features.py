@@ -1,8 +1,9 @@
 """Ranking features of a note that are computed when it is indexed: speaker, day, conversation, kind
 of sentence.
 
-A turn of a conversation that is a separate note says little on its own. The ranking of questions
-therefore also looks at the other notes of its conversation: those of one folder on one day.
+A turn of a conversation that is a separate note says little by its words. The ranking of questions
+therefore also looks at the other notes of its conversation, which are in the same folder on the
+same day.
 """
 
 from __future__ import annotations
@@ -55,9 +56,14 @@ _FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b|我|�
 
 
 class Style(NamedTuple):
-    """`speaker`: the folded first name of who says it. `words`: about how many. `question`: the
-    share of questions in percent. `first_person`: how many such pronouns, up to 4. `has_time`:
-    whether it names a time."""
+    """The style of a note.
+
+    speaker: the folded first name of the person who says it.
+    words: about how many words it has.
+    question: the share of questions in percent.
+    first_person: how many pronouns of the first person, up to 4.
+    has_time: whether it names a time.
+    """
 
     speaker: str | None
     words: int
@@ -67,11 +73,12 @@ class Style(NamedTuple):
 
 
 def row(note: Note, text: str, project: int) -> dict[str, object]:
-    """The features of a note, of whose body this `text` is searched, by the columns of the table.
+    """The features of a note, by the columns of their table. `text` is the searched part of its
+    body.
 
-    Its day is that of its event if it is written so, else of its writing, whose time orders
-    the notes of a conversation, which is a folder on a day. Only what somebody is known to have
-    said belongs to one.
+    The day is that of its event, if it has one, or of its writing. The time of writing orders the
+    notes of a conversation, which is a folder on a day. Only notes with a known speaker belong to a
+    conversation.
     """
     voice = next(
         (note.header[key] for key in _VOICE_KEYS if isinstance(note.header.get(key), str)), None
@@ -129,8 +136,11 @@ def first_person(text: str) -> int:
 
 
 def turns_or_passages(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else the passages of about 200 words, as (start, end). In a
-    conversation people speak several times each."""
+    """Split a text into the turns of a conversation, or into passages of about 200 words: (start,
+    end).
+
+    A text counts as a conversation if people speak several times each.
+    """
     starts: list[int] = []
     if text.count(":") + text.count("：") >= _MIN_TURNS:
         starts = [match.start() for match in _TURN.finditer(text)]
@@ -142,8 +152,9 @@ def turns_or_passages(text: str) -> list[tuple[int, int]]:
 
 
 def stem_text(texts: Iterable[str], facet: str) -> str:
-    """Every word of `texts`, as `fts_text` gives them, once and without stop words: no question
-    looks for those.
+    """The stemmed words of `texts` (given as by `fts_text`), each once, and then the facet tokens.
+
+    Stop words are left out, since questions do not look for them.
     """
     return " ".join([*_stems("\n".join(texts)), facet])
 
@@ -172,7 +183,10 @@ def _stems_beyond_ascii(words: set[str]) -> set[str]:
 
 
 def _first_name(name: str) -> str | None:
-    """The first name in `name`, folded: what a question would call the speaker."""
+    """The folded first name in `name`, by which a question would call the speaker.
+
+    None if it is not a name of a speaker.
+    """
     first = next((word for word in tokens(name) if word not in _TITLES), None)
     if first in _NOT_SPEAKERS or first in stop_words():
         return None

@@ -1,13 +1,12 @@
-"""Which notes pass the filters of a query: by facets and validity.
+"""Selecting the notes that pass the filters of a query, by facets and validity.
 
 Each note carries facet tokens (project, type, tags …) as words of the full-text table, so that they
 count and combine inside it. They begin with a private-use character, which text/tokens.py keeps out
 of everything a user writes, so no query can mean one by accident.
 
-A note is valid from `begins` on, before `ends`, and not superseded by then. It says so in its
-header (`valid_from`, `valid_until`), or the header of another does (`supersedes`). A whole number
-of days since 1970 means that day in whatever time zone is asked about, any other number for a
-moment.
+A note is valid from `begins` on, before `ends`, until another note supersedes it. Its header says
+so (`valid_from`, `valid_until`), or the header of the other note (`supersedes`). A whole number of
+days since 1970 means that day in the time zone of the query. Any other number means a moment.
 
 Values of the header are compared in header_filters.py.
 """
@@ -147,12 +146,11 @@ def _unasked_projects(
 def wanted(
     db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
 ) -> tuple[list[str], list[str]]:
-    """What a note must hold and must not hold to pass the filters of `query` and be seen by
+    """The tokens a note must have, and those it must not have, to pass a query and be seen by
     `viewer`.
 
-    Each wanted entry is an FTS5 expression (alternatives joined by OR); the unwanted are tokens.
-    With `has_text` projects that have most notes are wanted by not wanting the others, which is
-    read faster.
+    The required entries are FTS5 expressions (alternatives joined by OR); the excluded are tokens.
+    has_text: express projects with most of the notes by excluding the others, which is read faster.
     """
     needed: list[str] = []
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
@@ -197,8 +195,10 @@ def wanted(
 def projects_of(
     needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
-    """The projects that a note of any kind passes these filters in, as `wanted` gave them; None
-    when they ask for more than its project, or leave out more than scopes."""
+    """The projects in which any note passes these filters, given as `wanted` returns them.
+
+    None if the filters require more than a project, or exclude more than scopes.
+    """
     remaining = {
         f"{chr(_FIRST_MARK + 2 * PROJECT)}{this_number}": this_number
         for this_number in project_numbers
@@ -231,7 +231,7 @@ def any_of(kind: int, values: Iterable[str]) -> str:
 
 
 def quoted(phrase: str) -> str:
-    """`phrase` as an FTS5 string: whatever it holds, it is no syntax."""
+    """`phrase` as an FTS5 string, so that nothing in it acts as syntax."""
     return '"' + phrase.replace('"', '""') + '"'
 
 
@@ -286,11 +286,12 @@ def project_ids(db: sqlite3.Connection) -> dict[str, int]:
 
 
 def valid_span(note: Note) -> tuple[int, int | None, int | None]:
-    """From when until when a note is valid, in microseconds since 1970 (None = without end); and 1
-    if it is not valid all the time since it was written, else None.
+    """The span in which a note is valid: (begin, end or None, 1 or None), in microseconds since
+    1970.
 
-    Without `valid_from` it began with its event or when it was written, whichever came first; if it
-    is said to have ended before that, it was valid always before.
+    The third value is 1 if the note has not been valid at all times since it was written. Without
+    `valid_from`, the span begins with its event or its writing, whichever came first. If it ended
+    before that, it was always valid before its end.
     """
     ends = _end_of(note)
     begins = created = microseconds(note.created)
@@ -311,9 +312,9 @@ def valid_span(note: Note) -> tuple[int, int | None, int | None]:
 
 
 def _end_of(note: Note) -> int | None:
-    """When a note ends, in microseconds; `expires_at` ends it as `valid_until` does.
+    """The end of a note in microseconds, by `valid_until` or `expires_at`. None without an end.
 
-    Memories that expire are archived instead, and entries are removed.
+    Expiring memories are archived instead, and entries are removed.
     """
     times = [note.valid_until]
     if note.project not in (*MEMORY_PROJECTS, KV_PROJECT):

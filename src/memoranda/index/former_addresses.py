@@ -1,11 +1,11 @@
-"""Which note an address means that a note had before upkeep moved it (docs/format.md, "Names").
+"""Resolving addresses that notes had before upkeep moved them (docs/format.md, "Names").
 
-Sorting, archiving and merging change where a memory is, and edit no link: the texts are people's. The
-name of its file stays, so an address of a category still leads to the memory of that name in
-whatever category it is by now; one that was merged into another is known by the id in its name; a
-note of another project that was archived keeps its old address in its header.
+Sorting, archiving and merging move a memory but edit no links: the texts belong to people. The name
+of its file stays, so an address of a category leads to the memory of that name in any category. A
+merged memory is known by the id in its name. An archived note of another project keeps its old
+address in its header.
 
-These addresses are asked for last, so no name of a note that is there is ever hidden by one.
+These addresses are tried last, so they never hide the name of an existing note.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ def former_names(project: str, path: str, archived_from: str) -> list[str]:
 
 
 def _name_of_memory(target: str) -> str:
-    """What the file of a memory is called that a target names, without case and extension; empty
-    where it is no address in a category."""
+    """The file name of the memory that a target names, without case and extension.
+
+    Empty if the target is not an address in a category.
+    """
     folder, _, name = without_suffix(target.strip("/")).rpartition("/")
     front, slash, category = folder.rpartition("/")
     is_of_memories = not slash or without_case(front) in _FRONTS

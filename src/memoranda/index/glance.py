@@ -16,8 +16,9 @@ _BUSY_SECONDS = 0.05
 
 
 def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
-    """Whether a note of the index at `path` may hold one of these texts; True where that cannot be
-    told, False where there is no index or no text.
+    """Whether a note of the index at `path` may hold one of these texts.
+
+    True if that is unknown, False if the index or the texts are missing.
     """
     expression = any_of_texts(texts)
     if not expression or not path.exists():
@@ -34,6 +35,6 @@ def may_hold_any(path: Path, texts: Sequence[str]) -> bool:
 
 
 def any_of_texts(texts: Sequence[str]) -> str:
-    """What matches a note that holds one of these texts, for the full-text table; "" for none."""
+    """The full-text expression for notes that hold one of these texts. Empty without words."""
     phrases = [phrase for phrase, _ in map(query_text, texts) if phrase]
     return " OR ".join('"' + phrase.replace('"', '""') + '"' for phrase in phrases)

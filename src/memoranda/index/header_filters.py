@@ -1,9 +1,9 @@
 """Filters on the values of a header, and of `key:: value` fields in the text: `metadata_filters`
 (contract 000b, 7).
 
-Values compare by kind: numbers and dates by value, everything else as text; of a list one element is
-enough. Values of the same header key are kept as a column, each different value once with the rows
-that have it. So a filter looks at each value once, however many notes have it.
+Values compare by kind: numbers and dates by value, everything else as text. A list passes if one of
+its elements does. Values of the same header key are kept as a column, each different value once
+with the rows that have it. So a filter looks at each value once, however many notes have it.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class ListValue:
 
 
 class Condition:
-    """What a value of a header must be."""
+    """A condition on a value of a header."""
 
     def passes(self, scalar: Scalar) -> bool:
-        """Whether a value that is no list passes."""
+        """Whether a value that is not a list passes."""
         return False
 
     def passes_list(self, value: ListValue) -> bool:
@@ -158,8 +158,10 @@ def conditions(filters: Mapping[str, Any]) -> dict[str, Condition]:
 
 
 def _number_of_values(filters: Any) -> int:
-    """How many values there are in lists and objects. Raises InvalidInput where they are nested too
-    deep."""
+    """How many values the lists and objects contain.
+
+    Raises InvalidInput if they are nested too deep.
+    """
     number = 0
     level = [filters]
     for _ in range(DEPTH):
@@ -224,7 +226,7 @@ def _bound(name: str, operator: str, limit: Any) -> Scalar:
 
 
 def scalar_of(value: Any) -> Scalar:
-    """A number or a moment where the value is one, true, false and null as they are, else text."""
+    """The value as it is compared: as a number, a moment, true, false, null, or else as text."""
     typed = _typed(value)
     return type(typed), typed
 
@@ -258,7 +260,7 @@ def _moment(text: str) -> datetime | str:
 
 
 def _short(text: str) -> str:
-    """What a caller wrote, as an error shows it."""
+    """A text of a caller, shortened for an error."""
     if len(text) <= 80:
         return text
     return text[:77] + "..."
@@ -373,7 +375,7 @@ class HeaderColumns:
 
 
 def _values(header: Mapping[str, Any], name: str) -> list[Any]:
-    """What a header has under a key, or along a path with dots."""
+    """The values of a header under a key, or along a path with dots."""
     if name in header:
         return [header[name]]
     return _dotted(header, name.split("."))
@@ -390,7 +392,7 @@ def _dotted(value: Any, names: list[str]) -> list[Any]:
 
 
 def rows_with(db: sqlite3.Connection, filters: Mapping[str, Any]) -> set[int]:
-    """The rows of all notes whose header passes; of notes that are gone, too. Raises InvalidInput."""
+    """The rows of all notes whose header passes, removed notes included. Raises InvalidInput."""
     return _rows_with(db, conditions(filters), None)
 
 
@@ -423,7 +425,9 @@ def _rows_with(
 
 
 def _understood(db: sqlite3.Connection, name: str, rows: Sequence[int] | None) -> Column:
-    """The column of a key that the index understands: it may change while the text does not."""
+    """The column of a key that the index derives itself, so that it may change while the text does
+    not.
+    """
     column = Column()
     if rows is None:
         among = ""

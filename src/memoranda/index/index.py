@@ -82,9 +82,15 @@ class Index(Database):
         unreadable: Sequence[str] = (),
         folder: str = "",
     ) -> Differences:
-        """What has to change so that the index shows the files, by stamp, of `parts`: all of a
-        project or of one folder of it. Removals first, then new notes, oldest first. Nothing below
-        a folder that is `unreadable` after the last part counts as removed."""
+        """The changes that bring the index in step with the files of a project, or of one of its
+        folders.
+
+        parts: stamps by path, part by part.
+        unreadable: folders that could not be read, known after the last part. Nothing below them
+            counts as removed.
+
+        Removals come first, then new notes, oldest first.
+        """
         from memoranda.index.sync import Comparison
 
         comparison = Comparison()
@@ -112,17 +118,24 @@ class Index(Database):
         progress: Progress | None = None,
         files: BulkSource | None = None,
     ) -> None:
-        """Bring the index in step, a batch of changes per transaction, each under the home's `lock`
-        so that no writer gets between a file's bytes and its rows. `load` gives a note and the
-        stamp it was read with, None when there is no note at the path (any longer); very many of `files` are read
-        by other processes. `result` is counted up; `progress` hears (done, total)."""
+        """Bring the index in step with the disk, one batch of changes per transaction.
+
+        Each batch holds the home's `lock`, so no writer gets between a file's bytes and its rows.
+
+        load: gives the note at a path and the stamp it was read with; None if there is no note by
+            now.
+        files: lets other processes read very many files.
+        result: counted up.
+        progress: called with (done, total).
+        """
         from memoranda.index import sync
 
         sync.apply(self.connection, project, changes, load, lock, result, progress, files)
 
     def seen(self, project: str) -> Stamp | None:
-        """The stamp of the one file that is the project, as it was when the index last showed it;
-        None = never.
+        """The last indexed stamp of a project that is a single file.
+
+        None if it was never indexed.
         """
         sql = "select size, mtime_ns, inode, ctime_ns from project where name = ?"
         row = self.connection.execute(sql, (project,)).fetchone()

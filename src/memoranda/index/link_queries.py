@@ -88,11 +88,11 @@ class LinkQueries(Queries):
         return next(iter(in_order(self._db, [] if answer.row is None else [answer.row])), None)
 
     def outgoing(self, note: NoteInfo, viewer: str | None) -> list[Edge]:
-        """The note's relations in the order of the file, each with where it leads for `viewer`.
+        """The note's relations in the order of the file, resolved for `viewer`.
 
-        Ids in a memory's header that lead nowhere are shown to the owner alone: for an agent they
-        may be those of memories it must not see (contract 001, 1). Nor is the address of a Notion
-        page that is not here a link: it leads to the web.
+        Only the owner sees ids in a memory's header that lead nowhere: they may belong to memories
+        that an agent must not see (contract 001, 1). The address of a Notion page that is not here
+        does not count as a link, since it leads to the web.
         """
         if viewer is not None and note.project in MEMORY_PROJECTS:
             ids = note.links
@@ -119,8 +119,10 @@ class LinkQueries(Queries):
     def resolved_links_of(
         self, rows: Sequence[int], viewer: str | None
     ) -> list[tuple[int, str, int | None]]:
-        """All relations of these notes at once, by note and place: (its row, target as written, row
-        it leads to).
+        """All relations of these notes, by note and place: (its row, target as written, row it
+        leads to).
+
+        The last is None if the target does not exist.
         """
         links = self._links("note", rows)
         answers = _answers(self._resolver(viewer), links)
@@ -227,8 +229,10 @@ class LinkQueries(Queries):
         since: datetime | None = None,
         links: Sequence[_Link] | None = None,
     ) -> list[Reached]:
-        """As `neighbours`. `since` leaves out notes changed earlier, though the walk goes through
-        them; `links` are those that lead to the notes, if they are known.
+        """Collect the neighbours of notes (see `neighbours`).
+
+        since: leave out notes changed earlier, though the walk goes through them.
+        links: the links to the notes, if they are known.
         """
         seen_rows = {note.row for note in notes}
         frontier = list(notes)
@@ -283,7 +287,9 @@ class LinkQueries(Queries):
         return types
 
     def _by_change(self, rows: Iterable[int]) -> dict[int, tuple[int, str, str]]:
-        """What sorts rows by their change, the latest first: its negative time, permalink, path."""
+        """Keys that sort rows by their change, latest first: the negative time, the permalink, the
+        path.
+        """
         sql = (
             "select row, changed, permalink, path from note "
             "where row in (select value from json_each(?))"
@@ -298,8 +304,10 @@ class LinkQueries(Queries):
     def _newest_to(
         self, note: NoteInfo, resolver: Resolver, most: int | None
     ) -> tuple[list[_Link], int]:
-        """The links that lead to a note, newest source first, and how many more name it: about
-        `most` (None: all) are looked at, those of the notes that were indexed last."""
+        """The links that lead to a note, newest source first, and how many more links name it.
+
+        most: about how many links to look at, from the notes indexed last. None means all.
+        """
         keys = self._keys(note)
         places = self._among("select note from link where fold in ({marks})", keys)
         sources = Counter(chain.from_iterable(places))
@@ -334,8 +342,7 @@ class LinkQueries(Queries):
         ]
 
     def _keys(self, note: NoteInfo) -> set[str]:
-        """The keys that links to a note may have: those it is kept under, its id, its permalink,
-        and this and its path with the project in front."""
+        """The keys under which links to a note may be stored."""
         if note.project in MEMORY_PROJECTS:
             text = text_of(self._db, note.row)[1]
         else:
@@ -348,9 +355,11 @@ class LinkQueries(Queries):
 
 
 def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
-    """The keys that links to a note may have: those it is kept under, its id, its permalink, ends
-    of its path, permalink and path with the project in front, and the addresses it had before
-    upkeep moved it."""
+    """The keys under which links to a note may be stored.
+
+    They are made of its titles, id and permalink, the ends of its path, permalink and path after
+    the project, and the addresses it had before upkeep moved it.
+    """
     titles = (note.title, *note.aliases)
     keys = keys_of(note.project, note.path, note.permalink, titles, first_line)
     prefixes = {note.project, lead(note.project)}
@@ -365,7 +374,7 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
 
 
 class MovedNote(NamedTuple):
-    """A note that is to move: as it is, and as the index would know it afterwards."""
+    """A note to move: as it is, and as the index would know it afterwards."""
 
     before: NoteInfo
     after: NoteInfo
@@ -428,8 +437,12 @@ class Relocation:
         *,
         may_be_markdown: bool = False,
     ) -> int | None:
-        """The row of the note that a link in the note `row` leads to now and not afterwards; a
-        Markdown link, not as other programs read it: from the folder of its note."""
+        """The row of the note that a link in the note `row` leads to now but not after the move.
+
+        A Markdown link also counts as broken if only other programs, which read it from the folder
+        of its note, would no longer find the target. None if the link keeps working, or leads
+        nowhere now.
+        """
         target, target_project, rest = link
         folder = posixpath.dirname(path)
         now = self._before.link(target, project, folder, target_project, scope, rest)
@@ -514,8 +527,10 @@ class MovedResolver(Resolver):
 
 
 def _shown_target(resolver: Resolver, link: _Link, answer: LinkTarget) -> str:
-    """What the link names: with what looks like a project where it names none, and with what looks
-    like a heading where that is the end of a name."""
+    """The target of a link as shown.
+
+    An unknown project in front, or a heading that is the end of a name, belongs to the name.
+    """
     if answer.is_whole:
         target = link.target + link.rest
     else:

@@ -120,9 +120,9 @@ def _rows_and_total(
 
 
 class _Selection:
-    """The notes that pass the filters of a query, as one statement of SQL.
+    """The notes that pass the filters of a query, as one SQL statement.
 
-    `facets`: the expression that FTS5 finds them by; "" where all notes are walked in order.
+    facets: the FTS5 expression that finds them. Empty if all notes are walked in order.
     """
 
     def __init__(self, db: sqlite3.Connection, query: Query, viewer: str | None):
@@ -192,7 +192,9 @@ class _Selection:
             self._must_be_counted()
 
     def _must_be_counted(self) -> None:
-        """The numbers the index keeps say nothing of what is selected."""
+        """Note that the counts in the index do not fit this selection, so its notes must be
+        counted.
+        """
         self._known_total = None
         self._is_only_since = False
 
@@ -261,8 +263,10 @@ def _holding(
     unwanted: Sequence[str],
     projects: Sequence[int] | None,
 ) -> list[int]:
-    """The rows of the notes that hold `text` and pass the filters by facet; looked for in
-    `projects` alone, where they have few of all notes."""
+    """The rows of the notes that hold `text` and pass the filters by facet.
+
+    If `projects` have few of all notes, only these are searched.
+    """
     if projects is None:
         number = _FEW
     else:
@@ -489,8 +493,10 @@ class FoldedTexts:
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Block(ValueObject):
-    """Texts joined into one string: that of `rows[n]` begins at `starts[n]`. One wide character
-    makes all of a string wide, so ASCII has a separate block."""
+    """Texts joined into one string: the text of `rows[n]` begins at `starts[n]`.
+
+    One wide character makes all of a string wide, so ASCII texts have a separate block.
+    """
 
     rows: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)

@@ -1,8 +1,7 @@
-"""Notes as the index holds them: one by one, in lists, and by what is known of them before a write;
-and key-value entries (contract 004).
+"""Queries for notes in the index: single notes, lists, and facts needed before a write.
 
-An expired entry leaves all other tables, and so every face; `expired` remembers where its file
-is.
+Key-value entries are here, too (contract 004). An expired entry leaves all other tables, and so
+every face; `expired` remembers where its file is.
 """
 
 from __future__ import annotations
@@ -119,13 +118,15 @@ class NoteQueries(Queries):
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
     ) -> dict[int, str]:
-        """By row, what should be said of notes that are not valid all the time:
-        `superseding.validity_marks`.
+        """Remarks to show at notes that are not always valid, by row (see
+        `superseding.validity_marks`).
         """
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
-        """Each claim of these notes with each claim of another one that cannot hold beside it."""
+        """Pairs of claims that cannot both be true, each with a claim of these notes and one of
+        another.
+        """
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
@@ -192,7 +193,7 @@ class NoteQueries(Queries):
         }
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
-        """Path → `PACKED` stamp of those of `paths` that the index knows as notes of a project."""
+        """The packed stamps (`PACKED`) of those `paths` that the index knows as notes, by path."""
         sql = (
             "select path, size, mtime_ns, inode, ctime_ns from note"
             " where project = ? and path in ({marks})"
@@ -243,8 +244,11 @@ class NoteQueries(Queries):
     def by_day(
         self, first: date, until: date, zone: tzinfo | None, viewer: str | None
     ) -> dict[str, int]:
-        """How many notes each day of `zone` (YYYY-MM-DD) has, from `first` until before `until`,
-        without the archive and traces: the day a note is about, else the one it was written on."""
+        """How many notes each day of `zone` (YYYY-MM-DD) has, from `first` until before `until`.
+
+        A note counts on the day it is about or, without one, on the day it was written. The archive
+        and traces do not count.
+        """
         near = [microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)]
         sql = (
             f"select n.created, case when {SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
@@ -325,8 +329,8 @@ class NoteQueries(Queries):
         limit: int | None = 50,
         offset: int = 0,
     ) -> tuple[list[FolderRow], int]:
-        """A page of what is in a folder (contract 000b, list_directory) and how many entries
-        there are.
+        """A page of the entries of a folder (contract 000b, list_directory), and the number of all
+        entries.
 
         Folders first, then notes, each by code point; down to `depth` levels. `glob` keeps the
         entries whose last name matches. Folders without a note the caller sees are not known here.
@@ -434,7 +438,7 @@ class NoteQueries(Queries):
         return self._select("select row from note where suspicious is not null order by row desc")
 
     def warnings(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """What was odd about notes when they were read: (project, path, texts)."""
+        """Oddities found when notes were read: (project, path, texts)."""
         source = "note n join project p on p.id = n.project where n.warnings is not null"
         rows = self._db.execute(f"select p.name, n.path, n.warnings from {source} order by 1, 2")
         return [(project, path, tuple(json.loads(texts))) for project, path, texts in rows]
@@ -450,16 +454,14 @@ class NoteQueries(Queries):
         return Stamp(*row)
 
     def skipped(self) -> dict[tuple[str, str], tuple[Stamp, str]]:
-        """(project, path) of each file that is no note → the stamp it was read with, and why it is
-        none.
-        """
+        """The files that are not notes: (project, path) -> (stamp when read, reason)."""
         rows = self._db.execute(
             "select project, path, size, mtime_ns, inode, ctime_ns, why from skipped"
         )
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in rows}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
-        """Remember that the file at `path` is no note as long as it has this stamp."""
+        """Remember that the file at `path` is not a note, as long as it has this stamp."""
         self._db.execute(
             "insert or replace into skipped values (?, ?, ?, ?, ?, ?, ?)",
             (project, path, *stamp, why),
@@ -486,7 +488,7 @@ class NoteQueries(Queries):
         return next(iter(in_order(self._db, rows)), None)
 
     def by_permalink(self, project: str, address: str) -> NoteInfo | None:
-        """The first note of a project with exactly this permalink."""
+        """The first note of a project with exactly this permalink. None if there is none."""
         return next(iter(self.with_permalink(project, address)), None)
 
     def with_permalink(self, project: str, address: str) -> list[NoteInfo]:
@@ -501,8 +503,9 @@ class NoteQueries(Queries):
         return [info for info in rows if identity in info.links]
 
     def with_ids(self, ids: Iterable[str], projects: Sequence[str]) -> list[NoteInfo]:
-        """The notes of these projects that have one of these ids; of two with one id, neither is
-        left out.
+        """The notes of these projects that have one of these ids.
+
+        Two notes with the same id are both included.
         """
         return self._select(
             "select n.row from note n join project p on p.id = n.project"
@@ -540,7 +543,7 @@ class NoteQueries(Queries):
         return [*map(NotePlace._make, self._db.execute(sql, (json.dumps(list(rows)),)))]
 
     def agents_at_work(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
-        """(row, who, created in ISO 8601) of those of these rows that agents wrote, the oldest
+        """(row, author, created in ISO 8601) of those of these notes that agents wrote, the oldest
         first.
         """
         sql = (
@@ -617,8 +620,10 @@ def _between(prefix: str, folders: Iterable[str], depth: int) -> Iterator[tuple[
 
 
 class Kept(NamedTuple):
-    """What a list shows of an entry; `created` in microseconds since 1970, `body` the text after
-    the frontmatter.
+    """The part of an entry that a list shows.
+
+    created: in microseconds since 1970.
+    body: the text after the frontmatter.
     """
 
     row: int
@@ -645,7 +650,7 @@ class EntryQueries(Queries):
     """Reads the key-value entries of one index, and retires those past their time to live."""
 
     def kept(self, *, bodies: bool = True) -> Iterator[Kept]:
-        """Every entry that is not expired; without `bodies` each `body` is empty."""
+        """Every entry that has not expired. Without `bodies`, each `body` is empty."""
         from memoranda.note.entry import namespace_in
 
         if bodies:

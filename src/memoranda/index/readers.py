@@ -1,9 +1,9 @@
-"""Reading the files of a large project in processes of their own, as Python runs one thread at a
+"""Reading the files of a large project in several processes, since Python runs one thread at a
 time.
 
-Each is a child of this process: it is told paths on its standard input, and ends where that ends,
-so with its parent at the latest. What it cannot read or finds odd is left to the caller; so is
-everything where none can be started.
+A reader is a child of this process. It gets paths on its standard input and exits when that ends,
+so at the latest with its parent. Files that it cannot read or finds odd are left to the caller, and
+so are all files if no reader can be started.
 """
 
 from __future__ import annotations
@@ -75,8 +75,11 @@ class Readers:
                 process.stdin.close()  # type: ignore[union-attr]
 
     def ahead(self, batches: Iterable[Sequence[str]]) -> Iterator[dict[str, Prepared]]:
-        """What the index is to hold of the files in each batch of paths, by path; some batches are
-        read ahead. Missing are those the caller has to read."""
+        """Yield the index rows for the files of each batch of paths, by path. Some batches are read
+        ahead.
+
+        The caller has to read the files that are missing.
+        """
         waiting: deque[Future[list[Prepared]]] = deque()
         for paths in batches:
             waiting.append(self._threads.submit(self._ask, paths))
@@ -111,7 +114,7 @@ class Readers:
 
 
 def answer() -> None:
-    """What such a process does: read the files whose paths are in its input, until that ends."""
+    """Run a reader: read the files whose paths come in on standard input, until it ends."""
     with suppress(EOFError, BrokenPipeError):
         version, source, suspicious, project = pickle.load(sys.stdin.buffer)
         # Else this program was exchanged while the other process ran

@@ -71,8 +71,10 @@ _CANDIDATE = (
 
 
 def key(name: str) -> str:
-    """The key of one name: its letters and digits, or its signs where it has no others. A long one
-    is cut, and a checksum keeps those that begin alike apart."""
+    """The key of a name: its letters and digits, or its signs if it has no others.
+
+    A long key is cut, with a checksum that keeps names with the same beginning apart.
+    """
     if len(name) > TITLE_CUT:
         name = unicodedata.normalize("NFC", name)[:TITLE_CUT]
     folded = fold(name) or "="
@@ -110,14 +112,17 @@ def keys_of(
 
 
 def first_line_of(project: str, content: str) -> str | None:
-    """The first line with text of a memory, by which links may name it; None for other notes."""
+    """The first line with text of a memory, which links may use as its name.
+
+    None for other notes.
+    """
     if project not in MEMORY_PROJECTS:
         return None
     return content.lstrip().split("\n", 1)[0].strip()[:TITLE_CUT]
 
 
 def root_path(target: str, folder: str) -> str | None:
-    """A target as a path from the project's root; None when `./` or `../` leads out of it."""
+    """A target as a path from the project's root. None if `./` or `../` leads out of it."""
     if not target.startswith(("./", "../")):
         return target.lstrip("/")
     path = posixpath.normpath(posixpath.join(folder, target))
@@ -127,7 +132,10 @@ def root_path(target: str, folder: str) -> str | None:
 
 
 def link_key(target: str, path: str) -> str | None:
-    """The key a link in the note at `path` is kept under; None for one that leads nowhere."""
+    """The key under which a link in the note at `path` is stored.
+
+    None if it leads out of the project.
+    """
     if target.startswith(("./", "../")):
         reached = root_path(target, posixpath.dirname(path))
     else:
@@ -153,8 +161,11 @@ class Candidate(NamedTuple):
 
     @property
     def titles(self) -> list[str]:
-        """Its title and aliases; of a memory also its first line, with and without leading `#`; of a
-        page of Notion its address."""
+        """The titles a note answers to: its title and aliases.
+
+        A memory also answers to its first line, with and without leading `#`, and a page of Notion
+        to its address.
+        """
         titles = [self.title, *(json.loads(self.aliases) if self.aliases else ())]
         if self.opening is not None:
             line = first_line_of(self.project, self.opening) or ""
@@ -166,7 +177,11 @@ class Candidate(NamedTuple):
 
 
 class LinkTarget(NamedTuple):
-    """What a target means: `state` is `resolved`, which has a row, `unwritten` or `ambiguous`."""
+    """The meaning of a link's target.
+
+    state: `resolved` (it has a row), `unwritten` or `ambiguous`.
+    row: the note.
+    """
 
     state: str
     row: int | None = None
@@ -224,9 +239,12 @@ class Resolver:
         scope: str | None,
         rest: str = "",
     ) -> LinkTarget:
-        """What a link in `folder` of `project` means: a note in its own folder, else one whose path
-        ends so, else one of the project. `rest`, `#` and what follows, is a heading unless a note
-        has that name."""
+        """Resolve a link in `folder` of `project`.
+
+        A note in the link's own folder counts first, then a note whose path ends with the target,
+        then any note of the project. `rest` (`#` and the text after it) is a heading, unless a note
+        has that name.
+        """
         if rest:
             whole = self.link(target + rest, project, folder, target_project, scope)
             if whole.state != UNWRITTEN and self._is_written(whole, target + rest):
@@ -317,7 +335,10 @@ class Resolver:
         return LinkTarget(AMBIGUOUS if rows else UNWRITTEN)
 
     def _beside(self, target: str, folder: str, answer: _Answer) -> LinkTarget:
-        """A note of the link's own folder if one fits as well as the answer does; else the answer."""
+        """The note in the link's own folder, if one fits as well as the answer does.
+
+        Otherwise the answer.
+        """
         inner, _, name = target.rpartition("/")
         near = answer.beside.get(posixpath.join(folder, inner) if inner else folder, [])
         for form in FORMS[: answer.form + 1] if near else ():
@@ -342,8 +363,11 @@ class Resolver:
         return matches
 
     def _names(self, target: str, folder: str) -> list[str]:
-        """What to look a target up under: its link key, with and without a project's name in front,
-        and the target as an id, marked by a NUL."""
+        """The keys under which to look a target up.
+
+        They are its link key, with and without a project's name in front, and the target as an id,
+        marked by a NUL.
+        """
         if target.startswith(("./", "../")):
             path = root_path(target, folder)
             if path is None:
@@ -433,7 +457,7 @@ def _named(name: str, notes: list[Candidate], form: Form) -> list[Candidate]:
 
 
 def _without_project(name: str, project: str) -> str:
-    """What follows the project's name in front of an address; empty when it is not there."""
+    """The part of an address after the project's name. Empty if it does not begin with the name."""
     head, _, rest = name.partition("/")
     if head.casefold() in (project.casefold(), lead(project)):
         return rest
@@ -520,13 +544,16 @@ def find(
     viewer: str | None,
     looseness: Looseness = Looseness.SIGNS,
 ) -> NoteInfo:
-    """The note an identifier names: an address with or without `memory://`, a title, an id, or a
-    unique beginning of an id of at least 8 characters.
+    """The note that an identifier names.
 
-    With `project`: there. Without: in the default project or the one its first segment names, then
-    in all others together. An id, and the beginning of a UUID, come before all of this: names are
-    given by anybody. `looseness` is how far the name may differ from the note's. Raises NotFound
-    with suggestions, Ambiguous with candidates, and what `parse_address` raises.
+    identifier: an address with or without `memory://`, a title, an id, or a unique beginning of an
+        id of at least 8 characters.
+    project: the project to look in. By default the default project or the one that the first
+        segment names, then all others together.
+    looseness: how far the name may differ from the note's.
+
+    Ids and beginnings of UUIDs come first, because anybody can choose a name. Raises NotFound with
+    suggestions, Ambiguous with candidates, and what `parse_address` raises.
     """
     target = sqlite_text(parse_address(identifier))
     search = _Search(Resolver(db, viewer), target, project, default_project)
@@ -542,7 +569,7 @@ def find(
 
 
 class _Search:
-    """What one identifier means to one caller."""
+    """The search for the note that one identifier means to one caller."""
 
     def __init__(self, resolver: Resolver, target: str, project: str | None, default_project: str):
         self.resolver = resolver
@@ -557,7 +584,10 @@ class _Search:
             self.candidates = list(dict.fromkeys([*self.candidates, *more]))
 
     def by_id(self) -> list[Candidate]:
-        """The notes with this id, or whose UUID begins so; of several those of the default project."""
+        """The notes with this id, or whose UUID begins with it.
+
+        Notes of the default project come first.
+        """
         db = self.resolver.db
         viewer = self.resolver.viewer
         head, _, rest = self.target.partition("/")
@@ -637,13 +667,13 @@ class _Search:
         return []
 
     def addresses(self, notes: list[Candidate]) -> list[str]:
-        """What each note can be called so that it alone is meant, as a refusal prints it."""
+        """A name for each note that means only this note, for a refusal."""
         return sorted(self._address(note) for note in notes[:_NAMED]) + [
             note.permalink for note in notes[_NAMED:]
         ]
 
     def _address(self, note: Candidate) -> str:
-        """The permalink of a note where that names it and no other; else its path, else its id."""
+        """The first of permalink, path and id that names only this note."""
         names = (note.permalink, note.path, f"{note.project}/{note.path}", note.id)
         for name in names:
             if not name.isprintable():
@@ -718,7 +748,7 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
 def _by_prefix(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[Candidate]:
-    """The notes of `project` with this id, else with one that begins so."""
+    """The notes of `project` with this id. If none has it, those whose id begins with it."""
     if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
         return []
     rows = _ids(db, target, _SHORTEST, viewer, project)
@@ -735,8 +765,11 @@ def _candidate(info: NoteInfo) -> Candidate:
 def _ids(
     db: sqlite3.Connection, text: str, minimum: int, viewer: str | None, project: str | None
 ) -> list[int]:
-    """Rows of the visible notes with this id, else with one that begins so and `text` has `minimum`
-    characters, else of those that took such an id over."""
+    """The rows of visible notes that have this id.
+
+    If none has it, a `text` of at least `minimum` characters may be the beginning of an id. After
+    that, the ids of notes that were merged into others count.
+    """
     condition: Sequence[str] | None = None
     if project == CATEGORY_PROJECT:
         condition = MEMORY_PROJECTS

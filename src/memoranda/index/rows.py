@@ -1,6 +1,8 @@
-"""What the index knows of a note, as values, and reading them by row; and databases read as they
-are, never made or brought up to date: an index, for what a shell offers, and those of other
-programs, for moving in."""
+"""The index's knowledge about notes, as values, and how it is read by row.
+
+Also reads databases without creating or updating them: an index, for the completions of a shell,
+and those of other programs, for moving in.
+"""
 
 from __future__ import annotations
 
@@ -162,8 +164,10 @@ def header_of(front: str, header: str | None) -> dict[str, Any]:
 
 
 def property_text(header: str | None) -> str:
-    """What is searched of a header given as JSON: its values, one on a line, without those of keys
-    that say what a note is and not what it says."""
+    """The searched text of a header given as JSON: its values, one a line.
+
+    Keys that describe the note itself and not its contents are left out.
+    """
     if header:
         values = json.loads(header)
     else:
@@ -184,9 +188,15 @@ def _texts(value: Any) -> list[str]:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Hit(ValueObject):
-    """One note found: `passage` is the snippet (at most 200 characters cut from the file's text),
-    `line` where it starts (from 1), `score` higher = better, `why` short reasons. `shares`, where
-    an explanation was asked for: what each feature adds to the score."""
+    """A note found by a search.
+
+    note: the note.
+    passage: a snippet of its text, at most 200 characters.
+    score: higher is better.
+    why: short reasons.
+    line: the line where the passage starts, from 1.
+    shares: the part that each feature adds to the score, if an explanation was asked for.
+    """
 
     note: NoteInfo
     passage: str
@@ -230,7 +240,7 @@ class Hits(ValueObject):
 
     @property
     def bound(self) -> dict[str, bool]:
-        """What replies say beside a total that is a lower bound; else nothing."""
+        """The mark that replies show beside a total that is a lower bound. Otherwise empty."""
         if self.is_lower_bound:
             return {"total_is_lower_bound": True}
         return {}
@@ -305,7 +315,7 @@ class Reached(ValueObject):
 
 
 def day_of(note: NoteInfo, zone: tzinfo | None) -> str:
-    """The day a note is about; without one, the day it was written, in the reader's time zone."""
+    """The day a note is about or, without one, the day it was written in the reader's time zone."""
     if note.date:
         return note.date[:10]
     return local_day(note.created, zone)
@@ -359,7 +369,7 @@ def text_of(db: sqlite3.Connection, row: int) -> tuple[str, str]:
 
 
 def iso(microseconds: int | None) -> Any:
-    """A stored time as ISO 8601 UTC with `Z`; None for null."""
+    """A stored time as ISO 8601 UTC with `Z`. None for null."""
     if microseconds is None:
         return None
     return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat()}Z"
@@ -439,10 +449,9 @@ def _info(row: tuple[Any, ...]) -> NoteInfo:
 def indexed(
     file: Path, kind: str, prefix: str, agent: str | None, most: int
 ) -> list[tuple[str, str]]:
-    """At most `most` values of a kind of `_SQL` that begin with `prefix`, of notes `agent` sees,
-    each with a text.
+    """At most `most` values of a kind of `_SQL` that begin with `prefix`, each with a text.
 
-    None of them when there is no index, or it cannot be read.
+    Only notes that `agent` sees count. Empty if the index is missing or cannot be read.
     """
     values = {"prefix": prefix, "agent": agent, "most": most, "many": _LOOKED_AT}
     try:
@@ -511,8 +520,11 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether a program that syncs folders made the file of `note` from that of `original`: beside
-    it, with its id, and with a name that begins with the whole name of the other one."""
+    """Whether a program that syncs folders made the file of `note` as a copy of `original`.
+
+    Such a copy is in the same folder, has the same id, and its name begins with the original's
+    name.
+    """
     folder, _, name = note.path.rpartition("/")
     original_folder, _, original_name = original.path.rpartition("/")
     own_identity = (note.id, note.project, folder)

@@ -80,8 +80,9 @@ def predecessors(db: sqlite3.Connection, row: int) -> list[int]:
 def validity_marks(
     db: sqlite3.Connection, rows: Iterable[int], viewer: str | None, zone: tzinfo | None = None
 ) -> dict[int, str]:
-    """What should be said of those of `rows` that are not valid all the time: `superseded by …`,
-    `valid until …`. Days are those of `zone`, None for the system's.
+    """Remarks to show at the notes of `rows` that are not always valid, by row.
+
+    Examples: `superseded by …`, `valid until …`. Days are those of `zone`; None means the system's.
     """
     rows_json = json.dumps(list(rows))
     limited = db.execute(

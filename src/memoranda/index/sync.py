@@ -48,8 +48,11 @@ Progress = Callable[[int, int], None]
 
 
 class Difference(NamedTuple):
-    """A file the index knows at `old` (None: not at all), which has this stamp at `path` now (None:
-    it is gone).
+    """A file that differs from the index.
+
+    path: its path.
+    stamp: its present stamp. None if it is gone.
+    old: its path in the index. None if the index does not know it.
     """
 
     path: str
@@ -59,8 +62,12 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BulkSource:
-    """The files of a folder, and what becomes of them: `suspicious` names the gate's rules that
-    match a text, `accept` says where a file comes from that is indexed."""
+    """The files of a folder, and how they are accepted.
+
+    store: the folder.
+    suspicious: gives the names of the gate's rules that match a text.
+    accept: gives the origin of a file that is indexed.
+    """
 
     source: FolderSource
     suspicious: Callable[[str], tuple[str, ...]]
@@ -117,7 +124,7 @@ class Differences(Sequence[Difference]):
 
 
 class Comparison:
-    """What differs between the disk and the index, found part by part."""
+    """The differences between the disk and the index, found part by part."""
 
     def __init__(self) -> None:
         self._added: list[bytes] = []
@@ -224,8 +231,9 @@ def _read_ahead(
     lock: AbstractContextManager[object],
     files: BulkSource | None,
 ) -> Iterator[Iterator[dict[str, Prepared]]]:
-    """What other processes read of the new files of each batch, by path; nothing where they are
-    few.
+    """Let other processes read the new files of each batch. Yields the results by path.
+
+    Empty if the files are few.
     """
     if (
         files is None
@@ -251,8 +259,11 @@ def _apply_batch(
     prepared: dict[str, Prepared],
     files: BulkSource | None,
 ) -> None:
-    """Carry out some changes; of many new notes, some are written by a second thread while the next
-    are read, unless they are `prepared` and their files are the same still."""
+    """Apply some changes.
+
+    If many are new notes, a second thread writes some while the next are read. Notes that are
+    `prepared` already and whose files are unchanged need no reading.
+    """
     # 8 ms, and most calls find nothing new
     from memoranda.index import writer
 

@@ -1,7 +1,6 @@
-"""What changed on disk since the last look, told by the system (Linux: inotify, read without
-waiting).
+"""Watching for changes on disk since the last look (Linux: inotify, read without waiting).
 
-No thread runs and nothing is polled: an idle memory costs nothing, and an empty queue is one system
+There is no thread and no polling: an idle memory costs nothing, and an empty queue is one system
 call.
 """
 
@@ -46,7 +45,7 @@ class Watch:
     def open(cls, folders: Iterable[tuple[str, str, str]]) -> Watch | None:
         """Watch `folders`, given as (project, the project's root, absolute folder).
 
-        None where the system has no inotify or its limit of watches is reached: then every call has
+        None if the system has no inotify, or its limit of watches is reached. Then every call has
         to look at all files.
         """
         if not sys.platform.startswith("linux"):
@@ -66,8 +65,9 @@ class Watch:
         return watch
 
     def add(self, project: str, root: str, folder: str) -> None:
-        """Watch one folder (again); one that is gone already is no error. Raises OSError when there
-        are too many.
+        """Watch a folder (again). A folder that is gone already is ignored.
+
+        Raises OSError if the limit of watches is reached.
         """
         f = self._flags
         mask = (

@@ -101,7 +101,7 @@ _WITHOUT_INLINE = (GRAPH_PROJECT, KV_PROJECT)
 
 
 class _Indexed(NamedTuple):
-    """What the index holds of a note, and needs to take its words out again.
+    """The part of a note in the index that is needed to take its words out again.
 
     The fields are named as in `_INDEXED_COLUMNS`.
     """
@@ -148,7 +148,7 @@ class Passage(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What `tally` counts a note by, in addition to its folders."""
+    """The properties by which `tally` counts a note, in addition to its folders."""
 
     project: int
     scope: str
@@ -158,10 +158,10 @@ class Counted(NamedTuple):
 
 @dataclass(slots=True)
 class Prepared:
-    """What the tables are to hold of a note: rows by the name of their table, without the column
-    that names the note.
+    """The rows to store for a note, by table, without the column that names the note.
 
-    `passages`: those of a long note. `entity`: the note, where it is one.
+    passages: the passages of a long note.
+    entity: the note, if it is an entity of the graph.
     """
 
     path: str
@@ -175,7 +175,7 @@ class Prepared:
     entity: Note | None
 
     def sign(self, provenance: Provenance) -> None:
-        """Say where the text comes from, of a note prepared where that is not known."""
+        """Set the origin of the text, for a note that was prepared without it."""
         (note,) = self.tables["note"]
         note["provenance"] = _provenance_json(provenance)
 
@@ -325,8 +325,13 @@ def project_id(db: sqlite3.Connection, name: str) -> int:
 def prepare(
     note: Note, stamp: Stamp, project: int, permalink: str | None = None, base: str | None = None
 ) -> Prepared:
-    """What the index is to hold of a note of the project with this id; computed from it alone,
-    unless its `permalink` has to be another."""
+    """Compute the index rows of a note.
+
+    project: the id of its project.
+    permalink: another permalink than its own, if needed.
+
+    Everything else depends only on the note.
+    """
     is_valid = all(map(is_valid_unicode, (note.text, note.path, note.title)))
     # An escape may make what SQLite cannot hold
     if not is_valid or "\\u" in note.text or "\\U" in note.text:
@@ -377,7 +382,10 @@ def prepare(
 def _indexed(
     note: Note, text: str, extra: Inline, permalink: str | None = None, base: str | None = None
 ) -> _Indexed:
-    """What the index holds of a note, but for its facets and passages; `text` is searched."""
+    """The index fields of a note, without its facets and passages.
+
+    `text` is the part that is searched.
+    """
     return _Indexed(
         row=0,
         path=note.path,
@@ -448,7 +456,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
 
 
 def _provenance_json(provenance: Provenance) -> str | None:
-    """Where a text comes from, as the table has it: nothing for a file of another program."""
+    """The origin of a text as stored. None for a file of another program."""
     if provenance.who == "file":
         return None
     return _json(provenance.row())
@@ -559,8 +567,10 @@ def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
 
 @remembered
 def searched(text: str) -> str:
-    """What is searched of a note's text: all of it, or its beginning with about `WORDS` different
+    """The part of a note's text that is searched: all of it, or the beginning with about `WORDS`
     words.
+
+    Only different words count.
     """
     seen_texts: set[str] = set()
     for at in range(0, len(text) if len(text) > PAIRS else 0, _STEP):
@@ -612,8 +622,9 @@ def _take_out(db: sqlite3.Connection, project: str, old: _Indexed) -> None:
 
 
 def foresee(note: Note) -> None:
-    """Work out what the index is to hold of a note, for `remembered` functions to know it when it
-    is put there."""
+    """Compute the index rows of a note ahead, so that `remembered` functions know them when it is
+    written.
+    """
     prepare(note, NO_STAMP, 0)
 
 
@@ -629,7 +640,7 @@ def foresee_removal(note: Note) -> None:
 
 
 def _words(project: str, old: _Indexed) -> dict[str, Row]:
-    """What the full-text tables of notes, of their names and of stems hold of a note."""
+    """The rows of a note in the full-text tables: of notes, of their names and of stems."""
     titles = _names_apart("\n".join([old.title, *json.loads(old.aliases or "[]")]))
     headings = _names_apart(old.headings)
     tags = _names_apart(old.tags)
@@ -667,7 +678,10 @@ def _keys(project: str, old: _Indexed) -> set[str]:
 
 
 def _header_json(header: Mapping[str, Any]) -> str | None:
-    """The header as JSON, which is read ten times as fast as YAML; None where it is nested too deep."""
+    """The header as JSON, which is read ten times as fast as YAML.
+
+    None if it is nested too deep.
+    """
     try:
         return _json(header)
     except RecursionError:
@@ -683,12 +697,12 @@ def _json(value: Any) -> str | None:
 def _claimed(
     db: sqlite3.Connection, project: int, name: str, row: int, permalink: str, own_permalink: bool
 ) -> None:
-    """The note `row` now claims `permalink`: renumbers the groups this touches.
+    """Give `permalink` to the note `row`, and renumber the groups that this touches.
 
-    Of the notes of one derived permalink (contract 000b, 4.1) the first path in code-point order
-    keeps it, the others take `-1`, `-2` ..., leaving out what another note is called by its own
-    path or frontmatter. The outcome does not depend on the order in which notes came. A note of its
-    own permalink never gives way.
+    Of the notes with one derived permalink (contract 000b, 4.1), the first path in code-point order
+    keeps it. The others get `-1`, `-2` ..., without the numbers that are the path or frontmatter
+    permalink of another note. The outcome does not depend on the order in which notes came. A note
+    with a permalink of its own never gives way.
     """
     other_rows = db.execute(
         "select own, base from note where permalink = ? and project = ? and row <> ?",
@@ -702,7 +716,7 @@ def _claimed(
 
 
 def _released(db: sqlite3.Connection, project: int, name: str, permalink: str) -> None:
-    """A note called `permalink` is gone: those that had to give way may move up."""
+    """Free `permalink`, whose note is gone. Notes that had to give way may move up."""
     numbered = _NUMBERED.fullmatch(permalink)
     for base in (permalink, numbered[1]) if numbered else (permalink,):
         if db.execute(

@@ -48,9 +48,9 @@ class AccessRows:
 
     @contextmanager
     def changing(self) -> Iterator[Document]:
-        """Everything, to be changed; on disk at the end. No other process changes it meanwhile.
+        """Yield the whole document for editing, and write it when the block ends.
 
-        Raises StorageError; then nothing changed.
+        No other process changes it in between. Raises StorageError, and nothing is changed then.
         """
         with self._guard, self.database.transaction() as connection:
             before = self._stored()
@@ -83,7 +83,10 @@ class AccessRows:
         return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
     def load(self, data: bytes | None) -> None:
-        """Make this JSON everything there is. Raises StorageError, ValueError."""
+        """Replace the whole document by this JSON.
+
+        None empties it. Raises StorageError, ValueError.
+        """
         if data is not None:
             rows = _rows_of(parse_access(data))
         else:
@@ -122,7 +125,7 @@ class AccessRows:
 
 
 def parse_access(data: bytes) -> Document:
-    """What the JSON of a file of tokens holds. Raises ValueError with why it is not one."""
+    """Parse the JSON of a file of tokens. Raises ValueError with the reason if it is invalid."""
     try:
         document = json.loads(data)
     except ValueError:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @cache
 def boot_id() -> str:
-    """A value that is another one after the machine was started again."""
+    """A value that changes with every start of the machine."""
     if sys.platform == "darwin":
         import subprocess
 

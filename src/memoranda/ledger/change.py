@@ -33,18 +33,19 @@ KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 @dataclass(slots=True, eq=False, repr=False)
 class Touched(ValueObject):
-    """One file or folder a change touched.
+    """One file or folder that a change touched.
 
-    `do`: `put`, `remove`, `move` (file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
-    to
-    `link`), `set` (a row of the ledger), `lines` (of the absolute `file` used in place; `old` is
-    what went, `new` tells what came: `LineChange`).
-    `old`, `new`: SHA-256 of the text before and after; `mode` the file's mode before. `root`: the
-    project's real
-    folder, where no other process of the home would look for it, else empty. `size`: of the text
-    after, in bytes.
-    `by`: what can be said of where this text comes from, in addition to what the change says: see
-    `Change.provenance`.
+    do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
+        to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
+        `old` are the removed lines, `new` describes the added ones).
+    old, new: SHA-256 of the text before and after.
+    mode: the file's mode before.
+    scope: the scope of the note.
+    kept: whether the old text is kept.
+    root: the project's real folder, if other processes of the home would not look for it there.
+        Otherwise empty.
+    size: of the text after, in bytes.
+    by: the origin of this text, in addition to what the change says (see `Change.provenance`).
     """
 
     do: str
@@ -65,10 +66,18 @@ class Touched(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change(ValueObject):
-    """One line of the journal. `path` is what the change was about; `undoes` names a change taken
-    back; `details` are what the caller said of it (words to texts and numbers), None for nothing.
-    `run` is the number of the first change of the job's run that made it; of an undo, that the
-    whole run is taken back. `by`: the client, session and tool it came through, so far as known."""
+    """One line of the journal.
+
+    number, time, verb: which change it is, when it was made, and how.
+    project, path: what the change was about.
+    agent, face: who made it, and through which interface.
+    files: the files it touched.
+    undoes: the number of the change it takes back.
+    details: what the caller said about it, as words to texts and numbers.
+    run: the number of the first change of the same run of a job. For an undo, that it takes back
+        the whole run.
+    by: the client, session and tool it came through, as far as known.
+    """
 
     number: int
     time: str
@@ -101,8 +110,10 @@ class Change(ValueObject):
 
     @property
     def root(self) -> str:
-        """The folder of its project, where no other process would look for it, else empty: see
-        Touched.
+        """The folder of its project, if other processes would not look for it there (see
+        `Touched`).
+
+        Otherwise empty.
         """
         return next((file.root for file in self.files if file.project == self.project), "")
 
@@ -148,8 +159,9 @@ class Change(ValueObject):
 
 
 def undone_numbers(undoes: int | None, details: Any) -> list[int]:
-    """The numbers of the changes an undo says it took back, by its fields of a `Change`; of a run
-    the first one.
+    """The numbers of the changes that an undo took back, from its `Change` fields.
+
+    For a run, its first number.
     """
     if undoes is None:
         return []

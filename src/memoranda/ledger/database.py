@@ -1,4 +1,4 @@
-"""The file `ledger.db`: opening it, beginning a new one where it is damaged, its transactions."""
+"""The file `ledger.db`: opening it, starting a new one if it is damaged, its transactions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LedgerDatabase:
         return sorted(self.path.parent.glob(f"{DAMAGED}*"))
 
     def refresh(self) -> None:
-        """Use the file that is at `path` now: somebody may have removed it. Raises StorageError."""
+        """Open the file again if the one at `path` was removed or replaced. Raises StorageError."""
         try:
             inode = os.stat(self.path).st_ino
         except FileNotFoundError:
@@ -127,7 +127,10 @@ class LedgerDatabase:
         return connection
 
     def _open_read_only(self) -> sqlite3.Connection:
-        """The file as it is on a disk that may not be written; an empty ledger where none is."""
+        """Open the file on a disk that may not be written.
+
+        If there is no file, open an empty ledger.
+        """
         self.is_writable = False
         self._inode = 0
         for option in ("mode=ro", "immutable=1"):
@@ -150,7 +153,7 @@ class LedgerDatabase:
                 os.unlink(f"{self.path}{suffix}")
 
     def refusal(self, error: sqlite3.Error) -> LedgerRefused:
-        """The error of our tree; a damaged file is another one from then on."""
+        """The error of our tree for an SQLite error. A damaged file is replaced by a new one."""
         code = code_of(error)
         if code in _NOT_A_LEDGER:
             with self.mutex, suppress(OSError, sqlite3.Error):
@@ -170,7 +173,7 @@ class LedgerDatabase:
             raise self.refusal(error) from None
 
     def row(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
-        """The first row of a query. Raises StorageError."""
+        """The first row of a query. None if it has no rows. Raises StorageError."""
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager
@@ -217,11 +220,11 @@ class LedgerDatabase:
             raise LedgerRefused("another process is reading it")
 
     def rewrite(self) -> None:
-        """Write all pages anew, so that none keeps what was moved to another one.
+        """Rewrite all pages, so that none keeps data that was moved to another page.
 
-        SQLite overwrites what is deleted, but not always what it moved from one page to the next as
-        it rebuilt both. The time and the room on the disk are those of the whole file, so this is
-        for an erasure whose proof found something. Raises StorageError.
+        SQLite overwrites deleted data, but not always data it moved between pages while rebuilding
+        them. This takes time and disk space for the whole file, so only an erasure whose proof
+        found something uses it. Raises StorageError.
         """
         with self.mutex:
             try:
@@ -231,7 +234,7 @@ class LedgerDatabase:
         self.scrub()
 
     def version(self) -> int:
-        """A number that is another one after another connection changed the file."""
+        """A number that changes when another connection changes the file."""
         row = self.row("pragma data_version")
         if row is not None:
             return row[0]
@@ -293,10 +296,10 @@ def is_damaged(path: Path) -> bool:
 
 
 def complaints(rows: Sequence[sqlite3.Row]) -> list[str]:
-    """What the rows of `CHECK` complain about.
+    """The complaints among the rows of `CHECK`.
 
-    SQLite 3.40 says of a table without rowid that a value is NULL which is not, where the columns
-    of its key come in another order than in the table.
+    SQLite 3.40 wrongly reports NULL values for a table without rowid whose key columns are in
+    another order than in the table. Those are left out.
     """
     lines = [" ".join(str(row[0]).split()) for row in rows]
     return [line for line in lines if line != "ok" and not line.startswith("NULL value in ")]

@@ -1,5 +1,5 @@
-"""What is wrong with the ledger itself: torn pages, texts that are missing or not what they were,
-lines that cannot be read or are gone. For `memory doctor`; what can be fixed is corrected here.
+"""Finding damage of the ledger itself, for `memory doctor`: torn pages, texts that are missing or
+changed, lines that are lost or cannot be read. What can be fixed is fixed here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PLACES = "select change, project, path from step where old = ? and kept order b
 
 
 class DamageKind(Enum):
-    """What is damaged; the value is the code of the finding."""
+    """The kinds of damage. A value is the code of its finding."""
 
     PAGES = "damaged_ledger"
     TEXT = "damaged_text"

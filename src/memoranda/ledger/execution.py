@@ -33,8 +33,8 @@ OPEN_FOLDERS = 200
 class Execution:
     """Carries out steps and remembers how to take them back.
 
-    With `holds_truth` a file that is not what the step's `old` says is a Conflict, and stays where
-    it is. Without, the files are copies of what is safe elsewhere, and simply replaced.
+    holds_truth: whether the files are the only truth. Then a file that differs from the step's
+        `old` is a Conflict and stays. Otherwise the files are copies, and are simply replaced.
     """
 
     def __init__(self, *, holds_truth: bool = True):
@@ -45,8 +45,11 @@ class Execution:
         self._refused: list[Step] = []
 
     def _folder(self, step: Step, path: str) -> Folder:
-        """The open folder at `path` of the step's project, checked when it is opened. Of many only
-        those used last stay open."""
+        """Open the folder at `path` of the step's project, with a check, or return it if it is open
+        already.
+
+        Only the folders used last stay open.
+        """
         key = (step.root, path)
         folder = self._folders.pop(key, None)
         if folder is None:
@@ -131,7 +134,7 @@ class Execution:
             step.stamp = stamp_of(status)
 
     def sync_temps(self, puts: Sequence[Step], threads: Executor | None = None) -> None:
-        """Sync temporary files, with `threads` many at once."""
+        """Sync temporary files. With `threads`, several in parallel."""
 
         def sync(files: Iterable[Entry]) -> None:
             for file in files:
@@ -186,7 +189,7 @@ class Execution:
             self._unlink(step, place)
 
     def _put(self, step: Step, place: Entry, folder: Folder) -> None:
-        """Put the new file in place of what was read, or where nothing was."""
+        """Put the new file in place of the old one, or at a free place."""
         temp = self._temp(step)
         if not self._holds_truth:
             os.rename(temp.name, place.name, src_dir_fd=temp.folder, dst_dir_fd=place.folder)
@@ -211,7 +214,9 @@ class Execution:
         self._reverse.append(("exchange", step))
 
     def _note_rename(self, step: Step, place: Entry) -> None:
-        """Have the stamp of the file under its new name, unless somebody saved there meanwhile."""
+        """Take over the stamp that the file has under its new name, unless somebody saved there in
+        between.
+        """
         status = stat_in(place.name, place.folder)
         if status is None or step.stamp is None:
             return
@@ -228,7 +233,7 @@ class Execution:
     def _give_back(self, step: Step, temp: Entry, place: Entry) -> None:
         """Put a file that somebody saved back in its place.
 
-        Until the file that comes out is ours: somebody may save again meanwhile.
+        Repeat until the file that is swapped out is ours, since somebody may have saved again.
         """
         for _ in range(100):
             exchange(temp, place)
@@ -295,7 +300,7 @@ class Execution:
         self._reverse.clear()
 
     def remove_temps(self, steps: Iterable[Step]) -> None:
-        """Remove the temporary files of these steps, where there are any."""
+        """Remove the temporary files of these steps, if they exist."""
         for step in steps:
             if step.temp and not self._has_removed(step):
                 self._refused.append(step)
@@ -396,7 +401,11 @@ class Execution:
             self.run(step)
 
     def _write_again(self, step: Step, touched: Touched) -> None:
-        """Have the new bytes in the temporary file: it may hold the old ones, or be gone."""
+        """Make sure that the temporary file has the new bytes. It may hold the old ones, or be
+        gone.
+
+        Raises NotFound if the new bytes are lost.
+        """
         if step.data is not None:
             self.remove_temps([step])
             self.write_temps([step])
@@ -434,7 +443,7 @@ class Execution:
         return is_changed
 
     def _file(self, step: Step) -> File | None:
-        """The file at the step's place now."""
+        """The present file at the step's place. None if there is none."""
         with suppress(NotFound):
             folder, name = self._at(step)
             if stat_in(name, folder.fd) is not None:

@@ -64,10 +64,10 @@ def _system_call() -> Rename | None:
 
 
 def exchange(new: Entry, place: Entry) -> None:
-    """Put the file `new` at `place`, and what was there under the name of `new`.
+    """Put the file `new` at `place`, and the file from `place` under the name of `new`.
 
-    Raises FileNotFoundError when nothing is at `place`, and FileExistsError when the system cannot
-    exchange and somebody saved a file at `place` meanwhile; then that stays there. Raises OSError.
+    Raises OSError; FileNotFoundError if `place` is empty. If the system cannot exchange and
+    somebody saves a file at `place` in between, that file stays and FileExistsError is raised.
     """
     rename = _system_call()
     if rename is not None:
@@ -81,7 +81,10 @@ def exchange(new: Entry, place: Entry) -> None:
 
 
 def exchange_by_steps(new: Entry, place: Entry) -> None:
-    """As `exchange`, with plain renames: the name is free for a moment in between."""
+    """Exchange two files like `exchange`, with plain renames.
+
+    The name is free for a moment in between.
+    """
     out = Entry(new.folder, f"{new.name}{_TAKEN_OUT}")
     _rename(place, out)
     try:

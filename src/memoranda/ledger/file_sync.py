@@ -1,7 +1,7 @@
 """Syncing the files behind the changes that were acknowledged.
 
-A change is durable once the ledger is. Its files follow within a second, or 64 changes, and when
-the home is closed; then the ledger forgets what it would need to write them again.
+A change is durable as soon as the ledger is. Its files are synced within a second, or 64 changes,
+and when the home is closed. Then the ledger forgets the texts needed to write them again.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def places_of(steps: Iterable[Step]) -> set[str]:
 
 
 def sync_places(places: Iterable[str]) -> None:
-    """Sync files and folders; what is gone meanwhile is passed over. Raises OSError."""
+    """Sync files and folders. Those that are gone are skipped. Raises OSError."""
     paths = sorted(places)
     if len(paths) < _PARALLEL:
         _sync_part(paths)

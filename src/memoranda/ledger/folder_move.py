@@ -1,9 +1,11 @@
-"""Moving a file or folder where the system cannot rename it: its two places are on different file
-systems, or it is a folder of a lower layer of overlayfs (EXDEV), as in containers.
+"""Moving a file or folder that the system cannot rename (EXDEV).
+
+Either the two places are on different file systems, or the folder is in a lower layer of overlayfs,
+as in containers.
 
 The copy is made under a temporary name beside the destination, synced, and renamed into place as
-one. Only then the original goes, file by file, and only what is as it was copied. What somebody
-saved there meanwhile goes to the new place, over the copy.
+one. Only then is the original removed, file by file, as far as it is unchanged. A file that
+somebody saved there in between moves to the new place, over the copy.
 """
 
 from __future__ import annotations
@@ -175,7 +177,7 @@ def _bytes_of(entry: Entry) -> bytes:
 
 
 def _remove_all(entry: Entry) -> None:
-    """Remove a file or folder whole, where there is one."""
+    """Remove a file or a whole folder, if it exists."""
     status = stat_in(entry.name, entry.folder)
     if status is None:
         return

@@ -265,8 +265,10 @@ class History:
         return bool(self.database.rows(sql, {"project": project, "path": path}))
 
     def folded_into(self, digest: str, after: int) -> str | None:
-        """What a text became when counts of reads were written into it, by a change with a number
-        higher than `after`; None when that did not happen.
+        """The text that a text became when read counts were written into it, by a change after
+        `after`.
+
+        None if that did not happen.
         """
         sql = (
             "select s.new from step s join change c on c.number = s.change where s.old = ? "
@@ -345,7 +347,7 @@ class History:
         return [*self._read_back("select * from change where number < ? and run = ?", (run,))]
 
     def change(self, number: int) -> Change | None:
-        """The change of this number."""
+        """The change with this number. None if there is none."""
         rows = self.database.rows("select * from change where number = ?", (number,))
         return next(iter(self._with_steps(rows)), None)
 
@@ -359,7 +361,10 @@ class History:
     def _read_back(
         self, sql: str, values: tuple[Any, ...], before: int | None = None
     ) -> Iterator[Change]:
-        """The changes of a query, newest first, in parts: others may write meanwhile."""
+        """Yield the changes of a query, newest first.
+
+        They are read in parts, since others may write in between.
+        """
         if before is None:
             number = 1 << 62
         else:
@@ -400,8 +405,9 @@ class History:
     # --- where texts come from
 
     def writer_at(self, project: str, path: str, etag: str) -> Provenance | None:
-        """Where the text with this SHA-256 comes from: from the latest change that wrote it at this
-        place, else from the latest that wrote it anywhere; None when none did.
+        """The origin of the text with this SHA-256: the latest change that wrote it at this place.
+
+        If none did, the latest that wrote it anywhere. None if no change wrote it.
         """
         anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
@@ -464,7 +470,7 @@ class History:
             self.record(connection, changes)
 
     def retract(self, numbers: Iterable[int]) -> None:
-        """Take changes back out: they were not made."""
+        """Remove changes that were not made after all."""
         self._last = None
         with self.database.transaction() as connection:
             for number in numbers:
@@ -492,8 +498,10 @@ class History:
             self.record(connection, changes)
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """Put changes in place of those of the same numbers; forget where the texts at the `lost`
-        places, (project, path, root), come from.
+        """Replace changes by those with the same numbers, and forget the origins of texts.
+
+        revised: the new changes by number.
+        lost: the places of these texts, (project, path, root).
         """
         with self.database.transaction() as connection:
             for number, change in revised.items():
@@ -609,11 +617,13 @@ class History:
     # --- forgetting
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
-        """Forget changes older than `before`, and texts nothing refers to any more. Returns how
-        many changes.
+        """Forget changes older than `before`, and texts that nothing refers to any more.
 
-        The latest change always stays, so numbers go on; of the texts that are `living` (SHA-256),
-        and of all in folders elsewhere, it is kept where they come from.
+        living: gives the SHA-256 of the texts whose origin is kept. The origins of texts in folders
+            elsewhere are kept, too.
+
+        Returns how many changes were forgotten. The latest change always stays, so that numbers go
+        on.
         """
         last = self.last
         old = [
@@ -804,7 +814,7 @@ def _stored(path: str) -> str | bytes:
 
 
 def _loaded(text: str | None) -> Any:
-    """A value of JSON. None for one that is damaged: `memory doctor` tells of it."""
+    """Parse a JSON value. None for a damaged one, which `memory doctor` reports."""
     if text is None:
         return None
     try:

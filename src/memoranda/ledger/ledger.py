@@ -1,13 +1,13 @@
 """The home on disk: one lock, one way to change files, all or nothing (docs/format.md).
 
-A change is a list of `Step`s. `Ledger.commit` looks whether the files are as they were read, writes
-the new bytes as temporary files, records the change with its steps, the replaced texts and the new
-ones in the ledger, and commits: that is the promise. Then the files are exchanged. Whoever takes
-the lock after a writer that died carries out what the ledger has and the disk has not. The files
-are synced within a second.
+A change is a list of `Step`s. `Ledger.commit` checks that the files are as they were read and writes
+the new bytes as temporary files. It records the change with its steps and texts in the ledger, and
+commits: that is the promise. Then the files are exchanged. The next process that takes the lock
+after a writer died completes the changes that are in the ledger but not on disk. The files are
+synced within a second.
 
-Where several callers wait, their changes are made together, in one transaction of the ledger
-(`planned_change.py`). The lock is held from the first of them until then.
+If several callers wait, their changes are made together, in one transaction of the ledger
+(`planned_change.py`). The lock is held from the first change until then.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Ledger:
         return Reads(self.database, self._clock)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Held by whoever changes notes: the lock. Raises as it."""
+        """The lock that a process must hold to change notes. Raises the errors of the lock."""
         return self.lock
 
     def follow(self) -> str:
@@ -146,13 +146,17 @@ class Ledger:
         return False
 
     def lag(self) -> int | None:
-        """How many changes others committed are missing here; None: nobody can be asked. Raises
-        DatabaseRefused.
+        """How many changes committed by others are missing here. None if that is unknown.
+
+        Raises DatabaseRefused.
         """
         return 0
 
     def trouble(self) -> str:
-        """What is wrong with how the notes are kept, "" for nothing. Raises DatabaseRefused."""
+        """The trouble with the storage of the notes.
+
+        Empty if all is well. Raises DatabaseRefused.
+        """
         return self.database.trouble or self.file_sync.trouble
 
     def runs_jobs(self) -> bool:
@@ -207,10 +211,11 @@ class Ledger:
         by: dict[str, str] | None = None,
         folded: Mapping[str, ReadRow] | None = None,
     ) -> PlannedChange:
-        """A change to make of these steps; it gets its number when it is made.
+        """A change to make of these steps. It gets its number when it is made.
 
-        `about` is (project, path) the change is listed under, `run` that of Change (0 begins one).
-        `folded` are reads that its texts tell of from then on.
+        about: (project, path) that it is listed under.
+        run: as in `Change`; 0 begins a run.
+        folded: reads that the new headers will count.
         """
         time = stamp(self._clock())
         change = Change(0, time, verb, *about, agent, face, [], undoes, details, run, by)
@@ -252,7 +257,7 @@ class Ledger:
         self.file_sync.add([planned.change.number for planned in made], places_of(steps))
 
     def _promise(self, execution: Execution, changes: Sequence[PlannedChange]) -> None:
-        """Have the changes in the ledger; of those that are refused nothing is there."""
+        """Record the changes in the ledger. A refused change leaves nothing there."""
         folders = set[tuple[str, str]]()
         for planned in changes:
             try:
@@ -273,7 +278,7 @@ class Ledger:
     def _refuse(
         self, execution: Execution, planned: PlannedChange, error: OSError | MemorandaError
     ) -> None:
-        """A change is not made: nothing of it stays."""
+        """Set the error of a change that is not made, and remove its temporary files."""
         execution.remove_temps(planned.steps)
         if isinstance(error, OSError):
             planned.error = refusal(planned.about, error)
@@ -335,8 +340,10 @@ class Ledger:
         changes: Sequence[PlannedChange],
         error: OSError | MemorandaError,
     ) -> MemorandaError:
-        """Undo what is done of the first change, and take all out of the ledger. Returns what is to
-        be raised.
+        """Undo the part of the first change that was carried out, and remove all changes from the
+        ledger.
+
+        Returns the error to raise.
         """
         planned = changes[0]
         lost = execution.rollback()
@@ -374,8 +381,9 @@ class Ledger:
                     self.history.keep_large(step.old, name, folder)
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:
-        """Commit changes in the ledger: that is the promise. One whose rows are not as it read
-        them has an `error` then.
+        """Commit changes in the ledger: that is the promise.
+
+        A change whose rows have been changed by others gets an `error` instead.
         """
         number = self.history.last
         batch = number + 1
@@ -436,13 +444,13 @@ class Ledger:
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
-        """Those that wait for the disk while it syncs many files at once."""
+        """Threads that wait for the disk while it syncs many files at once."""
         from concurrent.futures import ThreadPoolExecutor
 
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     def _note_synced(self, numbers: Sequence[int]) -> None:
-        """The files of these changes are safe: forget what would write them again."""
+        """Forget the steps that would write these files again: they are safe on disk."""
         rows = [(number,) for number in numbers]
         with self.database.transaction(durable=False) as connection:
             for table in ("pending_step", "unsynced"):
@@ -459,7 +467,7 @@ class Ledger:
         return self.lock.died() or self.lines.waits()
 
     def _entered(self, has_died: bool) -> None:
-        """The lock was just taken: complete what a writer left that died, or a power failure."""
+        """Complete the work of a dead writer, or of a power failure, now that the lock is taken."""
         is_same_file = self.database.is_here()
         self.database.refresh()
         if not is_same_file:
@@ -486,7 +494,7 @@ class Ledger:
                 take_over_review(self.layout, self.database, kind)
 
     def review_values(self, kind: str) -> dict[str, dict[str, Any]]:
-        """What the owner answered, or agents ask for, by key. Raises StorageError."""
+        """The owner's answers or the agents' requests, by key. Raises StorageError."""
         if self._is_in_file(kind):
             from memoranda.ledger.takeover import take_over_review
 
@@ -507,7 +515,7 @@ class Ledger:
         return self.review_rows.value(kind, key)
 
     def session(self, client: str, name: str) -> SessionRows:
-        """What a session of a client was given."""
+        """The record of what a session of a client was given."""
         from memoranda.ledger.sessions import SessionRows
 
         return SessionRows(self.database, client, name)
@@ -519,7 +527,10 @@ class Ledger:
         forget_sessions(self.database)
 
     def _look_through(self) -> None:
-        """Once in a process: what another boot left is carried out, what this one left is synced."""
+        """Complete the changes left by another boot, and sync those of this boot.
+
+        Once per process.
+        """
         rows = self.database.rows("select change, boot from unsynced order by change")
         if any(row["boot"] != self._boot for row in rows):
             self._recover()
@@ -607,7 +618,7 @@ class Ledger:
                         os.unlink(os.path.join(folder, name))
 
     def _set_aside(self, number: int) -> None:
-        """A change cannot be carried out now (an unmounted project): it waits for doctor."""
+        """Leave a change that cannot be carried out now (an unmounted project) to doctor."""
         with self.database.transaction() as connection:
             connection.execute("insert or ignore into waiting values (?)", (number,))
 
@@ -633,15 +644,16 @@ class Ledger:
     # --- forgetting
 
     def erasing(self) -> str | None:
-        """The plan of an erasure that is under way, or whose process died; None for none."""
+        """The plan of an erasure that is running, or whose process died. None if there is none."""
         row = self.database.row("select plan from erasing")
         if row is None:
             return None
         return row["plan"]
 
     def set_erasing(self, plan: str | None) -> None:
-        """Note what is being erased before the first byte goes; None: it is done. Raises
-        StorageError.
+        """Record what is being erased before the first byte is removed. None means it is done.
+
+        Raises StorageError.
         """
         with self.database.transaction() as connection:
             connection.execute("delete from erasing")
@@ -649,13 +661,15 @@ class Ledger:
                 connection.execute("insert into erasing values (1, ?)", (plan,))
 
     def purge(self, before: datetime, living: Callable[[], Collection[str]] = frozenset) -> int:
-        """As `History.purge`. The lock must be held."""
+        """Forget old changes (see `History.purge`). The lock must be held."""
         self.file_sync.sync()
         return self.history.purge(before, living)
 
     def purge_deleted(self) -> tuple[str, ...]:
-        """Have nothing of what was deleted where the notes are kept, after `wipe`. Returns where it
-        is out of reach, in words. The lock must be held. Raises StorageError.
+        """Remove what was deleted from the storage of the notes, after `wipe`. The lock must be
+        held.
+
+        Returns sentences about copies that are out of reach. Raises StorageError.
         """
         return ()
 
@@ -708,8 +722,8 @@ def _is_in_ledger(step: Step) -> bool:
 
 
 def temp_mark(number: int) -> str:
-    """What the names of the temporary files begin with of which the first belongs to the change of
-    this number.
+    """The beginning of the names of temporary files, for a batch whose first change has this
+    number.
     """
     return f"{TEMP_PREFIX}{os.getpid()}-{number}-{os.urandom(4).hex()}"
 

@@ -1,8 +1,9 @@
 """Changes of lines in a graph file, all or nothing, recorded if and only if they are made.
 
-Before a change reaches the file, the ledger gets it, with the lines that go and a record of what is
-to come. A record that is found when the home's lock is taken is of a writer that died: lines that
-came only in part are completed, and a change that had not begun is taken out of the ledger.
+Before a change reaches the file, it is recorded in the ledger, with the lines to remove and the
+lines to add. A record that is found when the home's lock is taken belongs to a writer that died. If
+its lines were written only in part, they are completed. If it had not begun, the change is removed
+from the ledger.
 """
 
 from __future__ import annotations
@@ -27,8 +28,12 @@ _BYTES = "utf-8", "surrogateescape"
 
 
 class KeptLines(NamedTuple):
-    """What the history holds of one change to lines. `replaced`: (number, line before, line after,
-    empty for one that went); numbers from 0, in the file before."""
+    """The lines of one change, as the history keeps them.
+
+    replaced: (number, line before, line after). Numbers count from 0, in the file before. The line
+        after is empty if the line was removed.
+    added: lines at the end.
+    """
 
     replaced: list[tuple[int, bytes, bytes]]
     added: list[bytes]
@@ -66,8 +71,9 @@ class LineChanges:
         self._clear()
 
     def begin(self, change: Change, lines: LineChange, root: str = "") -> None:
-        """Record `change`, right before `lines` reaches its file. `root`: that of `Touched`. Raises
-        StorageError.
+        """Record `change`, right before `lines` reaches its file. Raises StorageError.
+
+        root: as in `Touched`.
         """
         # A rename was begun before and did not work
         self._rollback()
@@ -163,8 +169,9 @@ class LineChanges:
         return self._history.text(change.files[0].old or "", change.path)
 
     def kept(self, touched: Touched) -> KeptLines:
-        """What the history holds of a change to lines. Raises NotFound, StorageError when it is
-        gone or damaged.
+        """The lines of a change, from the history.
+
+        Raises NotFound, StorageError if they are gone or damaged.
         """
         row = json.loads(self._history.text(touched.new or "", touched.path))
         if touched.old:
@@ -180,7 +187,7 @@ class LineChanges:
 
 
 def _new_lines(numbers: Sequence[int], new: Iterable[bytes], added: Iterable[bytes]) -> bytes:
-    """What came, as it is kept."""
+    """The new and added lines, as the history stores them."""
     row = {
         "at": numbers,
         "new": [line.decode(*_BYTES) for line in new],

@@ -114,7 +114,7 @@ class HomeLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def leave_torn(self) -> None:
-        """The work was interrupted in its middle: whoever takes the lock next is to look at it."""
+        """Note that the work was interrupted, so that the next holder of the lock looks at it."""
         self._is_torn = True
 
     def died(self) -> bool:
@@ -141,7 +141,7 @@ class HomeLock:
         self._depth += 1
 
     def let_go(self) -> None:
-        """Take `keep` back. The lock is free once the holder leaves."""
+        """Take `keep` back. The lock is free as soon as the holder leaves."""
         self._depth -= 1
 
     def _close_note(self) -> None:

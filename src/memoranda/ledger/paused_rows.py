@@ -42,8 +42,9 @@ class PausedRows:
 
 
 def insert_names(connection: Connection, data: bytes) -> None:
-    """Take over the file of the version before. A damaged one pauses nobody: it holds nothing that
-    cannot be said again.
+    """Import the previous version's file of paused agents.
+
+    A damaged file is ignored: the owner can pause the agents again.
     """
     with suppress(ValueError, KeyError, TypeError):
         names = json.loads(data)["agents"]

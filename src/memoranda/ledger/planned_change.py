@@ -53,7 +53,7 @@ class PlannedChange:
 
     @property
     def about(self) -> str:
-        """The place to name where it is refused."""
+        """The place to name if the change is refused."""
         return self.change.path or self.change.project
 
     @property
@@ -67,7 +67,7 @@ class PlannedChange:
         return sum(len(step.data or b"") for step in self.steps)
 
     def claims(self) -> set[tuple[str, str]]:
-        """What no other change that waits may claim: files, and addresses of new notes."""
+        """The files, and the addresses of new notes, that no other waiting change may touch."""
         claims = {(step.root, step.path.casefold()) for step in self.steps}
         for step in self.steps:
             if step.data is not None and step.old is None:
@@ -108,7 +108,7 @@ class ChangeQueue:
         self._bytes += planned.size
 
     def take_all(self) -> list[PlannedChange]:
-        """What waits, which waits no more."""
+        """Remove and return all waiting changes."""
         changes = self.changes
         self.changes = []
         self._claims = set()
@@ -117,7 +117,7 @@ class ChangeQueue:
 
 
 def end(changes: Iterable[PlannedChange], *, made: bool) -> None:
-    """Tell those who wait for these changes. Not `made`: whoever made them was interrupted."""
+    """Wake the callers that wait for these changes. If not `made`, the writer was interrupted."""
     for planned in changes:
         if not made and planned.error is None:
             planned.error = NotPutBack(

@@ -1,7 +1,8 @@
-"""How often notes were read and when they were last used, so far as no header says it yet.
+"""How often notes were read and when they were last used, as far as headers do not say it yet.
 
-A read rewrites no note: it is a row here. Counts shown are those of the header and these. Upkeep
-folds them into headers, in the transaction of the change that writes those.
+A read does not rewrite the note: it is a row here. The counts shown are the sums of the header's
+and these. Upkeep folds these counts into headers, in the transaction of the change that writes the
+headers.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ _IMPATIENT_FOR = 5.0
 
 
 class ReadRow(NamedTuple):
-    """The reads of one note: how many `times`, when the last was, when it was last used.
+    """The reads of one note. Moments are seconds since 1970, 0 for never.
 
-    Moments are seconds since 1970, 0 for never. `restarted`: a database is to forget what it counted.
+    times: how often it was read.
+    read_at: when it was last read.
+    used_at: when it was last used.
+    restarted: whether a database must forget its count.
     """
 
     times: int = 0
@@ -128,14 +132,14 @@ class Reads:
         return True
 
     def _forget_restarted(self, connection: Connection) -> None:
-        """A home whose counts are here alone need not remember that they began again."""
+        """Forget which counts began again: only a home with a database needs to remember that."""
         connection.execute("update read set restarted = 0 where restarted = 1")
         connection.execute(_CLEAR)
 
     # --- asking
 
     def rows(self, keys: Collection[str] | None = None) -> dict[str, ReadRow]:
-        """The reads of these keys, or of all, those of other processes included."""
+        """The reads of these keys, or of all. Reads of other processes are included."""
         rows = self._written_rows(keys)
         for key, row in [*self._waiting]:
             if keys is None or key in keys:
@@ -165,12 +169,12 @@ class Reads:
         return {key: row.used_at for key, row in self.rows(keys).items() if row.used_at}
 
     def whole(self) -> dict[str, ReadRow]:
-        """All reads that a fold may take away; of a copy of a database those of all machines."""
+        """All reads that a fold may take away. For a copy of a database, those of all machines."""
         self.flush()
         return self._written_rows(None)
 
     def stamp(self) -> tuple[int, int]:
-        """Two numbers that are others after each read that is counted or folded."""
+        """Two numbers that change with each read that is counted or folded."""
         row = self._database.row(
             "select total(count) as reads, max(max(read_at), max(used_at)) as latest from read"
         )
@@ -244,5 +248,5 @@ def sum_of(before: ReadRow, more: ReadRow) -> ReadRow:
 
 
 def _text(key: str) -> str:
-    """A key as SQLite takes it: half a character pair is no text."""
+    """A key as SQLite accepts it: half a surrogate pair is not valid text."""
     return key.encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""What the owner answered, and what agents ask for: rows that a step `set` of a change writes.
+"""The owner's answers and the agents' requests: rows that a step `set` of a change writes.
 
-So an answer is part of a change like a text: it is there if and only if the change is, and undo
+So an answer is part of a change like a text: it exists if and only if the change does, and undo
 takes it back.
 """
 
@@ -47,14 +47,14 @@ class ReviewRows:
         return {row["key"]: json.loads(row["value"]) for row in rows}
 
     def value(self, kind: str, key: str) -> dict[str, Any] | None:
-        """What one row holds, or None. Raises StorageError."""
+        """The value of one row, or None. Raises StorageError."""
         data = self.bytes_at(f"{kind}/{key}")
         if data is None:
             return None
         return json.loads(data)
 
     def bytes_at(self, path: str) -> bytes | None:
-        """What the row at this path of a step holds, or None."""
+        """The value of the row at this path of a step, as bytes, or None."""
         sql = "select value from review where kind = ? and key = ?"
         row = self._database.row(sql, row_place(path))
         if row is None:
@@ -69,14 +69,14 @@ class ReviewRows:
     # --- steps
 
     def step(self, kind: str, key: str, value: Any, *, kept: bool = True) -> Step:
-        """The step that gives a row this value; None takes the row away."""
+        """The step that gives a row this value. None removes the row."""
         data = None
         if value is not None:
             data = json.dumps(value).encode()
         return self.step_at(f"{kind}/{key}", data, kept=kept)
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
-        """The same for the bytes a row is to hold."""
+        """The step that gives a row these bytes. None removes the row."""
         before = self.bytes_at(path)
         old = None
         if before is not None:
@@ -101,7 +101,7 @@ class ReviewRows:
             self.put(connection, step.path, step.data)
 
     def put(self, connection: Connection, path: str, data: bytes | None) -> None:
-        """Make the row at `path` hold these bytes; None takes it away."""
+        """Set the row at `path` to these bytes. None removes it."""
         place = row_place(path)
         if data is None:
             connection.execute("delete from review where kind = ? and key = ?", place)
@@ -115,7 +115,7 @@ class ReviewRows:
             self.put(connection, path, data)
 
     def take_back(self, connection: Connection, files: Sequence[Touched]) -> None:
-        """Put back what the steps of a change replaced: it was not made."""
+        """Restore the values that the steps of a change replaced, since the change was not made."""
         for touched in reversed(files):
             if touched.do != SET:
                 continue

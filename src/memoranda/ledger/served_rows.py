@@ -1,7 +1,8 @@
-"""What agents got: which notes were read, found or told, to whom, when, and what was asked for.
+"""A record of what agents received: which notes were read, found or told, to whom, when, and the
+request.
 
-A record of reads, no change of the memory. Writing it waits for nobody: a call that cannot be noted
-costs its row, not the call.
+It records reads and is not a change of the memory. Writing it never delays a caller: if a call
+cannot be recorded, only its row is lost.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Served:
 
 
 class ServedRows:
-    """What agents got in one home. Thread-safe."""
+    """The records of what agents received in one home. Thread-safe."""
 
     def __init__(self, database: LedgerDatabase):
         self._database = database
@@ -70,7 +71,10 @@ class ServedRows:
     def rows(
         self, *, agent: str | None = None, note: str | None = None, limit: int = 200
     ) -> list[Served]:
-        """What an agent got, or who got a note, the latest first. Raises StorageError."""
+        """The calls of an agent, or those that gave out a note, the latest first.
+
+        Raises StorageError.
+        """
         sql = "select * from served"
         values: list[str | int] = []
         if note is not None:
@@ -99,7 +103,7 @@ class ServedRows:
         return [(row["note"], row["last"]) for row in rows]
 
     def forget(self, ids: Collection[str]) -> None:
-        """Leave out every call about these notes: they were erased. Raises StorageError."""
+        """Remove every call about these notes, which were erased. Raises StorageError."""
         names = json.dumps(sorted(ids))
         calls = "select call from served_note where note in (select value from json_each(?))"
         with self._database.transaction() as connection:
@@ -152,5 +156,5 @@ def _parsed(data: bytes) -> Iterator[Served]:
 
 
 def _flat(asked_for: str) -> str:
-    """What was asked for in one line, without what no database takes."""
+    """The request in one line, without characters that databases refuse."""
     return " ".join(asked_for.split())[:_LONGEST].encode("utf-8", "replace").decode()

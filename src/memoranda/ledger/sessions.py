@@ -1,7 +1,7 @@
-"""What sessions of clients were given, so that they are told nothing twice.
+"""A record of what sessions of clients were given, so that they are told nothing twice.
 
-The rows may be deleted at any time. A hook has less than a second: writing waits for nobody, and
-what cannot be written is told once more.
+The rows may be deleted at any time. A hook has less than a second, so writing never waits. Texts
+that could not be recorded are told once more.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ _ITEMS = "select kind, value from session_item where client = ? and session = ?"
 
 
 class SessionRows:
-    """What is known of `session` of `client`.
+    """The record of a session of a client.
 
-    `notes` are the ids it was given, `texts` the hashes of lines, `saw` until when it was told what
-    others added, or None. `is_known` tells whether it has begun before, `is_full` whether it was given as much as a
-    session is.
+    notes: the ids it was given.
+    texts: the hashes of the lines it was given.
+    saw: the moment up to which it was told what others added, or None.
+    is_known: whether it has begun before.
+    is_full: whether it was given as much as a session may get.
     """
 
     def __init__(self, database: LedgerDatabase, client: str, session: str):
@@ -54,7 +56,10 @@ class SessionRows:
         self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL
 
     def last_seen(self) -> datetime | None:
-        """Until when this client was told what others added, in whatever session."""
+        """The moment up to which this client was told what others added, in any session.
+
+        None if never.
+        """
         sql = "select saw from session where client = ? order by changed desc limit ?"
         rows = self._database.rows(sql, (self._place[0], _LOOKED_AT))
         moments = [_moment(row["saw"]) for row in rows]
@@ -126,8 +131,10 @@ def forget_sessions(database: LedgerDatabase) -> None:
 
 
 def texts_given(path: Path, client: str, session: str) -> set[str]:
-    """The hashes of lines a session was given, read from the ledger at `path` without opening it
-    for writing; nothing where that cannot be done at once.
+    """The hashes of the lines that a session was given, read from the ledger at `path` without a
+    lock.
+
+    Empty if that is not possible without waiting.
     """
     with suppress(sqlite3.Error):
         name = f"file:{quote(str(path))}?mode=ro"
@@ -148,7 +155,7 @@ def session_hash(session: str) -> str:
 
 
 def line_hash(line: str) -> str:
-    """Of a line long enough to tell where it comes from, else "".
+    """The hash of a line that is long enough to recognize. Otherwise empty.
 
     List marks and blanks around it do not count.
     """

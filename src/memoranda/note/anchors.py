@@ -41,10 +41,10 @@ def anchors_of(text: str) -> list[Anchor]:
 
 
 def renamed(before: str, after: str) -> dict[Anchor, str]:
-    """The headings and blocks of `before` that have another name in `after`, with that name.
+    """The headings and blocks of `before` that have a new name in `after`, with that name.
 
-    They are told by their order, so only where there are as many of each level as before; a name
-    that is still there, or was there already, is no new one.
+    They are matched by their order, so only if each level has as many as before. A name that was
+    there before, or an old name that still exists, does not count.
     """
     old = anchors_of(before)
     new = anchors_of(after)
@@ -61,8 +61,10 @@ def renamed(before: str, after: str) -> dict[Anchor, str]:
 
 
 def renamed_rest(link: WrittenLink, names: Mapping[Anchor, str]) -> str | None:
-    """The part of a link from its `#` on, once these anchors have other names; None where
-    it names none of them."""
+    """The part of a link from its `#` on, with the new names of these anchors.
+
+    None if it names none of them.
+    """
     keys = {_key(anchor): name for anchor, name in names.items()}
     parts = link.rest.split("#")[1:]
     changed = [_renamed_part(part, keys, is_markdown=link.is_markdown) for part in parts]

@@ -35,10 +35,11 @@ _MOST = 20
 
 
 class Citation(NamedTuple):
-    """A place in code: the lines from `first` to `last`, or what `symbol` names, or all of it.
+    """A place in code: the lines from `first` to `last`, or a `symbol`, or the whole file.
 
-    `commit`: the one it was cited at, "" for that of the note's day. `sha256`: of the text cited,
-    "" if nobody says. `is_declared`: it is in the header, so that a path that never was is told.
+    commit: the commit it was cited at. Empty for the latest commit on the note's day.
+    sha256: the hash of the cited text. Empty if not given.
+    is_declared: whether it is in the header, so that a path that never existed is reported.
     """
 
     path: str
@@ -99,7 +100,7 @@ def _written(text: str) -> Iterator[Citation]:
 
 
 def parse(text: str) -> Citation | None:
-    """The citation that `text` is as a whole; None for any other text."""
+    """Parse a text that is only a citation. None for any other text."""
     match = _CITATION.fullmatch(text.strip())
     if match is None:
         return None

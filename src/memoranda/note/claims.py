@@ -1,17 +1,18 @@
-"""What sentences say that holds for one value at a time: "The port of staging is 8080". Pure.
+"""Finding claims in sentences that hold for one value at a time: "The port of staging is 8080".
+Pure.
 
-Two claims of one `subject` with different values cannot both hold. Which words make a claim is in
-claims.toml. A sentence that may be meant otherwise makes none: a wrong alarm costs more than a
-missed one.
+Two claims about one `subject` with different values cannot both be true. The words that make a
+claim are in claims.toml. A sentence that may mean something else makes no claim: a false alarm
+costs more than a missed one.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,11 +34,8 @@ _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
 _TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
 _ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
-# The end of a sentence, but not after an abbreviation. `re` skips quickly to one of the signs with
-# which all of it begins.
-_SENTENCE_END = lazy_pattern(
-    rf"[.!?？。！;；](?:(?<=[.!])(?=\s|\Z){_ABBREVIATIONS}|(?<=[?？。！；])|(?<=;)\s)"
-)
+# The end of a sentence, but not after an abbreviation.
+_SENTENCE_END = lazy_pattern(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
 # Fenced code, which claims nothing.
 _FENCED = lazy_pattern(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
 # The sign of a list item, perhaps with the category of an observation.
@@ -64,20 +62,27 @@ _CLOCK = lazy_pattern(r"\b(\d{1,2})(?::(\d\d))?\s*([ap])\.?m\b\.?|\b(\d{1,2}):(\
 _ISO_DATE = lazy_pattern(r"\b\d{4}-(\d\d)-(\d\d)\b")
 # A value that is a name: quoted, capitalised, a path or an address.
 _NAMED = lazy_pattern(
-    r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|[A-Z0-9][\w.+#&-]*|\S*[@/_]\S*|https?:\S+)"
+    r"\A(?:`[^`]+`|\"[^\"]+\"|“[^”]+”|'[^']+'|#?[A-Z0-9][\w.+#&-]*|#\w[\w-]*|\S*[@/_]\S*|https?:\S+)"
 )
+# What makes a word in small letters a name: a digit, or a sign between letters.
+_CODE = lazy_pattern(r"\d|\w[-_./]\w")
 # Quotes around a value.
 _QUOTES = lazy_pattern(r"[`\"“”]")
 # A Chinese character.
 _HAN = lazy_pattern(r"[\u3400-\u9fff]")
 
 
+_BE = frozenset(("is", "are"))
+
+
 class Claim(NamedTuple):
     """A statement of one value.
 
-    `subject`: who or what and in which respect, the same however it is worded. `name`: the same
-    for people, as written. `value`: as written. `start` and `stop` are its sentence in the text;
-    `line` counts from 1.
+    subject: who or what, and in which respect; the same for all wordings.
+    name: the subject for people, as written.
+    value: as written.
+    line: its line in the text, from 1.
+    start, stop: its sentence in the text.
     """
 
     subject: str
@@ -97,19 +102,32 @@ class _Words(NamedTuple):
     verbs: list[tuple[str, re.Pattern[str]]]
     any_verb: re.Pattern[str]
     chinese_verbs: list[tuple[str, re.Pattern[str]]]
+    reversed: list[tuple[str, re.Pattern[str]]]
+    done: list[tuple[str, re.Pattern[str]]]
+    polar_words: frozenset[str]
+    verb_words: frozenset[str]
+    any_reversed: re.Pattern[str]
+    quality: re.Pattern[str]
+    habit: re.Pattern[str]
+    chinese_habit: re.Pattern[str]
+    no_counts: frozenset[str]
+    ordinal_day: re.Pattern[str]
+    of_many: frozenset[str]
+    frequencies: frozenset[str]
     states: list[tuple[str, re.Pattern[str], re.Pattern[str]]]
     opposites: dict[str, tuple[re.Pattern[str], ...]]
     relations: dict[str, str]
     no_subjects: frozenset[str]
     of_a_moment: frozenset[str]
     fillers: frozenset[str]
-    verb_words: frozenset[str]
     me: frozenset[str]
     no_values: frozenset[str]
     openings: re.Pattern[str]
     ends: re.Pattern[str]
     hedged: re.Pattern[str]
     triggers: frozenset[str]
+    weak_triggers: frozenset[str]
+    signs: re.Pattern[str]
     months: dict[str, str]
     weekdays: dict[str, str]
     numbers: dict[str, str]
@@ -121,13 +139,9 @@ _COPULA = lazy_pattern(
     r"(.{2,90}?)\s*(?:\b(?:is|are|will be|equals|"
     r"(?:has been |have been |was |were |is |are )?(?:changed|set|moved|increased|raised|lowered"
     r"|reduced|renamed|updated|switched) (?:from .{1,40}? )?to)\b|=)\s*"
-    r"(?:now |set to |called |named |currently )?(?=\S)(.{1,120})",
+    r"(?:now |set to |called |named |currently |(?:in|at|on) (?=\S*[./]\S))?(?=\S)(.{1,120})",
     re.I | re.S,
 )
-# One of these words, or "=", is in each sentence that _COPULA matches.
-_COPULAS = frozenset(("is", "are", "be", "equals", "to"))
-# One of these is in each that says what somebody prefers.
-_PREFERRING = frozenset(("prefer", "prefers"))
 # "X: Y", in English and in Chinese.
 _COLON = lazy_pattern(r"([^:：\n\[\](){}.]{2,60})[:：]\s+(\S.{0,120})", re.S)
 _COLON_ZH = lazy_pattern(r"([^:：\n\[\](){}。]{2,30})[:：]\s*(\S.{0,120})", re.S)
@@ -150,6 +164,33 @@ _LIKING = lazy_pattern(
 )
 
 
+# "X has 3 children", "X is 34 years old", "X has an SLA of 8 hours".
+_COUNT = lazy_pattern(
+    r"(.{1,60}?)\s+(?:has|have|needs?|requires?)\s+(?:now )?(\w+)\s+((?:[a-z-]+ ){0,2}[a-z-]+)",
+    re.I,
+)
+_AGE = lazy_pattern(r"(.{1,60}?)(?:\s+is|\s+am|'m|’m)\s+(?:now )?(\d{1,3})\s+years?\s+old", re.I)
+_HAS_ONE = lazy_pattern(r"(.{1,60}?)\s+(?:has|have)\s+an?\s+(.{2,40}?)\s+of\s+(.{1,80})", re.I)
+# "X is approved by Y".
+_DONE_TO = lazy_pattern(
+    r"(.{2,60}?)\s+(?:is|are)\s+(?:now |currently )?([a-z]+(?:ed|built|sent|paid|held))\s+"
+    r"(by|at|in|on|with|to|from|under)\s+(?:the )?(.{1,60})",
+    re.I,
+)
+_IS_DONE = lazy_pattern(
+    r"\b(?:is|are)\s+(?:now |currently )?[a-z]+(?:ed|built|sent|paid|held)\s", re.I
+)
+# "Max is the maintainer of the parser".
+_ROLE = lazy_pattern(r"(.{2,40}?)\s+is\s+(?:now )?((?:the|our|my)\s+.{3,80})", re.I)
+_IS_OFTEN = lazy_pattern(r"\b(?:is|are)\s+[a-z]+ly\W*\Z", re.I)
+# "We use X for Y", "For Y we use X".
+_USE = lazy_pattern(r"(.{1,40}?)\s+uses?\s+(.{1,60}?)\s+(?:for|as)\s+(.{1,60})", re.I)
+_USE_FOR = lazy_pattern(r"(?:for|as)\s+(.{1,60}?),?\s+(\w+(?: \w+){0,2})\s+uses?\s+(.{1,60})", re.I)
+_NO_LONGER = lazy_pattern(r"\b(?:no longer|not anymore|anymore)\b", re.I)
+# Who does what a sentence says: "we", "our team".
+_DOER = r"(?:we|i|our \w+|the team|users?)\s+(?:now |currently |always )?"
+
+
 @cache
 def _words() -> _Words:
     table: dict[str, Any] = tomllib.loads(
@@ -169,24 +210,61 @@ def _words() -> _Words:
             rf"\b(?:{'|'.join(chain.from_iterable(table['verbs'].values()))})\s", re.I
         ),
         chinese_verbs=_verbs(table["verbs_zh"], r"(.{{1,20}}?)(?:现在)?(?:{0})\s*(\S.{{0,60}})"),
+        reversed=_verbs(table["reversed"], r"(.{{1,40}}?)\s+(?:{0})\s+((?:the|our) .{{1,60}})"),
+        done=_verbs(table["done"], _DOER + r"(?:{0})"),
+        polar_words=_polar_words(table["polar"]),
+        verb_words=frozenset(f"{words['triggers']} {words['weak_triggers']} is are".split()),
+        any_reversed=_any_word(chain.from_iterable(table["reversed"].values())),
+        quality=re.compile(
+            r"(.{1,40}?)(?:\s+is|\s+am|\s+are|'m|’m|'s|’s)\s+(not |no longer )?"
+            rf"((?:{'|'.join(table['polar']['qualities'].split())})\b.{{0,40}})",
+            re.I,
+        ),
+        habit=re.compile(
+            r"(.{1,40}?)\s+(do not |does not |don't |doesn't |don’t |doesn’t |no longer |never )?"
+            rf"((?:{'|'.join(table['polar']['verbs'].split())})s?)\b\s*(.{{0,40}})",
+            re.I,
+        ),
+        chinese_habit=re.compile(
+            rf"(.{{1,10}}?)(不再|不|从不)?({'|'.join(table['polar']['verbs_zh'].split())})(.{{0,20}})"
+        ),
+        no_counts=frozenset(words["no_counts"].split()),
+        of_many=frozenset(words["of_many"].split()),
+        frequencies=frozenset(words["frequencies"].split()),
+        ordinal_day=re.compile(
+            rf"(?:the )?(?:{'|'.join(words['ordinals'].split())}) "
+            rf"(?:{'|'.join(words['weekdays'].split())})s?\b",
+            re.I,
+        ),
         states=[(name, *map(_state, pair)) for name, pair in table["states"].items()],
         opposites={name: tuple(map(_state, sides)) for name, sides in table["opposites"].items()},
         relations=table["relations"],
         no_subjects=frozenset(words["no_subjects"].split()),
         of_a_moment=frozenset(words["of_a_moment"].split()),
         fillers=frozenset(words["fillers"].split()),
-        verb_words=frozenset(words["verb_words"].split()),
         me=frozenset(words["me"].split()),
         no_values=frozenset(words["no_values"].split()),
         openings=re.compile(rf"\A(?:{words['openings'].strip()})", re.I),
         ends=re.compile(words["ends"].strip(), re.I),
         hedged=re.compile(words["hedged"].strip(), re.I),
         triggers=_triggers(table),
+        weak_triggers=frozenset(words["weak_triggers"].split()),
+        signs=re.compile(words["signs"].strip(), re.I),
         months=_numbered(words["months"], 1),
         weekdays=_numbered(words["weekdays"], 1),
         numbers=_numbered(words["numbers"], 0),
         units={form: unit for unit, forms in words["units"].items() for form in forms.split()},
     )
+
+
+def _polar_words(table: dict[str, str]) -> frozenset[str]:
+    verbs = table["verbs"].split()
+    return frozenset([*table["qualities"].split(), *verbs, *(f"{verb}s" for verb in verbs)])
+
+
+def _any_word(words: Iterable[str], ending: str = "") -> re.Pattern[str]:
+    """Finds one of these words, quicker than an expression for a whole sentence fails."""
+    return re.compile(rf"\b(?:{'|'.join(words)}){ending}\b", re.I)
 
 
 def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern[str]]]:
@@ -200,6 +278,7 @@ def _verbs(table: dict[str, list[str]], form: str) -> list[tuple[str, re.Pattern
 def _triggers(table: dict[str, Any]) -> frozenset[str]:
     """Words of which a sentence with a claim has one."""
     words = [table["words"]["triggers"], table["attributes"], table["singular"]]
+    words.append(table["polar"]["qualities"])
     for yes, no in table["states"].values():
         words += [yes, no]
     return frozenset(" ".join(words).replace("|", " ").split()) - {"not", "no", "on", "off"}
@@ -215,14 +294,10 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 
 def claims(text: str) -> list[Claim]:
     """The claims in the sentences of a note's text, in order."""
-    lines = list(_lines(text[:_LONGEST_TEXT]))
-    promising_lines = [line for line in lines if _is_promising(line[1])]
-    if not promising_lines:
-        return []
-    is_alone = _is_one_sentence(lines)
     result: list[Claim] = []
-    for start, stop, sentence in _sentences(promising_lines):
-        claim = claim_of(sentence, is_alone=is_alone)
+    sentences = list(_sentences(text[:_LONGEST_TEXT]))
+    for start, stop, sentence in sentences:
+        claim = claim_of(sentence, is_alone=len(sentences) == 1)
         if claim is not None:
             line = text.count("\n", 0, start) + 1
             result.append(claim._replace(line=line, start=start, stop=stop))
@@ -253,28 +328,18 @@ def item_claims(
             yield Claim(key, f"{title}: {kind}", relation.target, relation.line)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text with their places; without code, quotations, tables and headings."""
-    plain = text
-    if "```" in text or "~~~" in text:
-        # Blanks of the same length keep the places of what follows.
-        plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """The sentences of a text with their places.
+
+    Code, quotations, tables and headings are left out.
+    """
+    # Blanks of the same length keep the places of what follows.
+    plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     start = 0
     for line in plain.splitlines(keepends=True):
         if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
-            yield start, line
+            yield from _sentences_of_line(line, start)
         start += len(line)
-
-
-def _sentences(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """The sentences of these lines, with their places in the text."""
-    for start, line in lines:
-        yield from _sentences_of_line(line, start)
-
-
-def _is_one_sentence(lines: Iterable[tuple[int, str]]) -> bool:
-    """Whether these lines are one sentence and no more."""
-    return len(list(islice(_sentences(lines), 2))) == 1
 
 
 def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
@@ -289,72 +354,142 @@ def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 
 def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
-    """What a sentence claims; None for most. `is_alone`: it is all that its note says, so that what
-    it names is no part of something that was named before.
+    """The claim in a sentence. None for most sentences.
+
+    is_alone: whether the note says nothing else, so that its subject is not part of something that
+        was named before.
     """
     words = _words()
     if not _is_promising(sentence):
         return None
-    text = _without_signs(sentence)
+    text = _LIST_SIGN.sub("", sentence)
+    text = _EMPHASIS.sub("", _TAIL.sub("", text)).strip()
     plain = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _has_han(plain):
+    if _HAN.search(plain):
         claim = _chinese_claim(plain)
     else:
         claim = _english_claim(plain, is_alone)
-    if claim is None or words.hedged.search(text) or _OVER.search(text):
+    if claim is None or _OVER.search(text):
+        return None
+    # "No longer" is what a negation says, and else that something is over.
+    if words.hedged.search(text) and not (_is_polar(claim) and not _is_hedged(text)):
         return None
     if is_alone or _is_identified(claim.subject):
         return claim
     return None
 
 
-def _without_signs(sentence: str) -> str:
-    """A sentence without the signs of Markdown around and in it."""
-    text = _LIST_SIGN.sub("", sentence)
-    if "#" in text:
-        text = _TAIL.sub("", text)
-    if "*" in text or "_" in text:
-        text = _EMPHASIS.sub("", text)
-    return text.strip()
-
-
-def _english_claim(text: str, is_alone: bool) -> Claim | None:
-    """What a sentence without Chinese claims. Each form is tried where its words are there."""
-    spoken = frozenset(_SUBJECT_WORD.findall(text.lower()))
-    claim = None
-    if not _PREFERRING.isdisjoint(spoken):
-        claim = _preference(text) or _liking(text)
-    if claim is None and not _words().verb_words.isdisjoint(spoken):
-        claim = _verb_claim(text)
-    if claim is not None:
-        return claim
-    return _copula_claim(text, is_alone, has_copula="=" in text or not _COPULAS.isdisjoint(spoken))
-
-
-def _has_han(text: str) -> bool:
-    """Whether there is a Chinese character, told at once of text in ASCII."""
-    return not text.isascii() and _HAN.search(text) is not None
-
-
-def _is_promising(sentence: str) -> bool:
-    """Whether a sentence, or a line of several, may claim something; most do not."""
-    if _has_han(sentence):
-        return True
-    spoken = frozenset(_SUBJECT_WORD.findall(sentence.lower()))
-    words = _words()
-    if words.triggers.isdisjoint(spoken):
-        return False
+@cache
+def _kinds() -> tuple[tuple[frozenset[str], Callable[[str], Claim | None]], ...]:
+    """Kinds of claims, the surest first, each with the words of which its sentences have one."""
+    preferring = frozenset(("prefer", "prefers"))
+    counting = frozenset(("has", "have", "need", "needs", "require", "requires", "old"))
     return (
-        ":" in sentence
-        or "=" in sentence
-        or not _COPULAS.isdisjoint(spoken)
-        or not _PREFERRING.isdisjoint(spoken)
-        or not words.verb_words.isdisjoint(spoken)
+        (preferring, _preference),
+        (preferring, _liking),
+        (_words().polar_words, _polar_claim),
+        (counting, _counted_claim),
+        (frozenset(("use", "uses")), _use_claim),
+        (_words().verb_words, _verb_claim),
+        (_BE, _done_claim),
+        (frozenset(("is",)), _role_claim),
     )
 
 
+def _english_claim(text: str, is_alone: bool) -> Claim | None:
+    words = set(_SUBJECT_WORD.findall(text.lower()))
+    for needed, claim in _kinds():
+        if needed.isdisjoint(words):
+            continue
+        result = claim(text)
+        if result is not None:
+            return result
+    return _copula_claim(text, is_alone)
+
+
+def _polar_claim(text: str) -> Claim | None:
+    """Something that is so or is not: "I am not allergic to nuts"."""
+    match = _words().quality.fullmatch(text)
+    if match is not None:
+        return _polar(match[1], match[2], "be", _cut(match[3]))
+    match = _words().habit.fullmatch(text)
+    if match is None:
+        return None
+    return _polar(match[1], match[2], match[3].lower().removesuffix("s"), _cut(match[4]))
+
+
+def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
+    who = _subject_words(subject)
+    words = [word for word in _value_words(what) if word != "anymore"]
+    # What somebody likes is said of persons: "the user", "Anna".
+    is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
+    if not who or not is_person or (verb != "be" and not words):
+        return None
+    key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
+    sign = "yes"
+    if negation:
+        sign = "no"
+    return Claim(key, f"{subject} {verb} {what}".strip(), sign, 0)
+
+
+def _is_polar(claim: Claim) -> bool:
+    return claim.subject.split("|")[1] == "polarity"
+
+
+def _is_hedged(text: str) -> bool:
+    """Whether a sentence says less than that something is so, its negations left out."""
+    return bool(_words().hedged.search(_NO_LONGER.sub(" ", text)))
+
+
+def _counted_claim(text: str) -> Claim | None:
+    """What somebody has one number of, or one value of: "The team has 12 engineers"."""
+    match = _AGE.fullmatch(text)
+    if match is not None:
+        return _statement(f"age of {match[1]}", match[2], "is")
+    match = _HAS_ONE.fullmatch(text)
+    if match is not None:
+        return _statement(f"{match[2]} of {match[1]}", match[3], "is")
+    match = _COUNT.fullmatch(text)
+    if match is None or _group(match[2]) != "number":
+        return None
+    counted = [_singular(word) for word in _SUBJECT_WORD.findall(fold(match[3]))]
+    if not _words().no_counts.isdisjoint(counted):
+        return None
+    key = subject_key(f"{match[1]} {match[3]}", "count", "number")
+    if not key:
+        return None
+    return Claim(key, f"{match[1]}: {match[3]}", match[2], 0)
+
+
+def _use_claim(text: str) -> Claim | None:
+    """What is used for a purpose: "For error tracking we use Sentry"."""
+    match = _USE.fullmatch(text)
+    if match is not None:
+        return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
+    match = _USE_FOR.fullmatch(text)
+    if match is not None:
+        return _statement(f"{match[2]} {match[1]}", match[3], "use")
+    return None
+
+
+def _is_promising(sentence: str) -> bool:
+    """Whether a sentence may claim something, told quickly: most do not."""
+    if _HAN.search(sentence):
+        return True
+    tables = _words()
+    words = set(_SUBJECT_WORD.findall(sentence.lower()))
+    if not tables.triggers.isdisjoint(words):
+        return True
+    # Words that are in too many sentences count together with others alone.
+    if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
+        return True
+    # What is done to a thing, or how often it happens
+    is_described = not _BE.isdisjoint(words)
+    return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
+
+
 def _is_identified(subject: str) -> bool:
-    """Whether a subject names more than an attribute: "port" may be that of anything."""
+    """Whether a subject names more than an attribute: anything may have a "port"."""
     subject_words = set(subject.rpartition("|")[2].split())
     return bool(subject_words - _words().attributes - _words().singular)
 
@@ -375,7 +510,7 @@ def _preference(text: str) -> Claim | None:
 
 
 def _liking(text: str) -> Claim | None:
-    """A liking that has an opposite, "dark mode"."""
+    """The claim of a liking that has an opposite, like "dark mode". None for any other text."""
     match = _LIKING.fullmatch(text)
     if match is None:
         return None
@@ -387,6 +522,17 @@ def _liking(text: str) -> Claim | None:
 
 
 def _verb_claim(text: str) -> Claim | None:
+    for verb, form in _words().done:
+        match = form.fullmatch(text)
+        if match is not None:
+            # The groups of the alternatives that did not match are empty.
+            thing, value = filter(None, match.groups())
+            return _statement(thing, value, verb)
+    if _words().any_reversed.search(text):
+        for verb, form in _words().reversed:
+            match = form.fullmatch(text)
+            if match is not None and _is_someone(match[1]):
+                return _statement(match[2], match[1], verb)
     if not _words().any_verb.search(text):
         return None
     for verb, form in _words().verbs:
@@ -396,8 +542,35 @@ def _verb_claim(text: str) -> Claim | None:
     return None
 
 
-def _copula_claim(text: str, is_alone: bool, *, has_copula: bool) -> Claim | None:
-    match = _COPULA.fullmatch(text) if has_copula else None
+def _done_claim(text: str) -> Claim | None:
+    """What is done to something by one, at one place, on one day: "Invoices are approved by Dana"."""
+    match = _DONE_TO.fullmatch(text)
+    if match is None or match[2].lower() in _words().of_many:
+        return None
+    return _statement(match[1], match[4], f"{match[2].lower()} {match[3].lower()}")
+
+
+def _role_claim(text: str) -> Claim | None:
+    """Who somebody is: "Max is the maintainer of the parser"."""
+    match = _ROLE.fullmatch(text)
+    if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
+        return None
+    return _statement(_cut(match[2]), match[1], "is")
+
+
+def _is_someone(value: str) -> bool:
+    """Whether a subject is a name, no thing that is only written with a capital as the first word."""
+    return bool(_NAMED.match(value)) and fold(value).split()[0] not in (
+        "the",
+        "a",
+        "an",
+        "our",
+        "my",
+    )
+
+
+def _copula_claim(text: str, is_alone: bool) -> Claim | None:
+    match = _COPULA.fullmatch(text)
     # Among other lines, "Price: $160" is about what a line before names.
     if match is None and is_alone:
         match = _COLON.fullmatch(text)
@@ -412,13 +585,19 @@ def _chinese_claim(text: str) -> Claim | None:
         if match is not None:
             return _statement(match[1], match[2], verb)
     match = _words().chinese.fullmatch(text)
-    if match is None:
-        return None
-    return _statement(match[1], match[2], "is")
+    if match is not None:
+        return _statement(match[1], match[2], "is")
+    match = _words().chinese_habit.fullmatch(text)
+    if match is not None:
+        return _polar(match[1], match[2], match[3], match[4])
+    return None
 
 
 def _state_claim(subject: str, value: str) -> Claim | None:
-    """Whether something is on or off and the like; "in production" and such belong to what it is."""
+    """The claim that something is on or off and the like. None for any other value.
+
+    A place such as "in production" belongs to the subject.
+    """
     match = _STATE.fullmatch(_cut(value))
     if match is None:
         return None
@@ -431,13 +610,15 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 
 
 def _statement(subject: str, value: str, verb: str) -> Claim | None:
-    """A claim that a subject has a value; None where either is not sure to be one."""
+    """The claim that a subject has a value. None if one of them is unclear."""
     value = _cut(value)
     group = _group(value)
-    if not group or (verb == "is" and not _has_one_value(subject)):
+    # How often a thing happens is one value of whatever thing.
+    has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
+    if not group or not has_one_value:
         return None
     # What is called something is called so in small letters, too.
-    if verb not in ("is", "call") and not _is_name(value, group):
+    if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)
     if not key:
@@ -455,7 +636,7 @@ def _cut(value: str) -> str:
 
 def _has_one_value(subject: str) -> bool:
     """Whether a subject can have one value only, by its noun."""
-    if _has_han(subject):
+    if _HAN.search(subject):
         return True
     head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
     head_words = _SUBJECT_WORD.findall(fold(head))
@@ -467,11 +648,17 @@ def _has_one_value(subject: str) -> bool:
 
 def _is_name(value: str, group: str) -> bool:
     """Whether the object of a verb names one thing."""
-    return group != "name" or bool(_NAMED.match(value)) or _has_han(value)
+    if group != "name" or _NAMED.match(value) or _HAN.search(value):
+        return True
+    # "level 3", "bucket media-a", "docs.example.org"
+    return bool(_CODE.search(value))
 
 
 def _group(value: str) -> str:
-    """What kind of value it is: values of different kinds may hold together. "" for no value."""
+    """The kind of a value.
+
+    Values of different kinds can both be true. Empty if it is not a value.
+    """
     words = _value_words(value)
     if not words or len(words) > _LONGEST_VALUE:
         return ""
@@ -479,7 +666,9 @@ def _group(value: str) -> str:
     first = fold(value).split()[0].strip(",.")
     if _CLOCK.search(value):
         return "clock"
-    if first.rstrip("s") in tables.weekdays:
+    if fold(value) in tables.frequencies:
+        return "frequency"
+    if first.rstrip("s") in tables.weekdays or tables.ordinal_day.match(value):
         return "weekday"
     if _ISO_DATE.search(value) or tables.months.keys() & fold(value).replace(",", " ").split():
         return "date"
@@ -500,7 +689,10 @@ def _names_something(value: str, words: list[str], first: str) -> bool:
 
 
 def subject_key(subject: str, verb: str, group: str) -> str:
-    """What makes two claims ones about the same; "" for a subject that nobody can identify."""
+    """The key that two claims about the same subject share.
+
+    Empty if the subject cannot be identified.
+    """
     words = _subject_words(subject)
     if not words:
         return ""
@@ -509,7 +701,7 @@ def subject_key(subject: str, verb: str, group: str) -> str:
 
 def _subject_words(subject: str) -> list[str]:
     """The words of a subject that identify it, in one order; [] for none."""
-    if _has_han(subject):
+    if _HAN.search(subject):
         return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
     all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))
@@ -535,6 +727,8 @@ def differ(first: Claim, second: Claim) -> bool:
     group = first.subject.split("|")[1]
     if first.subject.startswith("prefer|"):
         return _value_words(first.value) != _value_words(second.value)
+    if group in ("polarity", "frequency"):
+        return fold(first.value) != fold(second.value)
     if group == "state":
         return _is_yes(first.value) != _is_yes(second.value)
     if group == "number":

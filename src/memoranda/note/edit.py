@@ -54,7 +54,7 @@ class _SectionEdit:
 class StrReplace:
     """Replace the one occurrence of `old` in the whole file (contract 000a, 6).
 
-    The text is literal except its line breaks, which match those of the file (amendment 4.4).
+    The text is literal, but its line breaks match any line breaks of the file (amendment 4.4).
     """
 
     old: str
@@ -80,7 +80,7 @@ class StrReplace:
 class InsertLine:
     """Put `text` after line `line`; 0 is before the first (contract 000a, 6).
 
-    The line breaks are those of the file.
+    The text gets the line breaks of the file.
     """
 
     line: int
@@ -120,8 +120,8 @@ class Prepend(_TextEdit):
 class FindReplace:
     """Replace every occurrence of `find`; there must be exactly `expected`.
 
-    The text is literal except its line breaks, which match those of the file; `replace` gets
-    them.
+    The text is literal, but its line breaks match any line breaks of the file, and `replace` gets
+    the file's.
     """
 
     find: str
@@ -175,8 +175,9 @@ class ReplaceSection(_SectionEdit):
 
 
 class AppendToSection(_SectionEdit):
-    """Put `text` at the end of what is under the heading, subsections included; without it
-    SectionError.
+    """Put `text` at the end of the section under the heading, subsections included.
+
+    Raises SectionError if the heading does not exist.
     """
 
     def apply(self, text: str) -> Edited:
@@ -188,7 +189,10 @@ class AppendToSection(_SectionEdit):
 
 
 class InsertBeforeSection(_SectionEdit):
-    """Put `text` directly before the line of the heading; without it SectionError."""
+    """Put `text` directly before the line of the heading.
+
+    Raises SectionError if it does not exist.
+    """
 
     _is_after: ClassVar = False
 
@@ -288,7 +292,10 @@ class _Sections:
         return len(self.text)
 
     def find(self, section: str) -> ShownHeading | None:
-        """The one heading that `section` names. Raises SectionError for several."""
+        """The one heading that `section` names, or None.
+
+        Raises SectionError if there are several.
+        """
         headings = matching(self.headings, section)
         if len(headings) > 1:
             raise SectionError(section, lines=[heading.line for heading in headings])
@@ -358,7 +365,7 @@ def _inserted(text: str, at: int, fresh: str, ends: bool = False) -> Edited:
 
 
 def occurrences(text: str, part: str) -> list[tuple[int, int]]:
-    """Start and end of each occurrence of `part`; without one, of `part` with any line breaks.
+    """Start and end of each occurrence of `part`. If there is none, line breaks may differ.
 
     Occurrences do not overlap.
     """

@@ -79,9 +79,11 @@ class EntityKey(NamedTuple):
 
 
 class GraphRelation(NamedTuple):
-    """A directed relation between two names. `order` tells its place in the graph and is no part of
-    what it is: first the place of its source, by which it can be found again, last its place
-    there."""
+    """A directed relation between two names.
+
+    order: its place in the graph, which is not part of its identity. The first value is the place
+        of its source, the last its place there.
+    """
 
     source: str
     target: str
@@ -95,7 +97,7 @@ class GraphRelation(NamedTuple):
 
 
 def observation_item(text: str) -> str:
-    """`text` as the text of a list item: plain where it reads back as itself, else coded (5.2)."""
+    """`text` as the text of a list item: plain if it reads back unchanged, otherwise coded (5.2)."""
     plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
     if plain and (text[0] != "[" or _CATEGORY.match(text)):
         return text
@@ -132,7 +134,10 @@ def coded(text: str) -> str:
 
 
 def _is_tidy(text: str) -> bool:
-    """Not empty, no blank at an edge, no control characters, no comment marks."""
+    """Whether a text has no blanks at its edges, no control characters and no comment marks.
+
+    False for an empty text.
+    """
     is_trimmed = bool(text) and text == text.strip()
     return (
         is_trimmed and not _CONTROL_OR_BOM.search(text) and "<!--" not in text and "%%" not in text
@@ -370,7 +375,10 @@ class EntityText:
     def _as_new_section(
         self, section: str, lines: Sequence[str], new_lines: Sequence[str]
     ) -> tuple[int, list[str]]:
-        """Where a new section goes, and its lines: Observations above Relations, else at the end."""
+        """The index at which a new section goes, and its lines.
+
+        Observations go above Relations, any other section to the end.
+        """
         if section == OBSERVATIONS:
             below = self._heading(RELATIONS)
         else:
@@ -457,8 +465,9 @@ class _ItemEnd:
 
 
 def _agree(actual: Sequence[object], expected: Sequence[object]) -> None:
-    """The change must read back as meant: an open comment or code block in the note could swallow
-    it.
+    """Raise ValueError if a change does not read back as meant.
+
+    An open comment or code block in the note could swallow it.
     """
     if list(actual) != list(expected):
         raise ValueError("an open comment, code block or nested list is in the way")

@@ -1,7 +1,7 @@
-"""A key-value entry as a note of the project `kv`: where it is and what its file holds (contract
+"""A key-value entry as a note of the project `kv`: its place and the contents of its file (contract
 004, 7).
 
-The names in the frontmatter are the truth; folder and file name replace what it lacks.
+The names in the frontmatter are the truth. Folder and file name replace missing ones.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def value_of(body: str) -> str:
 
 
 def is_passing(data: bytes) -> bool:
-    """Whether these bytes are an entry with a time to live: of such a text no copy is kept."""
+    """Whether these bytes are an entry with a time to live. No copy of such a text is kept."""
     if not data.startswith((b"---", b"\xef\xbb\xbf---")):
         return False
     return read_entry(data.decode("utf-8", "replace"), "x/x.md", EPOCH)[0].expires is not None

@@ -88,7 +88,7 @@ def parse(yaml_text: str) -> dict[str, Any]:
 
 
 def parse_typed(yaml_text: str) -> dict[str, Any]:
-    """As `parse`, but plain numbers written as JSON writes them are numbers. Raises ValueError."""
+    """Parse like `parse`, but read plain numbers in JSON form as numbers. Raises ValueError."""
 
     def typed(text: str) -> Any:
         try:
@@ -112,8 +112,11 @@ class AsWritten(str):
 
 
 def parse_as_written(yaml_text: str) -> dict[str, Any]:
-    """As `parse`, with what has no quotes as `AsWritten`: a number stays one when it is dumped.
-    Raises ValueError."""
+    """Parse like `parse`, but mark unquoted scalars as `AsWritten`, so that they are dumped
+    unchanged.
+
+    Raises ValueError.
+    """
     return _full(yaml_text, AsWritten)
 
 
@@ -131,7 +134,7 @@ def looks_like_header(yaml_text: str) -> bool:
 
 
 def _usual(text: str) -> dict[str, Any] | None:
-    """The mapping when every line has a usual shape; None: PyYAML must read it."""
+    """The mapping, if every line has a usual shape. None if PyYAML must read it."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if not text.replace("\n", "").isprintable():
@@ -288,7 +291,10 @@ def _composer() -> Any:
 
 
 def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
-    """A node as a plain value; anchors are expanded up to a bound."""
+    """Convert a node to a plain value, and count its nodes off `budget[0]`. Anchors are expanded.
+
+    Raises ValueError if the budget is used up or the nodes are nested too deeply.
+    """
     budget[0] -= 1
     if budget[0] < 0 or depth > _DEPTH:
         raise ValueError("it is nested too deeply or grows too large")
@@ -336,9 +342,10 @@ _TIMES = ("created", "updated", "modified", "date", "expires", *(f"{our}_at" for
 
 
 def scalar(value: Any) -> str:
-    """`value` as one YAML scalar of one line. Text is plain if readers of YAML 1.1 and 1.2 both
-    read back exactly it, else double-quoted with JSON escapes (a lone surrogate becomes U+FFFD);
-    times are `Z` stamps.
+    """`value` as one YAML scalar on one line.
+
+    Text is plain if readers of YAML 1.1 and 1.2 both read it back unchanged. Otherwise it is
+    double-quoted with JSON escapes (a lone surrogate becomes U+FFFD). Times are `Z` stamps.
     """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -453,10 +460,12 @@ def _item_lines(item: Any, indent: str) -> list[str]:
 
 
 def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -> str:
-    """The file's text with these top-level keys set, or taken out by REMOVE; every other byte
-    stays. A key that already holds the value keeps its writing, a changed one its comment. A new
-    key goes behind those that `order` names before it, else to the end of the header. Raises
-    ValueError when the header there does not parse.
+    """Set top-level keys in the header of a file's text, or remove them with REMOVE. All other
+    bytes stay.
+
+    A key that already has the value keeps its spelling, and a changed key its comment. A new key
+    goes after the keys that `order` names before it, or to the end of the header. Raises ValueError
+    if the present header does not parse.
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
@@ -505,7 +514,7 @@ def _changed_lines(key: str, value: Any) -> list[str]:
 
 
 def _new_header(written: str, has_crlf: bool) -> str:
-    """The header of a file that has none; empty if nothing is written into it."""
+    """The header for a file without one. Empty if nothing is written into it."""
     if not written:
         return ""
     header = f"---\n{written}---\n"
@@ -582,8 +591,9 @@ def _key_written(match: re.Match[str]) -> str:
 def _by_lines(
     yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str, order: Sequence[str]
 ) -> str:
-    """Replace exactly the lines of the keys that change, none for one that goes; new keys go where
-    `order` says, else to the end.
+    """Replace exactly the lines of the changed keys; a key without new lines is removed.
+
+    New keys go where `order` says, or to the end.
     """
     lines = yaml_text.splitlines(keepends=True)
     for key, written in changes.items():

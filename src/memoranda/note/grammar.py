@@ -254,7 +254,7 @@ class _Lines:
         return at < len(self.lines) and self.lines[at][:1] in _BLANK
 
     def _special(self, line: str) -> None:
-        """A line that may be more than a paragraph's text."""
+        """Read a line that may be more than the text of a paragraph."""
         text = line.lstrip(" \t\r")
         if not text:
             self._blank()
@@ -286,7 +286,7 @@ class _Lines:
         return 0
 
     def _block_start(self, text: str, indent: int, relative: int, depth: int) -> None:
-        """A line that may be a rule, an item, a heading or its underline, a quote, or text."""
+        """Read a line that may be a rule, an item, a heading or its underline, a quote, or text."""
         sign = text[0]
         if sign in "-*+_0123456789" and self._reads_rule_or_item(text, indent, relative, depth):
             return
@@ -327,7 +327,7 @@ class _Lines:
         self.bare = False
 
     def _text(self, text: str, depth: int) -> None:
-        """A line of a paragraph, which may go on lazily from a deeper list item."""
+        """Read a line of a paragraph, which may continue a deeper list item lazily."""
         if self.para < 0:
             self._close(depth)
             self.para = depth
@@ -557,7 +557,7 @@ class _Lines:
             self._inline(plain, line, number + at, is_item=is_item and not at)
 
     def _inline(self, text: str, masked: str, number: int, *, is_item: bool = False) -> None:
-        """A line of text; `masked` is the same with its code spans replaced by NUL."""
+        """Read a line of text. `masked` is the line with its code spans replaced by NUL."""
         if (
             is_item
             and not self.quoted
@@ -647,7 +647,7 @@ class _Lines:
         return text, mask_code(text)
 
     def _links(self, text: str, masked: str, number: int) -> None:
-        """Each link of a line to a note is a relation, of type `embeds` or `links_to`."""
+        """Add each link of a line to a note as a relation of type `embeds` or `links_to`."""
         for link in written_links(text, masked):
             if self.places is not None:
                 self.places.append((number, link))
@@ -676,8 +676,10 @@ def _ends_text(line: str) -> bool:
 
 
 def _interrupts_paragraph(text: str, marker: re.Match[str]) -> bool:
-    """Whether an item begins at `marker` even below a line of text: it has text itself, and no
-    other number than 1."""
+    """Whether an item at `marker` begins a list even right below a line of text.
+
+    It must have text, and its number must be 1.
+    """
     return marker.end() < len(text) and int(marker[1] or 1) == 1
 
 
@@ -742,5 +744,5 @@ def _code_spans(text: str) -> dict[int, int]:
 
 
 def _is_unspaced(char: str) -> bool:
-    """Whether a character is of Chinese or Japanese, where a line break is no blank."""
+    """Whether a character is Chinese or Japanese, so that a line break does not stand for a blank."""
     return not char.isascii() and re.match(_UNSPACED, char) is not None

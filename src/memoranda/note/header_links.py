@@ -1,7 +1,7 @@
 """Links in the values of a header: `up: "[[Target]]"`, in lists and nested values too.
 
-They are read from the header's text, not from its values: unquoted, `up: [[Target]]` is a list in
-a list for YAML, and an edit has to know where the link is.
+They are read from the header's text, not from its values: YAML reads an unquoted `up: [[Target]]`
+as a list in a list, and an edit must know where the link is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def header_links(yaml_text: str) -> list[HeaderLink]:
 
 
 def _is_link(line: str, link: WrittenLink) -> bool:
-    """Whether it is no list in a list: `[[1, 2]]`."""
+    """Whether it is a link rather than a list in a list, as `[[1, 2]]` is."""
     before = line[: link.start - 2].rstrip()
     return not link.is_markdown and ("," not in link.raw or before[-1:] in ("'", '"'))
 

@@ -52,7 +52,7 @@ class ShownHeading:
 
 
 def shown_headings(text: str) -> list[ShownHeading]:
-    """The headings of a note in their order, with those of Setext and HTML form."""
+    """The headings of a note in order, also those in Setext and HTML form."""
     header = split(text)
     first_line = text.count("\n", 0, header.body_at) + 1
     body = text[header.body_at :].removeprefix("\ufeff")

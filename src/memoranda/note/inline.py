@@ -1,8 +1,8 @@
 """Tags and fields inside a note's text: `#tag`, `#nested/tag`, `key:: value`.
 
-A tag follows a blank or begins a line, as in Obsidian, and has a character that is no digit, so
-that `#12` is no tag. Code, comments, headings, addresses (`page#part`) and colours have none. A
-field is a line, a list item, or is in brackets: `[due:: 2026-03-01]`.
+A tag follows a blank or begins a line, as in Obsidian, and has a character other than a digit, so
+`#12` is not a tag. Code, comments, headings, addresses (`page#part`) and colours have none. A field
+is a line, a list item, or is in brackets: `[due:: 2026-03-01]`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ _PARTED_BY_BLANKS = lazy_pattern(r"\[\[([^\[\]]*)\]\]|([^\s\[\]]+)")
 
 @dataclass(slots=True, eq=False, repr=False)
 class Inline(ValueObject):
-    """`tags` as written, each once; `fields`: the values under each key, in their order."""
+    """The tags and fields of a text.
+
+    tags: as written, each once.
+    fields: the values under each key, in order.
+    """
 
     tags: tuple[str, ...] = ()
     fields: dict[str, list[str]] = field(default_factory=dict)
@@ -111,10 +115,10 @@ def listed_names(value: str) -> list[str]:
 
 
 def levels(tag: str) -> list[str]:
-    """A nested tag and those it is in: `journal/2025/03`, `journal/2025`, `journal`.
+    """A nested tag and the tags that contain it: `journal/2025/03`, `journal/2025`, `journal`.
 
-    Of one that is nested deeper than LEVELS, the outermost: all of them together would be as long as
-    the square of the tag.
+    If it is nested deeper than LEVELS, only the outermost: the length of all of them together would
+    be the square of the tag's.
     """
     tag = tag.strip("/")
     parts = tag.split("/", LEVELS)
@@ -151,8 +155,10 @@ def _fields_of(line: str) -> Iterator[tuple[str, str]]:
 
 
 def listed_tags(value: str) -> list[str]:
-    """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in their order. Blanks part them where
-    no comma does."""
+    """The tags of a field `tags:: a, [[b c]], #d, #[[e f]]`, in order.
+
+    Without commas, blanks separate them.
+    """
     has_commas = re.search("[,，]", _BRACKETED.sub("", value)) is not None
     if has_commas:
         pattern = _PARTED_BY_COMMAS

@@ -209,8 +209,7 @@ def parse_link(inner: str) -> tuple[str | None, str]:
 
 
 def link_rest(inner: str) -> str:
-    """The part of a link behind its target inside `[[…]]`, from its `#` to the `|`; empty without
-    one."""
+    """The part after the target in `[[…]]`, from the `#` to the `|`. Empty if there is none."""
     if "#" not in inner:
         return ""
     if "|" in inner:
@@ -291,9 +290,11 @@ def _web_links(masked: str) -> Iterator[WrittenLink]:
 
 
 def destination_parts(raw: str) -> tuple[str, str]:
-    """The path and the `#heading` of a Markdown link's destination; no path when it is no note's.
+    """The path and the `#heading` of a Markdown link's destination. Empty if it does not lead to a
+    note.
 
-    The address of a Notion page is a path of its own: `notion.so/0123…`."""
+    The address of a Notion page becomes the path `notion.so/0123…`.
+    """
     if raw.startswith("<"):
         plain = raw[1:-1]
     else:
@@ -466,7 +467,7 @@ def _plain_relation(text: str, number: int) -> Relation | None:
 
 
 def _relation_type(word: str | None, quoted: str | None, code: str | None) -> str | None:
-    """The type of a relation from the one of the three ways in which it is written; None if bad."""
+    """The type of a relation, written in one of three ways. None if it is not valid."""
     if word:
         return word
     if quoted:
@@ -475,7 +476,7 @@ def _relation_type(word: str | None, quoted: str | None, code: str | None) -> st
 
 
 def coded_text(text: str) -> str | None:
-    """The string an item that is wholly `` `"…"` `` means; None for plain text."""
+    """The string meant by an item that consists of `` `"…"` ``. None for plain text."""
     match = _CODED_TEXT.fullmatch(text)
     if match:
         return _decoded(match[1])
@@ -493,7 +494,10 @@ def _decoded(code: str) -> str | None:
 
 
 def observation(text: str, masked: str, number: int) -> Observation | None:
-    """The observation of an item `[category] content #tag (context)`; `masked` hides code spans."""
+    """The observation of an item `[category] content #tag (context)`. None for any other item.
+
+    `masked` hides code spans.
+    """
     if masked[:1] != "[":
         return None
     end = masked.find("]")
@@ -528,8 +532,10 @@ def _is_category(text: str) -> bool:
 
 
 def tagged(text: str, masked: str, number: int, *, is_any: bool = False) -> Observation | None:
-    """The observation without category that an item with a tag is: no checkbox, no wikilink.
-    `is_any` takes every item, as the section `Observations` of project `graph` does."""
+    """The observation without category in an item with a tag. None for a checkbox or a wikilink.
+
+    is_any: accept every item, as the section `Observations` of project `graph` does.
+    """
     if not is_any and ("#" not in masked or "[[" in masked or _CHECKBOX.match(text)):
         return None
     item = _observation(None, text, text, masked, number)
@@ -557,7 +563,10 @@ def _observation(
 
 
 def _final_group(text: str) -> int | None:
-    """Where the parenthesis opens that the last character of `text` closes; None without one."""
+    """The position of the parenthesis that the last character of `text` closes.
+
+    None if there is none.
+    """
     if text[-1:] != ")":
         return None
     depth = 0

@@ -65,13 +65,13 @@ _PARTLY_READ_WARNING = coded(
 class _Header(NamedTuple):
     """The header of a note's text.
 
-    yaml: the text between the fences; None for a note without a header.
-    values: the header as a mapping; empty when it cannot be read.
-    keys: what counts of it: `values`, or of a memory's broken header the keys whose lines can be
-        read alone.
+    yaml: the text between the fences; None if the note has no header.
+    values: the header as a mapping; empty if it cannot be read.
+    keys: the keys that count: `values`, or for the broken header of a memory those whose lines can
+        be read alone.
     end: the offset behind the closing fence.
-    body_at: the offset where the body begins. A broken header is part of the body, except of a
-        memory, whose text is always below the header.
+    body_at: the offset where the body begins. A broken header is part of the body, but not in a
+        memory, whose text always begins below the header.
     """
 
     yaml: str | None
@@ -90,12 +90,13 @@ def parse_note(
     born: datetime | None = None,
     entity: bool = False,
 ) -> Note:
-    """Read a note. Any text is a note: what cannot be read is left out and named in `warnings`.
+    """Read a note. Any text is a note. Parts that cannot be read are left out and named in
+    `warnings`.
 
     text: the whole file.
     project, path: where the file is.
     changed: the file's mtime, aware UTC.
-    born: the file's birth time, aware UTC, where there is one.
+    born: the file's birth time, aware UTC, if known.
     entity: read it as an entity, as the notes of project `graph` are.
 
     `etag` is left to the caller.
@@ -143,7 +144,7 @@ def parse_note(
 
 
 def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
-    """The header of a note's text. Adds a warning to `warnings` when it cannot be read."""
+    """Read the header of a note's text. Adds a warning to `warnings` if it cannot be read."""
     yaml_text, end = split(text)
     if not yaml_text:
         return _Header(yaml_text, {}, {}, end, end)
@@ -189,7 +190,7 @@ def _set_field(note: Note, key: str, value: Any) -> None:
 
 
 def _set_created(note: Note, keys: Mapping[str, Any], born: datetime | None) -> None:
-    """Set when a note was created: as its header says, else when its file was born."""
+    """Set when a note was created, from its header or else from the birth time of its file."""
     for key in ("created_at", "created"):
         value = keys.get(key)
         if value is None:
@@ -233,7 +234,10 @@ def _readable_keys(yaml_text: str) -> dict[str, Any]:
 
 
 def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list[Relation]:
-    """The relations of a note, those of links in its header first, each once."""
+    """The relations of a note and the links in its header, which come first.
+
+    Each is included once.
+    """
     if not yaml_text or "[[" not in yaml_text:
         return relations
 
@@ -256,7 +260,7 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
 
 
 def own_permalink(text: str) -> str | None:
-    """The permalink a note's text gives itself, as `parse_note` reads it; None without one."""
+    """The permalink in a note's own header, as `parse_note` reads it. None if there is none."""
     try:
         return _text(parse(split(text)[0] or "").get("permalink")) or None
     except ValueError:
@@ -277,8 +281,10 @@ def default_id(project: str, path: str) -> str:
 
 
 def names(note: Note) -> tuple[str, ...]:
-    """The titles a link may name the note by: title, aliases; of a memory also its first line, with
-    and without leading `#` (contract 001, 4)."""
+    """The titles by which a link may name the note: its title and aliases.
+
+    A memory can also be named by its first line, with and without leading `#` (contract 001, 4).
+    """
     names_found = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
@@ -287,7 +293,7 @@ def names(note: Note) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """A scalar as written; empty for nothing and for what is no scalar."""
+    """A scalar as written. Empty for None and for any other value."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool):
@@ -296,7 +302,7 @@ def _text(value: Any) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """A list of scalars, or text split at commas; empty ones dropped."""
+    """The texts of a list of scalars, or of a text split at commas. Empty ones are dropped."""
     items: Sequence[Any] = ()
     if isinstance(value, str):
         items = value.split(",")
@@ -349,7 +355,10 @@ def unpacked(value: Any) -> Any:
 
 
 def _counted_time(value: Any) -> datetime | None:
-    """A time counted since 1970: in milliseconds, as Dendron writes it, or in seconds."""
+    """A time counted from 1970, in milliseconds (as Dendron writes it) or seconds.
+
+    None for any other value.
+    """
     units_per_second = _UNITS_PER_SECOND.get(len(_text(value)))
     if units_per_second is None or not _text(value).isascii() or not _text(value).isdigit():
         return None
@@ -379,7 +388,10 @@ def with_counted_time(before: str, after: str, now: datetime) -> str:
 
 
 def _moment(note: Note, value: Any) -> datetime | None:
-    """A written time as aware UTC; None with a warning when it is not one."""
+    """A written time as aware UTC.
+
+    If it is not a time, adds a warning to the note and returns None.
+    """
     counted_time = _counted_time(value)
     if counted_time is not None:
         return counted_time
@@ -427,8 +439,9 @@ def _count(note: Note, key: str, value: Any, least: int) -> int:
 
 
 def _scope(note: Note, value: Any) -> str:
-    """A scope counts without case. One nobody can read stays as written: it must not show the note
-    to everybody.
+    """The scope in lower case. An unreadable scope stays as written, with a warning.
+
+    That hides the note: it must not be shown to everybody.
     """
     text = _text(value) or (f"{value}" if value else '""')
     if model.SCOPE.fullmatch(text.lower()):
@@ -595,14 +608,14 @@ def compose_note(
     The header begins with `id`, `title`, `type`, `permalink`, `tags` and `created_at`.
 
     content: the text. It may begin with its own frontmatter, whose keys stay as written; but
-        `title`, `type`, `tags` (united) and `metadata` win.
+        `title`, `type`, `tags` (united) and `metadata` override them.
     permalink: for a note whose content names no permalink.
     created: for a note whose content names no date; None for a note of unknown age.
-    keep: `id`, `permalink` and `created_at` of a note that is replaced. They win over all.
-    old: the text of the note that is replaced. Those of its keys stay that are not set now.
+    keep: `id`, `permalink` and `created_at` of a note that is replaced. They override all others.
+    old: the text of the replaced note. Its keys stay unless they are set now.
     habits: only these keys, and those asked for, are written. A note without any has no header.
 
-    Raises InvalidInput when the frontmatter of `content` is not valid YAML.
+    Raises InvalidInput if the frontmatter of `content` is not valid YAML.
     """
     own_header, body = _own_header(content)
     replaced = _header_of_replaced(old)
@@ -644,7 +657,7 @@ def _decided(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """Title, type and tags of a note that is composed. `values` are those of its own header."""
+    """Title, type and tags of a note that is composed. `values` is its own header."""
     decided: dict[str, Any] = {}
     if _is_habit("title", habits):
         decided["title"] = title
@@ -665,7 +678,7 @@ def _defaults(
     values: Mapping[str, Any],
     habits: Collection[str] | None,
 ) -> dict[str, Any]:
-    """The values of keys that nobody set. `values` are those of the note's own header."""
+    """The values of keys that nobody set. `values` is the note's own header."""
     defaults: dict[str, Any] = {}
     if _is_habit("permalink", habits):
         defaults["permalink"] = permalink
@@ -778,9 +791,11 @@ def _listed_texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record(FrozenValueObject):
-    """One memory. Times are aware UTC; `further` holds the keys after `version`, unknown ones too,
-    in their order. `phase` None means what the category says: inbox in category `inbox`, else
-    organized."""
+    """One memory. Times are aware UTC.
+
+    phase: None means the default of the category: inbox in category `inbox`, otherwise organized.
+    further: the keys after `version`, unknown ones too, in order.
+    """
 
     id: str
     content: str

@@ -172,14 +172,15 @@ from.
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance(FrozenValueObject):
-    """Where a note's text comes from, as the channel it came through says, never the text.
+    """Where a note's text comes from, as its channel says; the text itself never decides.
 
-    `who`: `owner`, `agent:NAME`, `import`, `web`, or `file`: a program on this machine that wrote
-    the file itself.
-    `client`: the MCP client with its version, else the face (`cli`, `socket`, `python` …).
-    `session`, `tool`, `time`
-    (ISO 8601) and `origin` (a path or address it was taken from) where known. `trust`: one of
-    TRUST.
+    who: `owner`, `agent:NAME`, `import`, `web`, or `file` (a program on this machine wrote the
+        file).
+    trust: one of TRUST.
+    client: the MCP client with its version, or the face (`cli`, `socket`, `python` …).
+    session, tool: the session and the tool, if known.
+    time: in ISO 8601, if known.
+    origin: the path or address it was taken from, if known.
     """
 
     who: str = "file"
@@ -214,12 +215,14 @@ def united(tags: Iterable[str]) -> list[str]:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Note(ValueObject):
-    """One Markdown note: what the text says, and where it is.
+    """One Markdown note: its contents, and where it is. Times are aware UTC.
 
-    `header` is the frontmatter as written: scalars are strings (`1.10`, `no`, `2026-11-01` stay
-    so), except plain `true`, `false`, `null`. `text` is the whole file, `text[body_at:]` the body.
-    `permalink` is the frontmatter's verbatim, else derived from the path. `date` is the event time
-    as written. Times are aware UTC.
+    header: the frontmatter as written. Scalars are strings (`1.10`, `no`, `2026-11-01`), except
+        plain `true`, `false`, `null`.
+    text: the whole file.
+    body_at: where the body begins in `text`.
+    permalink: the frontmatter's as written, or else derived from the path.
+    date: the event time as written.
     """
 
     project: str
@@ -303,21 +306,22 @@ class Draft(ValueObject):
     """A note to be written, by `Memory.write` and others.
 
     text: the text, without a header.
-    project: the project it goes to; left out, `categories` for a draft with a category, else `notes`.
-    folder: the folder inside the project, for notes that are no memories.
-    title: the title; left out, the first line of the text.
-    type: the type, such as `note` or `decision`, for notes that are no memories.
+    project: the project it goes to. By default `categories` for a draft with a category, and
+        `notes` for others.
+    folder: the folder inside the project, for notes that are not memories.
+    title: the title; by default the first line of the text.
+    type: the type, such as `note` or `decision`, for notes that are not memories.
     tags: the tags, with or without `#`.
-    category: the category of a memory, one of `CATEGORIES`; left out, `inbox`.
+    category: the category of a memory, one of `CATEGORIES`; by default `inbox`.
     scope: who sees it: `global`, or `agent:NAME`.
     source: where the text comes from, as one word.
     date: the day or time it is about, in ISO 8601.
-    expires: when a memory ends; left out, a memory of the inbox ends on its own.
+    expires: when a memory ends. By default only memories of the inbox end.
     metadata: further keys of the header.
     valid_from: since when it holds: a day, `yesterday`, `2 weeks ago`.
     valid_until: until when it holds.
-    supersedes: the notes in whose place it holds now.
-    file_name: the name of the file, where the title is not to make it.
+    supersedes: the notes that it replaces.
+    file_name: the name of the file, if not made from the title.
     """
 
     text: str

@@ -88,8 +88,11 @@ FORMS = (
 
 
 def named_one(name: str, names: Iterable[str]) -> str | None:
-    """The one of `names` that is `name`, else differs in case only, else also in signs and blanks;
-    None where none or several do."""
+    """The entry of `names` that `name` means.
+
+    An exact match comes first, then one in another case, then one that differs in signs and blanks
+    too. None if no entry or several match.
+    """
     listed = list(names)
     if name in listed:
         return name

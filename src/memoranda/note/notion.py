@@ -30,8 +30,10 @@ _FRONT = "notion.so/"
 
 
 def file_address(stem: str) -> str:
-    """The address of the page whose export has a file of this name, without its extension; empty
-    for other names."""
+    """The address of the page whose export has a file of this name (without extension).
+
+    Empty for other names.
+    """
     match = _FILE_ID.search(stem)
     if match:
         return _FRONT + match[1]
@@ -44,8 +46,10 @@ def without_id(stem: str) -> str:
 
 
 def page_address(address: str) -> str:
-    """The name that a Notion page on the web has here, by its address: `notion.so/` and 32
-    digits; empty for others."""
+    """The name used here for a Notion page on the web: `notion.so/` and 32 digits.
+
+    Empty for other addresses.
+    """
     page = _PAGE.match(address)
     if page is None:
         return ""
@@ -55,9 +59,9 @@ def page_address(address: str) -> str:
 
 
 def is_page(target: str) -> bool:
-    """Whether the target of a link is what `page_address` gave.
+    """Whether the target of a link is a name that `page_address` returned.
 
-    It is a link between notes only if its page is here; else it leads to the web, as ever.
+    It is a link between notes only if its page is here. Otherwise it leads to the web.
     """
     return target.startswith(_FRONT) and len(target) == len(_FRONT) + 32
 

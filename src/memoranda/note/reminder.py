@@ -1,7 +1,6 @@
-"""The header of a reminder: when it is due, whether it fired, whether somebody
-acknowledged it.
+"""The header of a reminder: when it is due, whether it fired, whether somebody acknowledged it.
 
-Source: contract 001, 2 and 8. Pure: whoever fires a reminder writes the keys planned here.
+Source: contract 001, 2 and 8. Pure: the code that fires a reminder writes the keys planned here.
 """
 
 from __future__ import annotations
@@ -37,12 +36,20 @@ _YEARS = range(2, 9999)
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder's times, aware UTC; None = not set, or no time anybody can read. `due` is when it
-    fires next: the next time of its rule, `regular`, or an occurrence put off, `snoozed`.
-    `is_early`: it may fire before, as a text named that hour for something to be there for.
-    `unreadable` is what `due_at` says when it is no time. `has_fired`: `fired_at` says
-    something, readable or not. `repeat` is the rule as written. `caveat` is shown before the
-    text."""
+    """A reminder's times, aware UTC. None means not set, or unreadable.
+
+    due: when it fires next.
+    regular: the next time of its rule.
+    snoozed: the time an occurrence was put off to.
+    repeat: the rule as written.
+    fired: when it fired.
+    fired_for: the time it fired for.
+    has_fired: whether `fired_at` has a value, readable or not.
+    is_done: whether somebody acknowledged it.
+    is_early: whether it may fire before its time, since the text names an hour to be ready for.
+    unreadable: the value of `due_at`, if it is not a time.
+    caveat: a remark shown before the text.
+    """
 
     due: datetime | None = None
     regular: datetime | None = None
@@ -99,13 +106,16 @@ class Reminder:
 
     @property
     def shown_due(self) -> datetime | None:
-        """The time it fired for."""
+        """The time it fired for, if it repeats.
+
+        Otherwise the time it is due. None if it has no time.
+        """
         if self.repeat and self.fired_for:
             return self.fired_for
         return self.due
 
     def is_due(self, now: datetime, before: timedelta = timedelta()) -> bool:
-        """Whether it is to fire at `now`, one that may be early so long `before` its time."""
+        """Whether it must fire at `now`. An early one may fire `before` its time."""
         return (
             self.is_waiting
             and self.due is not None
@@ -119,8 +129,9 @@ class Reminder:
         )
 
     def complaints(self, now: datetime, zone: tzinfo, *, locked: bool = False) -> list[str]:
-        """Why it will not fire as somebody meant it to, in words; `locked`: no program may change
-        its file.
+        """The reasons why it will not fire as intended, in words.
+
+        locked: whether programs may not change its file.
         """
         complaints = []
         if self.unreadable is not None and not self.is_done:
@@ -149,8 +160,10 @@ class Reminder:
             return False
 
     def once_fired(self, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys once it fired at `now`: a repeating one goes on to its next time, those
-        missed are left out. Its rule is in the local time of `zone`."""
+        """The header keys after it fired at `now`. A repeating reminder goes on to its next time.
+
+        Missed times are skipped. The rule is in the local time of `zone`.
+        """
         keys: dict[str, Any] = {"fired_at": stamp(now)}
         if self.repeat is None or self.due is None or self.regular is None:
             return keys
@@ -163,9 +176,11 @@ class Reminder:
         return keys | {FIRED_FOR: stamp(self.due)}
 
     def put_off(self, to: datetime, now: datetime, zone: tzinfo) -> dict[str, Any]:
-        """The header keys of a repeating one once its present occurrence is put off to `to`: the
-        one that fired, or was put off before, else the next one. The rule goes on; one that has no
-        time left fires once more, at `to`."""
+        """The header keys of a repeating reminder whose present occurrence is put off to `to`.
+
+        The present occurrence is the one that fired or was put off before, or else the next one.
+        The rule goes on. If it has no time left, the reminder fires once more, at `to`.
+        """
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
         is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
         later = self.regular
@@ -176,8 +191,9 @@ class Reminder:
         )
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
-        """The first time of its rule after `now`; None for a rule that cannot be read or has no
-        time left.
+        """The first time of its rule after `now`.
+
+        None if the rule is unreadable or has no time left.
         """
         from memoranda.note.timephrase.rules import completed, following
 

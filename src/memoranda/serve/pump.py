@@ -100,7 +100,7 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
     import os
     import socket
 
-    from memoranda.engine import daemon_client
+    from memoranda.engine import daemon_client, daemon_peer
     from memoranda.sources.layout import Layout
 
     path = Layout(settings.home).socket
@@ -120,7 +120,7 @@ def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
             except OSError:
                 continue
             try:
-                stopped = daemon_client.is_stopped(daemon_client.peer_of(daemon))
+                stopped = daemon_peer.is_stopped(daemon_peer.peer_of(daemon))
                 if stopped or not _grants(daemon, params):
                     return None
             except (OSError, ValueError):

@@ -266,15 +266,19 @@ class Amp(DocumentFormat):
             raise NotUnderstood("no thread of Amp")
         session.name = str(document.get("id") or path.stem)
         session.time = seconds(document.get("created")) or session.time
-        initial = (document.get("env") or {}).get("initial") or {}
-        for tree in initial.get("trees") or ():
-            if isinstance(tree, dict):
-                session.folder = unquote(urlsplit(str(tree.get("uri") or "")).path)
-                break
+        session.folder = self._folder(document) or session.folder
         for number, message in enumerate(document["messages"]):
             if isinstance(message, dict):
                 name = str(message.get("messageId", number))
                 yield Message(name, self._parts(message), self._time(message))
+
+    def _folder(self, document: dict[str, Any]) -> str:
+        """The first folder the thread works in; "" where it names none."""
+        initial = as_object(as_object(document.get("env")).get("initial"))
+        trees = [tree for tree in as_list(initial.get("trees")) if isinstance(tree, dict)]
+        if not trees:
+            return ""
+        return unquote(urlsplit(str(trees[0].get("uri") or "")).path)
 
     def _time(self, message: dict[str, Any]) -> float:
         """When a message was sent, or an answer came; 0.0 where it does not say."""

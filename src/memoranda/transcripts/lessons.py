@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -126,14 +126,24 @@ def sentences(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, start + len(sentence), sentence
 
 
-def kind_of(sentence: str) -> LessonKind | None:
-    """What a sentence of a person is; None for most, and for questions."""
+def signs_in(text: str) -> list[str]:
+    """The signs in a text without which no sentence of it is a lesson, but by how it begins."""
+    lower = text.lower()
+    return [sign for sign in _rules()["signs"] if sign in lower]
+
+
+def kind_of(sentence: str, signs: Sequence[str] | None = None) -> LessonKind | None:
+    """The kind of lesson in a person's sentence; None for most sentences, and for questions.
+    `signs`: those of its text, where they are known.
+    """
     if len(sentence) > _LONGEST or sentence.rstrip().endswith(("?", "？", "吗", "么")):
         return None
     rules = _rules()
     lower = sentence.lower()
+    if signs is None:
+        signs = signs_in(sentence)
     # Most sentences have no sign of a rule, and are not worth an expression.
-    if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in rules["signs"])):
+    if not (lower.startswith(rules["beginnings"]) or any(sign in lower for sign in signs)):
         return None
     for kind in (LessonKind.CORRECTION, LessonKind.DECISION, LessonKind.REQUEST):
         if rules[kind].search(sentence):
@@ -273,9 +283,10 @@ class Miner:
 
     def _said(self, turn: Turn) -> None:
         result = 0
+        signs = signs_in(turn.text[:_LONGEST_TURN])
         for start, stop, sentence in sentences(turn.text):
             # A long list of rules is a document, not a correction.
-            kind = kind_of(sentence)
+            kind = kind_of(sentence, signs)
             if kind is None or result >= _MOST_OF_TURN:
                 continue
             result += 1

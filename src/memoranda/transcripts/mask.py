@@ -30,8 +30,9 @@ _LONGEST_APART = 1_000
 _JOINTS = re.compile(r"\s*[,;:#|/_]\s*|\s+(?:instead|then|and|but|so|that|because|to)\s+", re.I)
 # A few words of a shell, without quotes or comments.
 _PLAIN_COMMAND = re.compile(r"[\w./=:@+-]+(?: [\w./=:@+-]+){0,5}", re.ASCII)
-# A word too long to be one: data, which nobody looks for.
-_LONG_WORD = re.compile(r"\S{200,}")
+# A longer word is none but data, which nobody looks for.
+_LONGEST_WORD = 200
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD},}}")
 
 
 @cache
@@ -47,7 +48,8 @@ class Mask:
         self._rules = rules
         self._phrases = rules.phrases_near(SECRET)
         # Sessions say the same words over and over.
-        self._by_word: dict[str, set[str]] = {}
+        self._harmless: set[str] = set()
+        self._signs_by_word: dict[str, set[str]] = {}
 
     def clean(self, text: str) -> str:
         """`text` with `[redacted: id]` for every secret."""
@@ -61,15 +63,24 @@ class Mask:
         """The words that rules need, and that this text holds."""
         lower = text.lower()
         signs = {phrase for phrase in self._phrases if phrase in lower}
-        for word in set(lower.split()):
-            signs_of_word = self._by_word.get(word)
-            if signs_of_word is None:
-                signs_of_word = self._rules.words_near(SECRET, word)
-                if len(self._by_word) > _MOST_KNOWN:
-                    self._by_word.clear()
-                self._by_word[word] = signs_of_word
-            if signs_of_word:
-                signs |= signs_of_word
+        # Nearly all words are known, and known to be harmless.
+        for word in set(lower.split()) - self._harmless:
+            signs |= self._signs_of(word)
+        return signs
+
+    def _signs_of(self, word: str) -> set[str]:
+        """The words that rules need, and that one word in small letters holds."""
+        known = self._signs_by_word.get(word)
+        if known is not None:
+            return known
+        signs = self._rules.words_near(SECRET, word)
+        if len(self._harmless) + len(self._signs_by_word) > _MOST_KNOWN:
+            self._harmless.clear()
+            self._signs_by_word.clear()
+        if signs:
+            self._signs_by_word[word] = signs
+        else:
+            self._harmless.add(word)
         return signs
 
     def is_suspicious(self, text: str) -> bool:
@@ -111,7 +122,9 @@ def shortened(turn: Turn) -> str:
     if len(text) > most:
         half = most // 2
         text = f"{text[:half]}\n{text[-half:]}"
-    # Data in letters, as of pictures
+    # Most texts have no such word, and looking for one is slower than counting.
+    if len(max(text.split(), key=len, default="")) < _LONGEST_WORD:
+        return text
     return _LONG_WORD.sub(" ", text)
 
 

@@ -328,9 +328,14 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
     sentence = mask.clean(whole[row.start : row.stop])
     if kind_of(sentence) is None or not _speaks(sentence, about):
         return ""
-    # Planted instructions must not reach a model in this way either.
+    return _said(mask, where, sentence, about)
+
+
+def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
+    """What to tell of a sentence that a person said; "" where all of it may be planted."""
     if not mask.is_suspicious(sentence):
         return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
+    # Planted instructions must not reach a model in this way either.
     names = [term.partition(":")[2] for term in against(sentence) if term in about.terms]
     if not names or mask.is_suspicious(names[0]):
         return ""

@@ -81,9 +81,12 @@ _PLACE = re.compile(r"(?:[A-Za-z]:)?(?:[\w.~-]*/)+[\w.-]*")
 # Words that make a line of output an error.
 _ERROR = re.compile(
     r"error|failed|fatal|cannot|can't|could not|couldn't|not found|no such|denied|refused|invalid"
-    r"|unknown|unrecognized|missing|exception|traceback|unable|panic|not installed|not recognized",
+    r"|unknown|unrecognized|missing|exception|traceback|unable|panic|not installed|not recognized"
+    r"|\berr[!_]",
     re.I,
 )
+# A line that counts errors, and counts none.
+_NO_ERROR = re.compile(r"\b(?:0|no|zero|without(?: any)?) (?:errors?|failures?|failed)\b", re.I)
 # A line that only repeats the exit status.
 _EXIT_LINE = re.compile(
     r"\A\W*(?:error: )?(?:process )?exit(?:ed with)? ?(?:code|status)?\W*\d*\W*\Z", re.I
@@ -226,6 +229,11 @@ def error_line(output: str) -> str:
         if _ERROR.search(line):
             return line[:_LONGEST_ERROR]
     return lines[-1][:_LONGEST_ERROR]
+
+
+def is_error(line: str) -> bool:
+    """Whether a line of an output says that something went wrong."""
+    return bool(_ERROR.search(line)) and not _NO_ERROR.search(line)
 
 
 def error_term(line: str) -> str:

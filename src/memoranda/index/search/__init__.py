@@ -140,8 +140,10 @@ def search(
 
 
 def _marked(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
-    """The hits, with those that are over or superseded saying so, unless another time was asked
-    about in the `why` alone: it was right then."""
+    """Add remarks to the hits that are over or superseded.
+
+    If the query asks about another time, only `why` gets the remark: the hit was right then.
+    """
     marks = validity_marks(db, [hit.note.row for hit in hits], viewer)
     for hit in hits if marks else ():
         mark = marks.get(hit.note.row)
@@ -162,8 +164,8 @@ class _Search:
     explain: bool
 
     def run(self, today: date | None, near: Nearness | None) -> Hits:
-        """The query as a question where it is one, else with all words, else relaxed or with corrected
-        spelling.
+        """Run the query: as a question if it is one, then with all words, then relaxed or
+        respelled.
         """
         text = self.context.query.text
         is_question = parse.is_question(text)
@@ -248,10 +250,15 @@ class _Search:
     def _candidates(
         self, query: parse.ParsedQuery, match: str, rows: list[int], total: int, whole: bool = False
     ) -> tuple[list[int], list[int]]:
-        """`rows`, the newest of `total` matches of `match`, the FTS5 expression of a query, the
-        best ones first, at least those of the page; and those of them that should be read.
+        """Choose the best candidates. Returns all rows, best first, and the rows to read.
 
-        Of very many, those with the words in title, headings or tags take part whatever their age.
+        query: the query.
+        match: its FTS5 expression.
+        rows: the newest rows that match.
+        total: how many rows match.
+        whole: whether only whole words count.
+
+        If very many match, notes with the words in title, headings or tags take part at any age.
         """
         context = self.context
         ranked = rows
@@ -474,7 +481,7 @@ def _plain_hits(db: sqlite3.Connection, notes: Sequence[NoteInfo], query: Query)
 def _show_observations(
     db: sqlite3.Connection, hits: list[Hit], query: Query, terms: Sequence[parse.Term]
 ) -> None:
-    """With a filter for observation categories the snippet is such an observation."""
+    """Replace the snippets by matching observations, if the query filters by observation category."""
     categories = {name.strip().casefold() for name in (*query.categories, *query.any_category)}
     if not categories:
         return
@@ -551,14 +558,15 @@ def find_evidence(
 def format_evidence(
     hits: Sequence[Hit], zone: tzinfo | None = None, last: Container[int] = ()
 ) -> str:
-    """Evidence as text: under one line with title, day and address the passages of a note, in its
-    order. The day is that of `zone`, None for the system's. `last`: rows of notes that come after the
-    others under a line.
+    """Write evidence as text: a line with title, day and address, and below it the note's passages.
 
-    The lines of passages are indented by two blanks, so that none can pass for a line about a note.
+    hits: the passages.
+    zone: the time zone of the days. None means the system's.
+    last: rows of notes that come last, under a separate line.
 
-    Notes of one folder and day whose address says their title share the line, and each begins with
-    its own name; a memory begins with the first 8 characters of its id.
+    Lines of passages are indented by two blanks, so none can pass for a line about a note. Notes of
+    one folder and day whose address repeats their title share a line, and each begins with its
+    name. A memory begins with the first 8 characters of its id.
     """
     lines = {hit.note.row: _note_line(hit.note, zone) for hit in hits}
     groups: dict[tuple[bool, str], list[Hit]] = {}
@@ -590,11 +598,14 @@ def format_evidence(
 
 
 class _NoteLine(NamedTuple):
-    """How evidence speaks of a note. `is_memory`: it is named by its text and its id, as memories
-    are (contract 001,
-    2). Notes of one `group` share a line: day and folder of a note whose name says its title, else
-    day and address.
-    `heading`: the line of a note on its own, where a title the address says is not repeated."""
+    """The way evidence names a note.
+
+    is_memory: whether it is named by its text and its id, as memories are (contract 001, 2).
+    group: notes of one group share a line: day and folder if the file name repeats the title, or
+        else day and address.
+    name: its name in a shared line.
+    heading: its own line. A title that the address repeats is left out.
+    """
 
     is_memory: bool
     group: tuple[bool, str]

@@ -21,6 +21,7 @@ from operator import or_
 
 from memoranda.index.features import SHORT, first_person, speaker_of, style_of, turns_or_passages
 from memoranda.index.resolve import key
+from memoranda.index.search.feedback import SOURCES, topic_shares
 from memoranda.index.search.queries import NoteText
 from memoranda.index.search.ranking import Ranking, TermScorer, is_assistant, is_user
 from memoranda.index.search.word_marks import EXACT, IN_TEXT, LOOSE, TITLE, bits_of, marks_of
@@ -71,15 +72,18 @@ _SPEAKER = lazy_pattern(r"[^\n:：]{1,80}[:：]")
 
 @dataclass(slots=True)
 class Chunk:
-    """`text[start:stop]` of the note in `row`, with about this many `words`, and its speaker.
+    """A part of a note: `text[start:stop]` of the note in `row`.
 
-    `bits`: which words of the query it contains, as in `Ranking`; `often`: how often, by the number
-    of the word;
-    `places`: where; `own`: their score, 1 for the best chunk; `is_relevant`: it or a neighbor
-    contains a word;
-    `parts`: what some features add to its score; `named`: about how many words title, headings and
-    tags of the note
-    are, 0 where they were not read.
+    words: about how many words it has.
+    speaker: the person who says it.
+    bits: the words of the query that it contains, as in `Ranking`.
+    often: how often it contains each word, by the number of the word.
+    places: where the words are.
+    own: the score of its words, 1 for the best chunk.
+    is_relevant: whether it or a neighbor contains a word.
+    parts: the parts that some features add to its score.
+    named: about how many words are in title, headings and tags of the note; 0 if they were not
+        read.
     """
 
     row: int
@@ -98,8 +102,10 @@ class Chunk:
 
 
 def chunk(text: str) -> list[tuple[int, int]]:
-    """The turns of a conversation, else list items and passages of about 200 words, as (start,
-    stop).
+    """Split a text into the turns of a conversation, or into list items and passages of about 200
+    words.
+
+    Returns (start, stop) of each.
     """
     if len(text) <= SHORT:
         return [(0, len(text))]
@@ -123,20 +129,57 @@ def chunk(text: str) -> list[tuple[int, int]]:
 class ChunkReading:
     """The best notes for a query, read chunk by chunk.
 
-    `rows`: the notes read, the `first` best ones and the best long ones after those, which score
-    low as whole notes
-    (of a search for all words all that are given); `order`: the same, best first; `chunks`: of long
-    notes and those
-    that stand alone; `texts`: of these, with `every` of all. A turn of a conversation is not read:
-    it says little by
-    itself, and what it holds is known.
+    rows: the notes read. They are the `first` best ones, and after them the best long ones, which
+        score low as whole notes. For a search for all words, all given notes.
+    order: the same, best first.
+    chunks: the chunks of long notes and of notes that stand alone.
+    texts: the texts of these notes; with `every`, of all notes.
+
+    A turn of a conversation is not read: it says little by itself, and its words are known.
     """
 
     def __init__(self, ranking: Ranking, first: int = 0, *, every: bool = False):
         self._ranking = ranking
-        self._table = ranking._table
+        self._table = ranking.table
         self._question = ranking.question
         self.is_strict = ranking.query is not None
+        self.rows = self._rows_to_read(first)
+        self._features = {
+            row: ranking.features[row] for row in self.rows if row in ranking.features
+        }
+        self._finder = WordFinder(ranking.words)
+        self._asked = key(ranking.context.query.text)
+        if ranking.query:
+            self.terms = ranking.query.terms
+        else:
+            self.terms = shown_terms(ranking.words)
+
+        # A turn of a conversation says little by itself, and what it holds is known
+        telling = [
+            row for row, note in self._features.items() if note.is_long or note.conversation is None
+        ]
+        self.texts = self._read(self.rows if every else telling)
+        self.chunks = self._cut(telling)
+        self._bits: dict[int, int] = {}
+        self._about: dict[int, dict[str, float]] = {}
+        self.scores = {row: ranking.scores[row] for row in self.rows if row in ranking.scores}
+        if self.chunks:
+            self._score_chunks()
+
+        self._gains: dict[int, float] = {}
+        if ranking.is_told and self._table.feedback:
+            self._learn_from_best()
+        self._archived = ranking.context.archived(self.rows)
+        self._unfilled = ranking.context.unfilled(self.rows)
+        self._factors = dict.fromkeys(self._archived, self._table.archived)
+        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        self._lower_factored()
+        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *self.rows]))
+        self._least = min(self.scores.values(), default=0.0)
+
+    def _rows_to_read(self, first: int) -> list[int]:
+        """The notes that are read, as the class says."""
+        ranking = self._ranking
         if self.is_strict:
             rows = list(ranking.features)
         else:
@@ -144,44 +187,47 @@ class ChunkReading:
         inside = set(rows)
         scores = ranking.scores
         rest = [row for row, note in ranking.features.items() if note.is_long and row not in inside]
-        rows += nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
-        self.rows = rows
-        self._features = {row: ranking.features[row] for row in rows if row in ranking.features}
-        self._finder = WordFinder(ranking.words)
-        self._asked = key(ranking.context.query.text)
-        if ranking.query:
-            self.terms = ranking.query.terms
-        else:
-            self.terms = shown_terms(ranking.words)
-        long = [
-            row for row, note in self._features.items() if note.is_long or note.conversation is None
-        ]
-        self.texts = {
-            text.row: text for text in ranking.context.texts(rows if every else long, self.terms)
-        }
-        self.chunks: dict[int, list[Chunk]] = {}
-        self._bits: dict[int, int] = {}
-        self._about: dict[int, dict[str, float]] = {}
+        return rows + nlargest(READ_LONG, rest, key=lambda row: (scores.get(row, 0.0), row))
+
+    def _read(self, rows: Sequence[int]) -> dict[int, NoteText]:
+        """The texts of these notes."""
+        return {text.row: text for text in self._ranking.context.texts(rows, self.terms)}
+
+    def _cut(self, rows: Sequence[int]) -> dict[int, list[Chunk]]:
+        """The chunks of these notes, so far as there is room; a turn of one chunk is left out."""
+        chunks_of_notes: dict[int, list[Chunk]] = {}
         room = _MAX_CHARACTERS
-        for row in long:
-            if room > 0:
-                some = self._chunks_of(self.texts[row])
-                room -= sum([piece.stop - piece.start for piece in some])
-                if len(some) > 1 or self._features[row].conversation is None:
-                    self.chunks[row] = some
-        self.scores = {row: scores[row] for row in rows if row in scores}
-        if self.chunks:
-            self._score_chunks()
-        self._archived = ranking.context.archived(rows)
-        self._unfilled = ranking.context.unfilled(rows)
-        self._factors = dict.fromkeys(self._archived, self._table.archived)
-        self._factors |= dict.fromkeys(self._unfilled, self._table.unfilled)
+        for row in rows:
+            if room <= 0:
+                break
+            pieces = self._chunks_of(self.texts[row])
+            room -= sum([piece.stop - piece.start for piece in pieces])
+            if len(pieces) > 1 or self._features[row].conversation is None:
+                chunks_of_notes[row] = pieces
+        return chunks_of_notes
+
+    def _learn_from_best(self) -> None:
+        """Raise the notes that hold the topic of the best ones."""
+        ranking = self._ranking
+        best = nlargest(SOURCES, self.scores, key=lambda row: (self.scores[row], row))
+        most = max(self.scores.values(), default=0.0)
+        unread = self._read([row for row in best if row not in self.texts])
+        texts = self.texts | unread
+        sources = [(texts[row].text, self.scores[row]) for row in best if self.scores[row] > 0]
+        shares = topic_shares(sources, ranking.rows_of, ranking.rarity, self.scores)
+        for row, share in shares.items():
+            gain = self._gains[row] = self._table.feedback * most * share
+            self.scores[row] = round(self.scores[row] + gain, 6)
+            for piece in self.chunks.get(row, ()):
+                piece.score += gain
+
+    def _lower_factored(self) -> None:
+        """Multiply the scores of archived and unfilled notes, which only ever makes them less."""
         for row, factor in self._factors.items():
-            self.scores[row] = min(self.scores.get(row, 0.0), self.scores.get(row, 0.0) * factor)
+            score = self.scores.get(row, 0.0)
+            self.scores[row] = min(score, score * factor)
             for piece in self.chunks.get(row, ()):
                 piece.score = min(piece.score, piece.score * factor)
-        self.order = list(dict.fromkeys([*ranking.context.best_first(self.scores), *rows]))
-        self._least = min(self.scores.values(), default=0.0)
 
     def shown(self, text: NoteText) -> tuple[str, int]:
         """The snippet of a note, from its best chunk, and its line in the file."""
@@ -243,19 +289,22 @@ class ChunkReading:
         return self.scores.get(row, min(self._ranking.scores.get(row, 0.0), self._least))
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note, without those that add nothing; `passage`
-        is what the best chunk of a long note adds."""
+        """The part that each feature adds to the score of a note. Zero parts are left out.
+
+        `passage` is the part added by the best chunk of a long note.
+        """
         if row not in self.scores:
             return {}
+        gain = self._gains.get(row, 0.0)
         if row not in self._about:
             # The scale of words, or the archive
-            change = self.scores[row] - self._ranking.scores[row]
-            return self._ranking.shares(row) | (
-                {"passage": round(change, 3)} if round(change, 3) else {}
-            )
+            change = self.scores[row] - self._ranking.scores[row] - gain
+            parts = self._ranking.shares(row) | {"passage": change, "feedback": gain}
+            return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
         parts = self._about[row] | max(self.chunks[row], key=lambda piece: piece.score).parts
         if len(self.chunks[row]) == 1:
             parts["words"] += parts.pop("passage")
+        parts["feedback"] = gain
         factor = self._factors.get(row, 1.0)
         return {name: round(value * factor, 3) for name, value in parts.items() if round(value, 3)}
 
@@ -285,7 +334,7 @@ class ChunkReading:
         return reduce(or_, (piece.bits for piece in self.chunks.get(row, ())), self._bits[row])
 
     def _reasons(self, bits: int) -> list[str]:
-        """What is said of a note that holds these words of the query."""
+        """The reasons shown for a note that holds these words of the query."""
         words = [(word, marks_of(bits, at)) for at, word in enumerate(self._ranking.words)]
         titled = [word.text for word, marks in words if marks & TITLE and not word.is_weak]
         held_words = [word for word, marks in words if marks & IN_TEXT and not word.is_weak]
@@ -313,8 +362,9 @@ class ChunkReading:
         return bits
 
     def _whole(self, text: NoteText) -> tuple[int, int]:
-        """All of a short text; of a long one there was no room to score, the first chunk with most
-        of the words.
+        """The whole of a short text, or the chunk with most of the words of a long text.
+
+        Used for texts that there was no room to score.
         """
         if len(text.text) <= SHORT:
             return 0, len(text.text)
@@ -327,8 +377,9 @@ class ChunkReading:
         return best.start, best.stop
 
     def _chunks_of(self, text: NoteText) -> list[Chunk]:
-        """The chunks of a note; of a very long one those in passages that contain a word, so far as
-        there is room.
+        """The chunks of a note.
+
+        For a very long note, only those in passages that contain a word, up to a limit.
         """
         note = self._features.get(text.row)
         if note is not None and not note.is_long:
@@ -346,7 +397,7 @@ class ChunkReading:
         return pieces
 
     def _score_chunks(self) -> None:
-        """The scores of all chunks, and of the notes, on the same scale as short notes."""
+        """Score all chunks, and with them the notes, on the same scale as short notes."""
         ranking = self._ranking
         table = self._table
         scorer = self._ranking.scorer
@@ -436,7 +487,7 @@ class ChunkReading:
                     piece.bits |= match | titles
 
     def _neighbor_scores(self, all_chunks: Sequence[Chunk]) -> dict[int, float]:
-        """What the best chunks add to their neighbors, by the chunk's identity."""
+        """The scores that the best chunks add to their neighbors, by the identity of the chunk."""
         table = self._table
         scores = dict[int, float]()
         places = {
@@ -460,7 +511,7 @@ class ChunkReading:
         return scores
 
     def _read_closely(self, all_chunks: Sequence[Chunk]) -> None:
-        """The features that need the text of a chunk, for the best ones."""
+        """Add the features that need the text of a chunk, for the best chunks only."""
         table = self._table
         count = len(self._ranking.words)
         assisted = {piece.row for piece in all_chunks if is_assistant(piece.speaker)}
@@ -486,8 +537,11 @@ class ChunkReading:
             piece.score += sum(more.values())
 
     def _rescale(self, own_scores: dict[int, float]) -> None:
-        """The scores of the notes of one chunk, whose words have these scores among all chunks:
-        what their neighbors and conversations add changes by the same factor."""
+        """Adjust the scores of notes with one chunk, given the scores of their words among all
+        chunks.
+
+        The parts that neighbors and conversations add are scaled by the same factor.
+        """
         shares_by_row = {row: self._ranking.shares(row) for row in own_scores}
         # Which the words make up where meaning is known
         rest = 1.0 - self._table.meaning
@@ -507,7 +561,7 @@ class ChunkReading:
 
 
 def _score_words(some: Collection[Chunk], scorer: TermScorer, brevity: float) -> None:
-    """The scores of these by their words, as in BM25, 1 for the best."""
+    """Set the scores of chunks by their words, as in BM25. The best chunk gets 1."""
     usual = sum(piece.words for piece in some) / (len(some) or 1) or 1
     usual_named = sum(piece.named for piece in some) / (len(some) or 1) or 1
     for piece in some:
@@ -547,7 +601,7 @@ def _together(some: Sequence[Chunk], bits: int) -> Chunk:
 
 
 def _sized_chunks(text: str) -> list[tuple[int, int, int, str | None]]:
-    """The chunks of a text as (start, stop, about how many words, speaker)."""
+    """The chunks of a text as (start, stop, about how many words, speaker or None)."""
     text_hash = hash(text)
     pieces = _known_chunks.get(text_hash)
     if pieces is None:

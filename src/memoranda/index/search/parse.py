@@ -1,7 +1,7 @@
-"""Query texts: words, phrases and operators as terms (contract 000b, 6); questions as words and
+"""Reading queries: words, phrases and operators as terms (contract 000b, 6); questions as words and
 dates.
 
-Whatever a user writes ends up inside quoted FTS5 strings: no input can be syntax.
+All text of a user ends up inside quoted FTS5 strings, so no input can act as syntax.
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ _LONGEST_COMPOUND = 60
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word or phrase to look for.
+    """A word or phrase to look for.
 
-    `phrase` is its text for FTS5, `words` its folded words. `open`: may match as a prefix;
-    `single`: one character of a run, always a prefix. `others`: phrases that mean the same in other
-    spelling; `is_bare`: it was not in quotes, so its word may be in another form.
+    phrase: its text for FTS5.
+    words: its folded words.
+    open: it may match as a prefix.
+    single: it is one character of a run, and always a prefix.
+    others: phrases that mean the same in another spelling.
+    is_bare: it was not in quotes, so its word may be in another form.
     """
 
     text: str
@@ -379,15 +382,18 @@ worked"), or how many they are."""
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days a question names: `first` to `last` (YYYY-MM-DD, inclusive), MM-DD where no year is
-    named. `weight`: the narrower, the higher."""
+    """Days that a question names.
+
+    first, last: YYYY-MM-DD, both inclusive; MM-DD if no year is named.
+    weight: the narrower the period, the higher.
+    """
 
     first: str
     last: str
     weight: float
 
     def share(self, day: str) -> float:
-        """The weight if `day` is in the period, else 0."""
+        """The weight if `day` is in the period, otherwise 0."""
         if self.first <= day[-len(self.first) :] <= self.last:
             return self.weight
         return 0.0
@@ -395,10 +401,16 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`words`: lower case, each once, CJK runs as pairs; `weak`: those pairs that are across a stop
-    word. `when`: it asks for a time. `only_days`: it names nothing but days. `beside`: words of a
-    long text or a dialogue outside of what it asks, and how much each counts, relative to another
-    word."""
+    """A question as words and dates.
+
+    words: in lower case, each once, CJK runs as pairs.
+    weak: pairs that span a stop word.
+    periods: the days it names.
+    when: whether it asks for a time.
+    only_days: whether it names nothing but days.
+    beside: words of a long text or a dialogue outside its question, with their weight relative to
+        another word.
+    """
 
     words: tuple[str, ...]
     weak: frozenset[str]
@@ -409,10 +421,13 @@ class Question:
 
 
 def read_question(text: str, today: date | None = None) -> Question:
-    """The question in `text`: of a dialogue its newest turn, of a long text what it asks, and
-    beside that all its other words. Only a text pasted before a question that says enough by
-    itself is left out. `today` is what "last week" counts from; without it only written dates are
-    understood."""
+    """Read the question in a text: the newest turn of a dialogue, or the questions of a long text.
+
+    All other words count beside it. They are left out only for a text pasted before a question that
+    says enough alone.
+
+    today: the day that "last week" counts from. Without it, only written dates are understood.
+    """
     *earlier, newest = turns_of(text) or [""]
     question_text = newest or focus_of(text)
     named_periods = periods(question_text, today)
@@ -460,8 +475,10 @@ def _pairs_of(text: str) -> tuple[dict[str, None], frozenset[str]]:
 
 
 def is_told(text: str) -> bool:
-    """Whether `text` is something said or written, and no list of terms that must all match: it has
-    two sentences or lines and several words, whatever is in quotes."""
+    """Whether `text` is something said or written, rather than a list of terms that must all match.
+
+    It has two sentences or lines and several words, whatever is in quotes.
+    """
     sentences = 0
     for match in _SENTENCE.finditer(text):
         sentences += len(tokens(match.group())) > 1
@@ -486,8 +503,11 @@ def is_short_question(text: str) -> bool:
 
 
 def is_certain_question(text: str) -> bool:
-    """Whether `text` is certainly a question in Chinese, Japanese or Korean: it has a question word
-    and the end of a question. Without the end it may be a part of a sentence somebody looks for."""
+    """Whether `text` is certainly a question in Chinese, Japanese or Korean.
+
+    It has a question word and ends as a question. Without that end, it may be part of a sentence
+    that somebody looks for.
+    """
     end = text.strip()
     return _PARTICLE.search(end[-8:]) is not None or bool(
         _MARK.search(end[-8:]) and _ASIAN.search(end[-40:])
@@ -495,9 +515,12 @@ def is_certain_question(text: str) -> bool:
 
 
 def focus_of(text: str) -> str:
-    """Of a text of over 400 characters or 80 words all its questions; of one of 1,000 characters or
-    more the one at its end, with the sentence before when it says little. Else all of it: what was
-    told first may be what is asked about."""
+    """The part of a text that asks.
+
+    All questions of a text of more than 400 characters or 80 words. From 1,000 characters on only
+    the last question, with the sentence before it if it says little. Otherwise the whole text,
+    since what was told first may be what is asked about.
+    """
     if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
         return text
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]

@@ -1,7 +1,7 @@
 """One query against the index: its filters and terms as FTS5 expressions, and all SQL of the
 search.
 
-However common a term is, the cost is bounded: of many matches only the newest are looked at.
+Even for very common terms the cost is bounded: only the newest of many matches are looked at.
 """
 
 from __future__ import annotations
@@ -115,9 +115,12 @@ _NEIGHBORS = (
 
 @dataclass(slots=True)
 class NoteText:
-    """What is read of a candidate. `called`: its title, aliases, headings and tags. `address`: its
-    path, and the values of its header. `spans` are the
-    parts of its text to be read: of a long one the passages that match."""
+    """The texts of a candidate that are read.
+
+    called: its title, aliases, headings and tags.
+    address: its path, and the values of its header.
+    spans: the parts of its text to read. For a long text, the passages that match.
+    """
 
     row: int
     project: str
@@ -130,7 +133,7 @@ class NoteText:
 
 
 class Features(NamedTuple):
-    """What was computed of a note when it was indexed: see schema.sql, table `feature`."""
+    """The values computed for a note when it was indexed: see schema.sql, table `feature`."""
 
     row: int
     conversation: int | None
@@ -152,8 +155,10 @@ def counted_to(stop: int) -> int:
 
 
 class QueryCache(dict[Hashable, Any]):
-    """What queries found, for one connection, until the index changes or it is full:
-    `bench/asking.py` shows that a question takes a quarter longer without."""
+    """The results of queries on one connection, until the index changes or the cache is full.
+
+    `bench/asking.py` shows that a question takes a quarter longer without it.
+    """
 
     def __init__(self) -> None:
         self.version: tuple[int, int] | None = None
@@ -225,7 +230,10 @@ class SearchContext:
         return self._cache["spans"]
 
     def _valid_only(self, column: str) -> str:
-        """A further SQL condition on the column that holds the row; "" where nothing is left out."""
+        """A further SQL condition on the column that holds the row.
+
+        Empty if nothing is left out.
+        """
         if condition := filters.excluded(self.invalid, column):
             return f" and {condition}"
         return ""
@@ -255,8 +263,11 @@ class SearchContext:
         return text
 
     def alternatives(self, query_term: Term) -> list[str]:
-        """What a term is found by as well: its word in another form, in two words, in other
-        spelling. Words no note contains are left out."""
+        """Other texts that find a term: its word in another form, as two words, or in another
+        spelling.
+
+        Words that no note contains are left out.
+        """
         if not query_term.is_bare:
             return []
         cache_key = ("alternatives", query_term)
@@ -285,7 +296,7 @@ class SearchContext:
         ]
 
     def _is_anywhere(self, text: str) -> bool:
-        """Whether any note, whoever may see it, contains the word or phrase."""
+        """Whether any note contains the word or phrase, no matter who may see the note."""
         return self.count(f"{self._column}{quoted(query_text(text)[0])}", 1) > 0
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
@@ -351,8 +362,11 @@ class SearchContext:
         return result
 
     def matches(self, match: str, limit: int = MAX_RANKED) -> tuple[list[int], int]:
-        """The newest rows that match and pass all filters, at most `limit`; and how many there are
-        in all, where there are more than `counted_to` says, at least one more."""
+        """The newest rows that match and pass all filters, at most `limit`, and how many rows
+        match.
+
+        If more match than `counted_to` allows, the number is a lower bound.
+        """
         most = counted_to(limit) + 1
         if not self.is_filtered:
             rows = self.newest(match, limit + 1)
@@ -484,8 +498,11 @@ class SearchContext:
         return [row for (row,) in row_query]
 
     def texts(self, rows: Sequence[int], terms: Sequence[Term]) -> list[NoteText]:
-        """These notes; of long texts only the passages that contain all terms, else any, else the
-        first are marked to be read."""
+        """The texts of these notes.
+
+        In a long text, the passages to read are marked: those with all terms, or with any, or the
+        first.
+        """
         note_texts: list[NoteText] = []
         if not rows:
             return note_texts
@@ -542,8 +559,10 @@ class SearchContext:
 
     @cached_property
     def size(self) -> int:
-        """How many notes there are, whoever may see them, as a power of two: no agent learns from
-        the order how many notes of others."""
+        """How many notes the index has, rounded up to a power of two.
+
+        All notes count, but an agent must not learn from the order how many notes others have.
+        """
         sql = "select sum(t.notes) from project p cross join tally t on t.project = p.id and t.folder = ''"
         return 1 << (max(_MIN_SIZE, self.db.execute(sql).fetchone()[0] or 0) - 1).bit_length()
 
@@ -637,8 +656,9 @@ class SearchContext:
         ]
 
     def contents(self) -> Iterator[tuple[int, int, str, str | None, str]]:
-        """(row, created, id, tags as JSON, text) of every note that passes the filters, which must
-        name projects.
+        """(row, created, id, tags as JSON or None, text) of every note that passes the filters.
+
+        The filters must name projects.
         """
         return self.db.execute(
             "select n.row, n.created, n.id, n.tags, t.text from note_fts f join note n on n.row = f.rowid"

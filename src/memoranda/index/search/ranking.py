@@ -1,9 +1,8 @@
-"""Notes scored by named features, whose weights are in `weights`: for questions and for all other
-searches.
+"""Scoring notes by named features, for questions and for all other searches (`weights`).
 
-Of a question the stemmed full-text table says which notes contain a word, and all else is computed
-here, for some hundred notes. Of a search for all words the notes are given; what they say is read
-in `chunks`.
+For a question, the stemmed full-text table tells which notes contain a word, and everything else is
+computed here, for some hundred notes. For a search for all words, the notes are given, and their
+texts are read in `chunks`.
 """
 
 from __future__ import annotations
@@ -121,13 +120,13 @@ class _WordLookup:
             is_latin = not is_cjk(text)
             own_match = _own_match(text)
             match = own_match + ("" if is_latin or len(text) > 1 else "*")
-            rows = self._rows(match)
+            rows = self.rows(match)
             share = 1.0
             spelled = list[str]()
             is_open = is_latin and len(text) >= _PREFIX_FROM and not rows
             if is_open:
                 match = f"{quoted(text)}*"
-                rows = self._rows(match)
+                rows = self.rows(match)
             if (
                 is_mended
                 and not rows
@@ -137,7 +136,7 @@ class _WordLookup:
                 match = " OR ".join(map(quoted, spelled))
                 is_open = False
                 share = weights.WEIGHTS.spelled
-                rows = self._rows(match)
+                rows = self.rows(match)
             if not rows and not is_speaker:
                 continue
             note_count = float(len(rows))
@@ -168,7 +167,7 @@ class _WordLookup:
             words_found = [words_found[at] for at in sorted(rare)]
         if not self.column:
             for word in words_found:
-                word.name_rows = self._rows(own_matches[word.text], table=NAMES)
+                word.name_rows = self.rows(own_matches[word.text], table=NAMES)
         return words_found
 
     def terms(self, query: ParsedQuery) -> list[Word]:
@@ -188,7 +187,7 @@ class _WordLookup:
             )
         return term_words
 
-    def _rows(self, text: str, table: str = "") -> list[int]:
+    def rows(self, text: str, table: str = "") -> list[int]:
         if table:
             column = "{title headings tags} : "
         else:
@@ -234,14 +233,16 @@ class TermScorer(dict[int, float]):
 
 
 class Ranking:
-    """The notes that answer a question, for the filters and the viewer of `context`, and what each
-    feature adds; with `query`, a search for all words, the notes `given`, each of which stands
-    alone and is read as a whole.
+    """The notes that answer a question, and the part each feature adds to their scores.
 
-    `today` is what "last week" counts from, `near` compares meanings. `scores`: of the notes that
-    were scored;
-    `features`: of these too. `bits`: which words each of them contains, and how
-    (`word_marks`). `cosines`: of meanings, scaled to 0 to 1.
+    context: the filters and the viewer.
+    query, given: for a search for all words, the query and its notes. Each note stands alone and is
+        read as a whole.
+    today: the day that "last week" counts from.
+    near: compares meanings.
+    scores, features: the scores and the features of the notes scored.
+    bits: a bitmask for each note, three bits per word: exact, longer, title.
+    cosines: the similarity of meaning, scaled to 0 to 1.
     """
 
     def __init__(
@@ -256,10 +257,10 @@ class Ranking:
         self.context = context
         self.query = query
         self.question = read_question(text, today)
-        self._table = weights.WEIGHTS
+        self.table = weights.WEIGHTS
         self.is_told = query is None and is_told(text)
         if self.is_told:
-            self._table = replace(self._table, meaning=self._table.told_meaning)
+            self.table = replace(self.table, meaning=self.table.told_meaning)
         self._lookup = lookup = _WordLookup(context)
         if query is None:
             self.words = lookup.words(self.question)
@@ -267,7 +268,7 @@ class Ranking:
             self.words = lookup.terms(query)
         focus = focus_of(text)
         self._is_several = (
-            query is None and SEVERAL.search(focus) is not None and bool(self._table.several)
+            query is None and SEVERAL.search(focus) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
@@ -285,16 +286,16 @@ class Ranking:
         for period in self.question.periods if self.question.only_days and query is None else ():
             # The newest notes of a day that is named, whatever they say
             if len(period.first) == len("2026-11-21"):
-                rows = context.rows_of_days(period.first, period.last, self._table.most)
+                rows = context.rows_of_days(period.first, period.last, self.table.most)
                 self._add([row for row in rows if row not in self.features])
         self._word_scores = self._score_words()
-        if near is not None and self._table.meaning:
+        if near is not None and self.table.meaning:
             self._compare_meanings(near, _meant(text, focus))
         # The share of words is less in what a conversation says, too
         if self.cosines:
-            words_share = 1 - self._table.meaning
-            self._table = replace(
-                self._table, conversation_words=self._table.conversation_words * words_share
+            words_share = 1 - self.table.meaning
+            self.table = replace(
+                self.table, conversation_words=self.table.conversation_words * words_share
             )
         if self.cosines:
             own_scores = {row: sum(self.own_score(row)) for row in self.features}
@@ -318,7 +319,10 @@ class Ranking:
 
     @cached_property
     def _match(self) -> str:
-        """What finds all notes that contain a word, where not all were looked at."""
+        """The expression that finds all notes that contain a word.
+
+        Empty if all were looked at already.
+        """
         is_cut = any(word.is_cut for word in self.words) and not self.context.is_filtered
         any_word = " OR ".join(word.match for word in self.words)
         if is_cut:
@@ -355,6 +359,14 @@ class Ranking:
             order = list(dict.fromkeys([*order, *rest]))
         return order[offset:stop]
 
+    def rows_of(self, word: str) -> Sequence[int]:
+        """The notes that hold a form of `word`, the newest where there are very many."""
+        return self._lookup.rows(_own_match(word))
+
+    def rarity(self, note_count: float) -> float:
+        """How much a word counts that this many notes hold."""
+        return self._lookup.rarity(note_count)
+
     def bits_of(self, row: int) -> int:
         """The words of the question a note contains, as in `bits`, whether it was scored or not."""
         if row not in self.bits:
@@ -362,10 +374,14 @@ class Ranking:
         return self.bits.get(row, 0)
 
     def relevance(self, bits: int, characters: int) -> float:
-        """How much a text of this many characters has to do with the question, on a separate scale
-        and not relative to other notes: the rarities, each from 0 to 1, of the words it shares with
-        it; times their part of those of all words; less for a long text, which shares many words
-        with anything."""
+        """How relevant a text is to the question, on its own scale and not relative to other notes.
+
+        It is the sum of the rarities (0 to 1) of the shared words, times their part of those of all
+        words. A long text gets less, since it shares many words with anything.
+
+        bits: the words the text contains.
+        characters: its length.
+        """
         rarities = self._rarities
         shared = sum(
             rarity for word, rarity in enumerate(rarities) if marks_of(bits, word) & (EXACT | TITLE)
@@ -386,16 +402,17 @@ class Ranking:
         ]
 
     def shares(self, row: int) -> dict[str, float]:
-        """What each feature adds to the score of a note that was scored, without those that add
-        nothing.
+        """The part that each feature adds to the score of a scored note.
+
+        Zero parts are left out.
         """
         parts = dict(zip(_FEATURES, self._parts(self.features[row]), strict=True))
-        parts["several"] = self._table.several * self._better.get(row, 0)
+        parts["several"] = self.table.several * self._better.get(row, 0)
         return {name: round(value, 3) for name, value in parts.items() if round(value, 3)}
 
     def _parts(self, note: Features) -> tuple[float, ...]:
-        """What each of _FEATURES adds to the score of a note: the one formula."""
-        table = self._table
+        """The part that each of _FEATURES adds to the score of a note. This is the one formula."""
+        table = self.table
         place = note.conversation
         words, meaning = self.own_score(note.row)
         # A note that stands alone is a separate conversation
@@ -427,8 +444,10 @@ class Ranking:
         )
 
     def _is_request(self, note: Features) -> bool:
-        """Whether a question in this turn is no sign that it lacks the answer: somebody tells an
-        assistant what the matter is."""
+        """Whether a question in this turn may still come with the answer.
+
+        In such turns somebody explains a matter to an assistant.
+        """
         return note.speaker in _USERS or note.conversation in self._assisted
 
     def _scores(self) -> dict[int, float]:
@@ -448,25 +467,26 @@ class Ranking:
                 self._better[row] = before = min(seen_counts.get(conversation_of, 0), _MAX_BETTER)
                 seen_counts[conversation_of] = before + 1
         return {
-            row: round(score + self._table.several * self._better.get(row, 0), 6)
+            row: round(score + self.table.several * self._better.get(row, 0), 6)
             for row, score in scores.items()
         }
 
     def own_score(self, row: int) -> tuple[float, float]:
-        """A note's score by words and by meaning, together up to 1; by words alone where there is
-        no vector.
+        """A note's score by words and by meaning, together up to 1.
+
+        Without a vector, by words alone.
         """
         words = self._word_scores.get(row, 0.0)
         cosine = self.cosines.get(row)
-        share = self._table.meaning
+        share = self.table.meaning
         if cosine is None:
             return (words, 0.0)
         return (words * (1 - share), cosine * share)
 
     def _choose(self) -> None:
-        """The notes whose words weigh most, equal ones newest first."""
+        """Choose the notes whose words weigh most. Among equal notes the newest come first."""
         scorer = self.scorer
-        room = self._table.most
+        room = self.table.most
         rows: list[int] = []
         for bits in sorted(self._groups, key=lambda bit_group: (-scorer[bit_group], bit_group)):
             some: Collection[int] = self._groups[bits]
@@ -480,7 +500,7 @@ class Ranking:
         self.features = {note.row: note for note in self.context.features(rows)}
 
     def _add(self, rows: Collection[int]) -> None:
-        """Also score those of the notes that pass all filters."""
+        """Also score the given notes, as far as they pass all filters."""
         rows = self.context.visible(rows)
         self._look_up(rows)
         self.features.update((note.row, note) for note in self.context.features(rows))
@@ -512,7 +532,7 @@ class Ranking:
         )
         scorer = self.scorer
         bits = self.bits.get
-        share = self._table.brevity
+        share = self.table.brevity
         least = 1 + 1.2 * (1 - share)
         more = 1.2 * share / usual
         scores_found = {
@@ -551,9 +571,11 @@ class Ranking:
             }
 
     def _look_around(self, own_scores: Mapping[int, float]) -> None:
-        """The best score in each conversation, the words its notes contain together, and what the
-        best notes add to their neighbors. Turns that contain no word themselves come to be scored
-        so."""
+        """Collect the best score and the words of each conversation, and what the best notes add to
+        neighbors.
+
+        This also scores turns that contain no word themselves.
+        """
         best = self._best
         together = self._together
         bits = self.bits.get
@@ -563,7 +585,7 @@ class Ranking:
                 if value > best.get(place, -1.0):
                     best[place] = value
                 together[place] = together.get(place, 0) | bits(row, 0)
-        table = self._table
+        table = self.table
         neighbor_scores = self._neighbor_scores
         able = {
             row: own_scores[row]
@@ -649,8 +671,10 @@ def _groups_of_many(words: Sequence[Word]) -> dict[int, set[int]]:
 
 
 def _likely_rare(question: Question) -> list[str]:
-    """The words to look for: of very many those it asks with, and the longest others, which are
-    rarely common ones."""
+    """The words to look for. Of very many, the words of the question and the longest others.
+
+    Long words are rarely common.
+    """
     others = [word for word in question.words if word in question.beside]
     room = max(0, _MOST_ASKED - (len(question.words) - len(others)))
     kept = set(sorted(others, key=len, reverse=True)[:room])
@@ -659,7 +683,7 @@ def _likely_rare(question: Question) -> list[str]:
 
 
 def _meant(text: str, focus: str) -> str:
-    """What of a query a model is asked about; `focus` is what its words ask."""
+    """The part of a query that a model is asked about. `focus` is the part its words ask about."""
     if len(text) < _PASTED or turns_of(text):
         return text[-_EMBEDDED:]
     return focus

@@ -58,5 +58,5 @@ def _endpoint(model: RerankModel) -> Reranker:
 
 
 def _document(hit: Hit) -> str:
-    """What the model is shown of a hit."""
+    """The text of a hit that the model is shown."""
     return f"{hit.note.title}\n{hit.passage}"

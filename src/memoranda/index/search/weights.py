@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What counts. A feature is between 0 and about 1; the score is the weighted sum.
+    """The weights of all features. A feature is between 0 and about 1; the score is the weighted
+    sum.
 
     Words, neighbors and conversation are divided by the highest value among the candidates.
     `bench/fit.py` fits the weights from `before` to `timed`; those inside `words`, `meaning` and
@@ -68,6 +69,9 @@ class Weights:
         # Of a long note: the share of its best chunk, the rest is the note as a whole
         0.66
     )
+    # Where something is told: how much of the topic of the best notes it holds, relative to the best
+    # score
+    feedback: float = 0.4
     # This many notes, chosen by words alone, are scored with all features
     most: int = 150
     # How much an archived memory is worth, relative to another one

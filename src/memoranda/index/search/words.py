@@ -98,16 +98,17 @@ _APART = 60
 class Word:
     """A word of the query.
 
-    `rows`: the notes that contain it or a form of it, or, where none does, a longer word it begins
-    (`is_open`);
-    `name_rows`: those with it in title, headings or tags. `weight`: how rare it is. `is_speaker`:
-    somebody has this
-    name. `match` finds all of these notes. `spelled`: what replaces it where no note contains it as
-    written.
-    `is_weak`: it is across a stop word, so it says little and nobody is told of it. `term`: what
-    it is in a search
-    for all words. `others`: the forms and spellings such a search finds it by as well. `is_beside`:
-    it is outside of what a long text asks.
+    rows: the notes that contain it or a form of it. If none does, those with a longer word that
+        begins with it (`is_open`).
+    name_rows: the notes with it in title, headings or tags.
+    weight: how rare it is.
+    is_speaker: whether it is somebody's name.
+    match: the expression that finds all of these notes.
+    spelled: the words that replace it, if no note contains it as written.
+    is_weak: whether it spans a stop word, so that it says little and is not shown.
+    term: its term in a search for all words.
+    others: further forms and spellings that find it in such a search.
+    is_beside: whether it is outside the question of a long text.
     """
 
     text: str
@@ -267,8 +268,11 @@ def _irregular() -> dict[str, tuple[str, ...]]:
 
 
 class WordFinder:
-    """Finds the words of a query in a text: those of a question as the stemmed full-text table
-    would, terms that must all match as they are written, or in another form or spelling."""
+    """Finds the words of a query in a text.
+
+    The words of a question are found as in the stemmed full-text table. Terms that must all match
+    are found as written, or in another form or spelling.
+    """
 
     def __init__(self, words: Sequence[Word]):
         self._runs: list[tuple[str, int]] = []
@@ -422,8 +426,8 @@ def _phrase(parts: Sequence[str]) -> re.Pattern[str]:
 
 
 def shown_terms(words: Sequence[Word]) -> list[Term]:
-    """What to look for in a very long text: words without their endings, mistyped ones as they are
-    spelled.
+    """The terms to look for in a very long text: words without endings, mistyped words as
+    respelled.
     """
     terms_found: dict[str, None] = {}
     for word in (term_found for term_found in words if not term_found.is_weak):

@@ -1,8 +1,8 @@
 """Searching by meaning: passages as vectors, and the cosine between them and a question
 (docs/semantic.md).
 
-Here: which model makes the vectors, and which texts it can read. The modules need numpy, which only
-this package imports, and only once a model is opened.
+This module tells which model makes the vectors, and which texts it can read. The others need numpy,
+which only this package imports, and only when a model is opened.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ OFF = "off"
 
 @dataclass(frozen=True, slots=True)
 class PackagedModel:
-    """A model whose weights come with a package: nothing else has to be installed for it.
+    """A model whose weights come with a package. Nothing else has to be installed for it.
 
-    `module` is what is imported, `name` the model's. `scripts` are those it can read, None for all.
+    package: the package.
+    module: the module to import.
+    name: the model's name.
+    scripts: the scripts it can read. None means all.
     """
 
     package: str
@@ -69,7 +72,7 @@ _BYTE_PAIR_BLANK = "\u0120"
 
 
 class NoModel(MemorandaError):
-    """There are no vectors to be had; the sentence says why, and what would help."""
+    """Vectors are not available. The sentence gives the reason, and what would help."""
 
     code = "semantic"
 
@@ -212,8 +215,8 @@ def _digest(*parts: bytes) -> str:
 
 
 def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
-    """The scripts a vocabulary has words in, not only letters; None when it is one of bytes and
-    cannot be judged.
+    """The scripts in which a vocabulary has words, not only letters. None if it consists of bytes
+    and cannot be judged.
 
     A script counts with 200 pieces of three letters (of two for Chinese, Japanese and Korean; or
     3,000 single Han characters), or when these are a fiftieth of the vocabulary.

@@ -52,11 +52,12 @@ class EmbeddingCounts(NamedTuple):
 
 
 class Vectors:
-    """The vectors of one home by the chosen model, in `folder`, which is made when the first one
-    is.
+    """The vectors of one home by the chosen model. Any thread may call.
 
-    For the one process; `database` is the home's index. Any thread may call.
-    Raises NoModel when there is no model to be had.
+    folder: where they are stored; created with the first vector.
+    database: the home's index.
+
+    Raises NoModel if no model is available.
     """
 
     def __init__(self, database: Database, folder: Path, choice: ModelSettings):
@@ -129,7 +130,9 @@ class Vectors:
             tried *= 4
 
     def question(self, text: str) -> np.ndarray | None:
-        """The vector of `text`; None when the model cannot read it or its endpoint does not answer.
+        """The vector of `text`. None if the model cannot read it, or if its endpoint does not
+        answer.
+
         Raises NoModel.
         """
         with self._turn:
@@ -148,9 +151,12 @@ class Vectors:
             return self._questions[text]
 
     def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages that are not yet, at most `most`. Returns how many; with `again`
-        all notes are looked at, else those that came since the last call. Expects to run inside a
-        transaction."""
+        """Cut notes into passages, at most `most` of them. Returns how many passages were added.
+
+        anew: look at all notes, not only at those added since the last call.
+
+        Runs inside a transaction.
+        """
         db = self._database.connection
         if self._cut[0] is db and not anew:
             after = self._cut[1]
@@ -228,10 +234,15 @@ class Vectors:
             return self._wanted(indexes)[1]
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
-        """Drop vectors of texts that are in none of the index files, if they are at least that
-        share of all, and the vectors of other models: where a share is given only those nobody used
-        for a week, so that two processes may have a model each. Returns how many of this model's
-        went. Raises StorageError."""
+        """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
+
+        indexes: the index files.
+        least_share: drop them only if they are at least this share of all vectors. 0 drops them
+            anyway.
+
+        The vectors of other models are dropped, too. With a share, only those unused for a week, so
+        that two processes may each have a model. Raises StorageError.
+        """
         if not self._file.path.exists():
             return 0
         # In use
@@ -295,7 +306,10 @@ class Vectors:
 
 
 def _calibrated(cosines: np.ndarray, floor: float) -> np.ndarray:
-    """The cosines with `floor` as 0, those of texts the model cannot read (0) as they are."""
+    """The cosines rescaled so that `floor` becomes 0.
+
+    Zeros, of texts the model cannot read, stay.
+    """
     if floor:
         return np.where(cosines == 0, 0, (cosines - floor) / (1 - floor))
     return cosines
@@ -312,10 +326,10 @@ def _vectors(embedder: Embedder, texts: Sequence[str], before: str) -> np.ndarra
 
 
 class KnownTexts:
-    """The vectors of texts that belong to the program, in a file beside those of the notes. Any
-    thread may call.
+    """The vectors of the program's own texts, in a file beside those of the notes. Any thread may
+    call.
 
-    Raises NoModel when there is no model to be had.
+    Raises NoModel if no model is available.
     """
 
     def __init__(self, folder: Path, choice: ModelSettings, texts: Sequence[str]):

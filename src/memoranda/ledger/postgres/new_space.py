@@ -99,12 +99,12 @@ class NewSpace(SpaceDatabase):
             db.cursor().executemany(statement, rows)
 
     def files(self) -> dict[Key, tuple[str, str | None, int | None]]:
-        """Kind, SHA-256 and mode of what is there, by (project, path)."""
+        """Kind, SHA-256 (or link) and mode of the files in the space, by (project, path)."""
         rows = self._said("select project, path, kind, coalesce(sha256, link), mode from {}")
         return {(project, path): (kind, digest, mode) for project, path, kind, digest, mode in rows}
 
     def put_files(self, rows: Iterable[FileRow]) -> None:
-        """Write rows, in place of those there."""
+        """Write rows of files, replacing existing ones."""
         self._said_of_each(
             "note",
             "insert into {} (space, project, path, kind, body, sha256, link, mode, changed_ns, number) "
@@ -150,7 +150,7 @@ class NewSpace(SpaceDatabase):
         )
 
     def put_lines(self, lines: Iterable[tuple[Change, bytes]]) -> None:
-        """Write lines of the journal, in place of those there."""
+        """Write lines of the journal, replacing existing ones."""
         self._said_of_each(
             "journal",
             "insert into {} (space, number, id, at, line) values (%s, %s, %s, %s, %s) "
@@ -174,8 +174,10 @@ class NewSpace(SpaceDatabase):
         used: Mapping[str, int],
         shared: Mapping[str, bytes],
     ) -> None:
-        """Make what is there the space, whose latest change is `last`. Raises InvalidInput when
-        somebody wrote there meanwhile."""
+        """Complete the space, whose latest change is `last`.
+
+        Raises InvalidInput if somebody wrote to it in between.
+        """
         reads = [
             [self.space, note_id, counts.get(note_id, 0), used.get(note_id, 0)]
             for note_id in sorted({*counts, *used})

@@ -1,8 +1,10 @@
-"""The replica of a space on this machine. Its folder: the notes as files, as the database last
-said, a cache of the shape of a home; that of a large space is filled in a thread, so that calls are
-answered meanwhile and say how far it is. Its journal: a copy, with those of its texts that were
-needed here. Its log of reads: what the database does not know yet, while the sums of all replicas
-are there. And copies of the files that all replicas share.
+"""The replica of a space on this machine.
+
+Its folder holds the notes as files, as the database last had them: a cache in the form of a home.
+The folder of a large space is filled by a thread; calls are answered in the meantime and tell the
+progress. Its journal is a copy, with those texts that were needed here. Its log of reads has the
+reads that the database does not know yet, beside the sums of all replicas. The files that all
+replicas share are copied, too.
 """
 
 from __future__ import annotations
@@ -72,8 +74,14 @@ _ATTACHED: dict[tuple[int, Path, str, str], SharedFiles] = {}
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """What the folder is a whole copy of: the space's `id` and `epoch`, its shared `files`, made
-    since this `boot` of the machine. How far its notes are is the last number of its journal."""
+    """The state of the space that the folder is a complete copy of.
+
+    id, epoch: of the space.
+    files: the version of its shared files.
+    boot: the boot of the machine in which the copy was made.
+
+    How recent the notes are is told by the last number of the journal.
+    """
 
     id: str
     epoch: int
@@ -98,14 +106,17 @@ class ReplicaFolder:
         put_derived(layout.root / "README.txt", _README.encode())
 
     def state(self) -> ReplicaState | None:
-        """What it is a whole copy of; None for one that is not whole."""
+        """The state that the folder is a complete copy of. None if it is not complete."""
         try:
             return ReplicaState(**json.loads(self._state.read_bytes()))
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
     def set_state(self, state: ReplicaState | None) -> None:
-        """Say what it is a copy of; None: it is not whole. Raises StorageError."""
+        """Record the state that the folder is a copy of.
+
+        None means it is incomplete. Raises StorageError.
+        """
         if state is None:
             self._state.unlink(missing_ok=True)
         else:
@@ -137,7 +148,7 @@ class ReplicaFolder:
         return self.root(project) / path
 
     def begin(self) -> None:
-        """Before rows are put."""
+        """Prepare for `put`: clear the leftovers of a killed process."""
         self._parents.clear()
         make_private(self._incoming)
         # Of a process that was killed
@@ -190,7 +201,7 @@ class ReplicaFolder:
                 os.unlink(place)
 
     def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
-        """What a step took away and is not among `places_there` again, the innermost first."""
+        """The places that a step removed and that are not in `places_there`, the innermost first."""
         if touched.do in ("remove", "unlink", "rmdir", "move", SET):
             if touched.do == "move" and touched.old is None:
                 for key in reversed(list(self._below(touched.project, touched.path))):
@@ -223,7 +234,10 @@ class ReplicaFolder:
         return keys + [(PRIVATE, path) for path in self.review_rows.paths()]
 
     def holds(self, key: Key, digest: str | None) -> bool:
-        """Whether a file with this SHA-256 is there; without one, whether anything does."""
+        """Whether a file with this SHA-256 is there.
+
+        Without a digest, whether anything is there.
+        """
         if is_row(*key):
             data = self.review_rows.bytes_at(key[1])
             return data is not None and digest in (None, sha256(data))
@@ -237,9 +251,11 @@ class ReplicaFolder:
 
 
 class ColdStart:
-    """Runs `bring` in a thread, which tells how far it is: this many notes of how many. Returns of
-    `tell`: whether it is to go on. The file at `path`, locked meanwhile, tells the other processes
-    of the machine, of which one does it."""
+    """Runs `bring` in a thread, which reports its progress: (notes so far, all notes).
+
+    `tell` returns whether to go on. Only one process of the machine does this. It locks the file at
+    `path`, which tells the others the progress.
+    """
 
     def __init__(self, path: Path, bring: Callable[[Callable[[int, int], bool]], None]):
         self._path = path
@@ -268,7 +284,7 @@ class ColdStart:
         return not self._stop.is_set()
 
     def words(self) -> str:
-        """What to say of it, "" when nobody is at it."""
+        """A sentence about the progress. Empty if no process is filling the folder."""
         is_ours = self._thread is not None and self._thread.is_alive()
         with suppress(OSError):
             if is_ours or lock_owner(self._path) is not None:
@@ -290,8 +306,9 @@ class ColdStart:
 
 
 class ReplicaHistory(History):
-    """As `History`; what is written goes to the database first. `rewritten` is called after changes
-    were revised or purged.
+    """A `History` that writes to the database first.
+
+    rewritten: called after changes were revised or purged.
     """
 
     def __init__(
@@ -323,7 +340,10 @@ class ReplicaHistory(History):
         self.append_all([change])
 
     def text(self, digest: str, path: str) -> bytes:
-        """As `History.text`; a text that is not here is fetched. Raises DatabaseAway."""
+        """A text of the history (see `History.text`). A text that is not here is fetched.
+
+        Raises DatabaseAway.
+        """
         try:
             return super().text(digest, path)
         except LedgerRefused:
@@ -339,7 +359,7 @@ class ReplicaHistory(History):
         return data
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
-        """As `History.revise`, for all replicas."""
+        """Replace changes for all replicas (see `History.revise`)."""
         changes = [revised.get(change.number, change) for change in self.changes(origins=True)]
         for change in changes:
             if change.verb == ORIGINS:
@@ -365,18 +385,21 @@ class ReplicaHistory(History):
         self._rewritten()
 
     def sweep(self) -> int:
-        """As `History.sweep`, in the database and here. Returns how many went in the database."""
+        """Remove unneeded texts, in the database and here.
+
+        Returns how many were removed in the database.
+        """
         unreferenced = self._server.sweep(self.referenced())
         super().sweep()
         return unreferenced
 
 
 class ReplicaReads(Reads):
-    """As `Reads`. The counts shown are those of the database at the last exchange, and what was
-    read here since.
+    """The `Reads` of a replica: the database's counts at the last exchange, and the reads made here
+    since.
 
-    What is sent goes under a mark first. The database knows the marks it has counted, so reads that
-    are found under one after a crash are sent once more or forgotten, never counted twice.
+    Reads are sent under a mark. The database knows the marks it has counted. After a crash, reads
+    under a mark are therefore sent again or forgotten, but never counted twice.
     """
 
     def __init__(
@@ -465,7 +488,7 @@ class ReplicaReads(Reads):
             self._totals.pop(key, None)
 
     def fold(self, folded: Mapping[str, ReadRow]) -> None:
-        """A change was committed in the database whose headers tell of these reads."""
+        """Subtract reads that a change committed in the database has written into headers."""
         for key, row in folded.items():
             remaining = self._totals.get(key, ReadRow())
             times = max(0, remaining.times - row.times)
@@ -511,8 +534,9 @@ class SharedFiles:
         self._seen = -1
 
     def hand_over(self) -> SpaceDatabase:
-        """The connection used so far, for the home that is opened next; another one is made when it
-        is needed.
+        """Return the connection used so far, for the home that is opened next.
+
+        A new one is made if needed.
         """
         with self._threads:
             database = self._database
@@ -566,7 +590,7 @@ class SharedFiles:
 
     @contextmanager
     def changing(self, path: Path) -> Iterator[None]:
-        """See `changing_shared`."""
+        """Change a shared file for all replicas (see `changing_shared`)."""
         # The configuration of this machine
         if path not in self._places.values():
             yield

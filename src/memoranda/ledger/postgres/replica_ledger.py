@@ -96,7 +96,7 @@ class ReplicaLedger(Ledger):
                 raise
 
     def _catch_up(self) -> None:
-        """Bring the copy up to date. Raises DatabaseAway where there is no copy yet."""
+        """Bring the copy up to date. Raises DatabaseAway if there is no copy yet."""
         self.lines = _NoLines(self.history)
         state = self._folder.state()
         try:
@@ -138,8 +138,11 @@ class ReplicaLedger(Ledger):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """The lock of the space's writers, on all machines, then that of the folder, brought up to
-        date. Raises Busy, DatabaseAway, DatabaseRefused, OSError."""
+        """Hold the lock of the space's writers on all machines, then the folder's lock, and catch
+        up.
+
+        Raises Busy, DatabaseAway, DatabaseRefused, OSError.
+        """
         if self._depth:
             yield
             return
@@ -234,7 +237,10 @@ class ReplicaLedger(Ledger):
         return self.layout.erased.exists()
 
     def erasing(self) -> str | None:
-        """Every replica sees the plan: it is a shared file."""
+        """The plan of an erasure.
+
+        It is a shared file, so every replica sees it. None if there is none.
+        """
         with suppress(FileNotFoundError):
             return self.layout.erasing.read_text("utf-8")
         return None
@@ -341,9 +347,13 @@ class ReplicaLedger(Ledger):
         places_there: Collection[Key],
         rows: Iterable[FileRow],
     ) -> bool:
-        """Bring the changes after the last one here, with whose line `numbered` begins; what they
-        touched and is among `places_there` now are the `rows`. Returns False when the journal here is not the
-        beginning of theirs."""
+        """Apply the changes after the last one here. Returns False if the journals do not match.
+
+        numbered: the lines of the journal, the first being the last change here. That line is
+            removed.
+        places_there: the places that exist in the space now.
+        rows: the files at those places.
+        """
         if self.history.last:
             last_change = next(self.history.changes(), None)
             if not numbered or last_change is None or Change.load(numbered[0][1]) != last_change:
@@ -363,8 +373,10 @@ class ReplicaLedger(Ledger):
         return True
 
     def _bring_all(self, snapshot: Snapshot, state: SpaceState, last: int | None) -> None:
-        """Compare everything. `last`: what is older is here as it should be; None: every file is
-        read.
+        """Compare everything with the space.
+
+        last: a change up to which the files here are known to be right. None means that every file
+            is read.
         """
         self._folder.set_state(None)
         self._folder.begin()
@@ -535,7 +547,9 @@ class ReplicaLedger(Ledger):
                 ) from None
 
     def _mend(self, steps: Sequence[Step]) -> None:
-        """Make the places of a refused change what the database says: somebody wrote there by hand."""
+        """Reset the places of a refused change to the database's state: somebody wrote there by
+        hand.
+        """
         with suppress(DatabaseAway, OSError), self._database.snapshot() as snapshot:
             self._folder.begin()
             for project, path in {
@@ -567,8 +581,10 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
 
 
 class _NoLines(LineChanges):
-    """Files used in place are on one machine: there are not any here, but for JSON files of
-    entries, whose changes are in no history.
+    """Replaces the changes of lines: files used in place belong to one machine, so there are none
+    here.
+
+    JSON files of entries are the exception, but their changes are in no history.
     """
 
     is_recording = False

@@ -150,7 +150,7 @@ class Connection:
         )
 
     def _check_for_pooler(self, db: psycopg.Connection[Any]) -> None:
-        """Raise DatabaseRefused where no session is kept; asked once in a process."""
+        """Raise DatabaseRefused if sessions are not kept. Checked once per process."""
         import psycopg
 
         if self._url in _KEEPS_SESSIONS:
@@ -188,8 +188,10 @@ class Connection:
         return DatabaseRefused(self.server, reason_of(error))
 
     def _again(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
-        """What `work` does with the connection, on a new one if the one that was idle is gone; for
-        what may be done twice."""
+        """Return the result of `work` on the connection, on a new one if the idle one is gone.
+
+        Only for work that may be repeated.
+        """
         had_one = self._connection is not None
         try:
             with self._connected() as db:

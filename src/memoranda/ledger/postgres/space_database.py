@@ -91,8 +91,9 @@ class SpaceDatabase(Connection):
 
     @property
     def _locked_connection(self) -> psycopg.Connection[Any]:
-        """The connection that took the lock. Raises DatabaseAway when it was lost: another one does
-        not have it.
+        """The connection that took the lock.
+
+        Raises DatabaseAway if it was lost, and the lock with it.
         """
         if self._locked is None or self._locked.closed:
             raise DatabaseAway(self.server, "the connection was lost")
@@ -128,8 +129,9 @@ class SpaceDatabase(Connection):
         return state
 
     def _attach(self, db: psycopg.Connection[Any], parent: Identifier, own: Identifier) -> None:
-        """Make a table the partition of the space, with the policy of its parent: that of the parent
-        does not hold for who names the partition.
+        """Make a table the partition of the space, with the policy of its parent.
+
+        The parent's policy does not apply to a role that names the partition itself.
         """
         from psycopg import sql
 
@@ -174,7 +176,7 @@ class SpaceDatabase(Connection):
     # --- what there is
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a statement that only reads gives."""
+        """The rows of a statement that only reads."""
         return self._again(lambda db: db.execute(sql, values).fetchall())
 
     def newest(self) -> SpaceState:
@@ -208,9 +210,11 @@ class SpaceDatabase(Connection):
     def news(
         self, since: int, most: int
     ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
-        """Where the space is, the journal's lines from this number on and the files that changed
-        after it, in one round trip; None for more than `most`. Raises DatabaseAway,
-        DatabaseRefused."""
+        """The news of the space, in one round trip. None if there are more than `most`.
+
+        Returns the state of the space, the journal's lines from number `since` on, and the files
+        that changed after it. Raises DatabaseAway, DatabaseRefused.
+        """
 
         def work(db: psycopg.Connection[Any]) -> list[list[tuple[Any, ...]]]:
             with self._pipeline(db):
@@ -267,7 +271,7 @@ class SpaceDatabase(Connection):
             yield db
 
     def text(self, digest: str) -> bytes | None:
-        """A text of the history by its SHA-256."""
+        """A text of the history by its SHA-256. None if the space does not have it."""
         sql = "select body from memoranda.blob where space = %s and sha256 = %s"
         rows = self._rows(sql, self.space, digest)
         if rows:
@@ -288,7 +292,7 @@ class SpaceDatabase(Connection):
         counts: Mapping[str, int],
         used: Mapping[str, int],
     ) -> None:
-        """Add reads under a mark; those of `restarted` notes start again."""
+        """Add reads under a mark. The counts of `restarted` notes begin again."""
         rows = [
             [self.space, id, counts.get(id, 0), used.get(id, 0)] for id in sorted({*counts, *used})
         ]
@@ -360,7 +364,9 @@ class SpaceDatabase(Connection):
         return left
 
     def keeps_elsewhere(self) -> list[str]:
-        """Sentences that say where a server keeps what was in its tables, so far as it says."""
+        """Sentences about other places where the server keeps former contents of its tables, as far
+        as known.
+        """
         sql = "select name, setting from pg_settings where name = any(%s)"
         settings = dict(self._rows(sql, [name for name, _, _ in _KEEPING]))
         found = ["the server's write-ahead log, until it is recycled", "backups of the server"]
@@ -386,9 +392,11 @@ class SpaceDatabase(Connection):
     # --- locks
 
     def take_lock(self) -> SpaceState:
-        """Keep all other writers of the space out, on any machine, until `release_lock` or the end
-        of the connection. Returns where the space is. Raises Busy, DatabaseAway,
-        DatabaseRefused."""
+        """Keep all other writers of the space out, until `release_lock` or the end of the
+        connection.
+
+        Returns the state of the space. Raises Busy, DatabaseAway, DatabaseRefused.
+        """
         try:
             if not self._again(self._try_lock):
                 block_for(self._wait_for_lock, LOCK_WAITS)
@@ -408,7 +416,10 @@ class SpaceDatabase(Connection):
             raise
 
     def _try_lock(self, db: psycopg.Connection[Any]) -> bool:
-        """Take the lock if it is free, and see in the same round trip where the space is then."""
+        """Take the lock if it is free, and read the space's state in the same round trip.
+
+        Returns whether the lock was taken.
+        """
         with db.pipeline():
             got = db.execute("select pg_try_advisory_lock(%s)", [self._writers])
             found_row = db.execute(STATE, [self.space])
@@ -420,7 +431,7 @@ class SpaceDatabase(Connection):
         return bool(got.fetchall()[0][0])
 
     def _wait_for_lock(self, seconds: float) -> None:
-        """The same for a lock that somebody has. Raises Busy."""
+        """Wait for a lock that another process holds, and read the space's state. Raises Busy."""
         if seconds <= 0:
             raise Busy(self.holder())
         import psycopg
@@ -472,8 +483,9 @@ class SpaceDatabase(Connection):
                 db.execute("select pg_advisory_unlock(%s)", [self._writers])
 
     def passes_by_policies(self) -> str:
-        """The name of the role of this connection, if row-level security does not hold for it; else
-        "".
+        """The name of the connection's role, if row-level security does not apply to it.
+
+        Otherwise empty.
         """
         sql = "select rolname from pg_roles where rolname = current_user and (rolsuper or rolbypassrls)"
         rows = self._rows(sql)
@@ -570,8 +582,10 @@ class SpaceDatabase(Connection):
             raise
 
     def _acknowledge(self, id: UUID) -> None:
-        """Commit the transaction; its last change is there by this id. When the connection is lost
-        meanwhile, ask.
+        """Commit the transaction, whose last change has this id. If the connection is lost, ask the
+        server.
+
+        Raises DatabaseRefused, DatabaseAway, and OutcomeUnknown if the server cannot be asked.
         """
         import psycopg
 

@@ -79,7 +79,9 @@ class Snapshot:
             )
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
-        """(project, path) of what changed after this number, all for -1, with the SHA-256 of files."""
+        """(project, path) of the files that changed after this number, with SHA-256 or None. -1
+        means all.
+        """
         sql = "select project, path, sha256 from memoranda.note where space = %s and number > %s"
         return {
             (project, path): digest
@@ -87,14 +89,14 @@ class Snapshot:
         }
 
     def rows(self, since: int) -> Iterator[FileRow]:
-        """What changed after this number, all for -1."""
+        """The rows of the files that changed after this number. -1 means all."""
         sql = f"{FILE_ROWS} and number > %s order by project, path"
         with self._db.cursor("rows") as cursor:
             cursor.itersize = _ROWS
             yield from map(FileRow._make, cursor.execute(sql, [self._space, since]))
 
     def row(self, project: str, path: str) -> FileRow | None:
-        """What is at one place."""
+        """The row of the file at one place. None if there is none."""
         sql = f"{FILE_ROWS} and project = %s and path = %s"
         row = self._db.execute(sql, [self._space, project, path]).fetchone()
         if row:
@@ -115,7 +117,7 @@ class SqlStatement:
 
 
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """What one step does to the rows."""
+    """The SQL that applies one step to the rows."""
     if step.do == SET:
         yield from of_row(space, number, step)
         return
@@ -212,7 +214,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
 
 
 def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
-    """What a step does that sets a row of the ledger: it is a file without a place on disk."""
+    """The SQL of a step that sets a row of the ledger, which is a file without a place on disk."""
     where = [space, step.project, step.path]
     at = "where space = %s and project = %s and path = %s"
     if step.old is not None:
@@ -244,7 +246,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
 
 def of_fold(space: str, folded: Mapping[str, ReadRow]) -> Iterator[SqlStatement]:
-    """What is in headers now goes from the reads; what came since stays."""
+    """The SQL that subtracts reads that are counted in headers now. Later reads stay."""
     for key, row in folded.items():
         sql = (
             "update memoranda.access set count = greatest(0, count - %s), "

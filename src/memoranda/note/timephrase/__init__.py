@@ -45,12 +45,16 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 
 
 def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[Reading]:
-    """The times `text` speaks of after `now` (aware), in order: several where it joins them, as
-    "8am and 8pm".
+    """Read the times after `now` that a text names, in order. Joined times give several: "8am and
+    8pm".
 
-    Days and clocks are those of `zone` unless the text names another; a day without a clock fires
-    at `day_hour` (0-23). Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract
-    001, 8), and UnusedWords for a text of which a time word was not used.
+    text: the text.
+    now: the present, aware.
+    zone: the zone of days and clocks, unless the text names another.
+    day_hour: the hour (0-23) assumed for a day without a time.
+
+    Raises AmbiguousTime, PastTime, NoTime, InvalidTime or VagueTime (contract 001, 8), and
+    UnusedWords if a time word of the text was not used.
     """
     written = Text(text)
     parts = settled(parts_of(written), written.plain)
@@ -184,9 +188,10 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
 
 
 def _unused(sentence: Sentence, parts: Sequence[Part]) -> str:
-    """The first words of the text that say a time and were not used, as written; "" without.
+    """The first words of the text that name a time but were not used, as written. Empty if all were
+    used.
 
-    `parts` are those of the sentence and the adverbs that are about its subject.
+    parts: the parts of the sentence, and adverbs that are about its subject.
     """
     text = sentence.text
     has_day = any(part.is_day or part.kind in ("repeat", "instant") for part in sentence.parts)

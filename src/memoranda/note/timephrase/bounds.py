@@ -59,13 +59,13 @@ def repeated_days(sentence: Sentence) -> list[Part]:
 
 
 def _bound_by_span(bounds: Bounds, part: Part, today: date) -> None:
-    """Every day this week."""
+    """Limit a series to a week, month or year: "every day this week"."""
     bounds.first = max(first_day(part.lexeme.value, today), today)
     bounds.last = last_day(part.lexeme.value, today)
 
 
 def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
-    """Every Monday in June, from June, until June."""
+    """Limit a series by a month: "every Monday in June", "from June", "until June"."""
     year, month = part.lexeme.value
     if year is None:
         year = today.year + (month < today.month)

@@ -88,7 +88,10 @@ def _lacking_minutes(spelled: str) -> int:
 
 
 def _is_hour(match: re.Match[str], before: str) -> bool:
-    """一点 is an hour only at the beginning of a clause and after 在, 到, 约; 一时 never."""
+    """Whether Chinese words mean an hour.
+
+    一点 does only at the beginning of a clause and after 在, 到, 约; 一时 never does.
+    """
     spelled = match[0].strip()
     if spelled == "一时":
         return False
@@ -103,8 +106,11 @@ def read_clock_unclear(match: re.Match[str], before: str) -> Values:
 
 
 def _by_half(match: re.Match[str], hour: int, minute: int) -> Values:
-    """A clock with am or pm. Of a range such as 11-1pm the first hour may be of the other half, and
-    so may a quarter to 12."""
+    """Read a clock with am or pm.
+
+    In a range such as 11-1pm, the first hour may be in the other half of the day. So may a quarter
+    to 12.
+    """
     if not (1 <= hour <= 12 and minute < 60):
         return WRONG
     groups = match.groupdict()

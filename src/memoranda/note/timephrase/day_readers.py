@@ -45,7 +45,7 @@ _RELATIVE = {"this": 0, "next": 1, "last": -1}
 
 
 def which(spelled: str | None) -> int | None:
-    """How many calendar weeks or months on; None when nothing is said."""
+    """How many calendar weeks or months ahead. None if the words do not say."""
     spelled = (spelled or "").strip()
     if not spelled or spelled.endswith("the") or spelled == "coming":
         return None

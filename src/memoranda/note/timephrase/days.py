@@ -40,7 +40,7 @@ def shifted(day: date, months: int, days: int = 0) -> date:
 
 
 def first_day(span: Span, today: date) -> date:
-    """The first day of a week, month or year, counted from that of `today`."""
+    """The first day of a week, month or year, counted from the present one."""
     unit, offset = span
     if unit == "week":
         return today + timedelta(days=7 * offset - today.weekday())
@@ -50,7 +50,7 @@ def first_day(span: Span, today: date) -> date:
 
 
 def last_day(span: Span, today: date) -> date:
-    """The last day of a week, month or year, counted from that of `today`."""
+    """The last day of a week, month or year, counted from the present one."""
     unit, offset = span
     return first_day((unit, offset + 1), today) - timedelta(days=1)
 
@@ -78,7 +78,7 @@ def _fits(day: date, lexeme: Lexeme, days: list[date]) -> bool:
 
 
 def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[date]]]:
-    """Each day word with its days. A span beside a word may say of which week or year it is."""
+    """Each day word with its possible days. A span beside a word may tell its week or year."""
     spans = {lexeme.value[0]: lexeme.value for lexeme in lexemes if lexeme.kind == "span"}
     used: set[Span] = set()
     choices: list[tuple[Lexeme, list[date]]] = []
@@ -100,7 +100,7 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
 
 
 def _names_its_span(lexeme: Lexeme) -> bool:
-    """Whether the word itself says of which week or year it is."""
+    """Whether the word itself tells its week or year."""
     if lexeme.kind == "weekday":
         return lexeme.value.weeks is not None
     if lexeme.kind == "weekend":
@@ -137,7 +137,7 @@ def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
 
 
 def _weekend(value: tuple[int | None, bool], span: Span | None, today: date) -> list[date]:
-    """The next one, a Saturday counting as its own, or that of a calendar week."""
+    """The next weekend, today included if it is Saturday, or the weekend of a calendar week."""
     weeks, is_english_next = value
     if span or weeks is not None:
         return _weekday(Weekday(weeks, _SATURDAY, is_english_next), span, today)
@@ -152,7 +152,10 @@ def _edge(value: tuple[str, int, bool], _: Span | None, today: date) -> list[dat
 
 
 def _month_edge(value: tuple[int | None, int, bool], span: Span | None, today: date) -> list[date]:
-    """The first or last day of a named month; without a year the next one, today included."""
+    """The first or last day of a named month.
+
+    Without a year it is the next such day, today included.
+    """
     year, month, is_last = value
     if year is None and span:
         year = today.year + span[1]
@@ -173,7 +176,10 @@ def _monthday(value: int, span: Span | None, today: date) -> list[date]:
 
 
 def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
-    """Of a named month without a year the next one, today included. Raises ValueError for none."""
+    """The nth weekday of a month. Without a year it is the next such day, today included.
+
+    Raises ValueError if the month has none.
+    """
     if value.month is None:
         first = shifted(today.replace(day=1), value.months)
         days = [nth_weekday(first.year, first.month, value.nth, value.day)]
@@ -254,7 +260,7 @@ def next_date(today: date, day: int, month: int | None = None) -> date:
 
 
 def nth_weekday(year: int, month: int, nth: int, day: int) -> date | None:
-    """The nth such weekday of a month, -1 the last; None when it has none."""
+    """The nth such weekday of a month (-1 is the last). None if the month has none."""
     first = date(year, month, 1)
     length = monthrange(year, month)[1]
     days = range(1 + (day - first.weekday()) % 7, length + 1, 7)

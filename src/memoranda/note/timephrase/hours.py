@@ -33,8 +33,12 @@ _END_OF_WORK = 18
 
 
 class Hour(NamedTuple):
-    """A wall time `days` after the day it is said of (1: after its midnight). `word` is "midnight"
-    or "eod" for these two."""
+    """A wall time.
+
+    at: the time.
+    days: how many days after the named day (1: after its midnight).
+    word: "midnight" or "eod" for these two.
+    """
 
     at: time
     days: int = 0
@@ -100,5 +104,5 @@ def _moved(hour: int, part: str) -> int:
 
 
 def agrees(hour: Hour, part: str) -> bool:
-    """Whether a part of the day said elsewhere in the text may be that of this hour."""
+    """Whether a part of the day, named elsewhere in the text, fits this hour."""
     return hour.at.hour in _LOOSE_SPANS[part]

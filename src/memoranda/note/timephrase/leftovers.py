@@ -102,7 +102,7 @@ def _is_covered(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool
 
 @cache
 def _foreign() -> frozenset[str]:
-    """The time words of other languages that are no words of English."""
+    """The time words of other languages that are not also English words."""
     words: list[str] = []
     for language_words in data_file("foreign.toml")["words"].values():
         words += language_words

@@ -31,7 +31,9 @@ def _shapes() -> tuple[_Shapes, re.Pattern[str]]:
 
 
 def _leads(names: str) -> list[str]:
-    """The first words (Chinese: characters) of the names; @table gives those of a table."""
+    """The first words (in Chinese, characters) of the names; @table stands for the names of a
+    table.
+    """
     leads: dict[str, None] = {}
     for name in names.split():
         if name[0] == "@":

@@ -58,7 +58,7 @@ def _refuse_unusable(sentence: Sentence) -> None:
 
 
 def _is_in_days(length: Part) -> bool:
-    """Whether a length may be that of a series: "for 5 days", not "for 2 hours"."""
+    """Whether a length can be the length of a series: "for 5 days", not "for 2 hours"."""
     return bool(length.lexeme.value.days or length.lexeme.value.months)
 
 
@@ -102,7 +102,7 @@ def _decided(sentence: Sentence, moments: set[datetime], clock: Clock) -> dateti
 
 
 def _read_offset(sentence: Sentence, offsets: Sequence[Part], clock: Clock) -> list[Reading]:
-    """A time some days or hours from another one: "a week from Friday", "two hours before
+    """Read a time that is some days or hours from another: "a week from Friday", "two hours before
     midnight".
     """
     offset = offsets[0]

@@ -20,7 +20,7 @@ _HUNDREDS = re.compile(
 def number(text: str) -> Fraction:
     """The value of digits or of an English or Chinese number: 二十, 一百零五, or digit by digit.
 
-    Raises ValueError when it is no number.
+    Raises ValueError if it is not a number.
     """
     text = text.strip()
     if _DECIMAL.fullmatch(text):
@@ -35,7 +35,7 @@ def number(text: str) -> Fraction:
 
 
 def whole(text: str) -> int:
-    """As `number`, for a value that has no fraction. Raises ValueError."""
+    """Read a number without a fraction (see `number`). Raises ValueError."""
     value = number(text)
     if value.denominator != 1:
         raise ValueError(text)
@@ -43,7 +43,7 @@ def whole(text: str) -> int:
 
 
 def whole_or_none(text: str | None) -> int | None:
-    """As `whole`; None for no text."""
+    """Read a number without a fraction. None if there is no text. Raises ValueError."""
     if not text:
         return None
     return whole(text)

@@ -218,31 +218,36 @@ class _Surroundings:
         return any(part.kind == "clock" for part in self._neighbours)
 
     def _check_weekday(self) -> bool:
-        """ "sat" and "sun" count beside a clock, not beside a surer day."""
+        """Whether "sat" or "sun" means a day: beside a clock, but not beside a surer day."""
         if any(part.is_day and not part.lexeme.weak for part in self._neighbours):
             return False
         return self._has_clock() or self._is_announced()
 
     def _check_zone(self) -> bool:
-        """An abbreviation counts right behind a clock."""
+        """Whether an abbreviation means a zone: only right after a clock."""
         previous = self._previous
         if previous is None or previous.kind not in ("clock", "instant", "zone"):
             return False
         return "," not in self._plain[previous.end : self._part.lexeme.start]
 
     def _check_month(self) -> bool:
-        """ "June" counts behind a preposition, and beside a repetition: 12月每天."""
+        """Whether "June" means the month: after a preposition, and beside a repetition (12月每天)."""
         has_repeat = any(part.kind == "repeat" for part in self._neighbours)
         return has_repeat or self._is_announced()
 
     def _check_day_part(self) -> bool:
-        """ "the morning sun", and "in the evening" of no day, are no times."""
+        """Whether a part of the day means a time.
+
+        It does not in "the morning sun", nor in "in the evening" without a day.
+        """
         has_time = any(part.is_day or part.kind in _TIMES for part in self._parts)
         is_said = self._is_beside_sure() or self._has_clock() or self._is_announced()
         return has_time and (is_said or _is_clause(self._part, self._plain))
 
     def _check_clock(self) -> bool:
-        """ "by 5" counts beside a time, and where the text names a day and no sure clock."""
+        """Whether "by 5" means a clock: beside a time, or if the text names a day and no sure
+        clock.
+        """
         has_day_part = any(part.kind == "part" for part in self._neighbours)
         if self._is_beside_sure() or has_day_part:
             return True
@@ -250,7 +255,7 @@ class _Surroundings:
         return any(part.is_day for part in sure) and not any(part.kind == "clock" for part in sure)
 
     def _check_times(self) -> bool:
-        """ "3 times" counts in a series."""
+        """Whether "3 times" limits a series: only if there is one."""
         return any(part.kind == "repeat" for part in self._parts)
 
 

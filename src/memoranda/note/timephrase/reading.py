@@ -25,10 +25,16 @@ GAP = " … "
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One time that a text names: `due` is aware and in the zone asked for, `phrase` the words it
-    was read from (" … " where other words are between them), `repeat` a rule (see `following`).
-    `others` is empty: words that are not used refuse. `is_dated`: its words name a day, not just a
-    weekday or an hour; `is_explicit`: a date with its month, or a day counted from now."""
+    """One time that a text names.
+
+    phrase: the words it was read from, with " … " for other words between them.
+    due: the time, aware and in the zone asked for.
+    all_day: whether it has no time of day.
+    repeat: the rule (see `following`).
+    others: always empty, since unused words are refused.
+    is_dated: whether its words name a day, not just a weekday or an hour.
+    is_explicit: whether it is a date with its month, or a day counted from now.
+    """
 
     phrase: str
     due: datetime
@@ -107,8 +113,9 @@ class NamedZone:
         self.zone, self.name = _zone(spelled, clock.zone)
 
     def check(self, moment: datetime) -> datetime:
-        """A moment of this zone in the reader's. Raises AmbiguousTime when the abbreviation named is
-        not that of the zone on that day: EST in July.
+        """Convert a moment of this zone to the reader's zone.
+
+        Raises AmbiguousTime if the abbreviation does not fit the day: EST in July.
         """
         local = moment.astimezone(self._clock.zone)
         if self.is_named and self._abbreviation:
@@ -130,7 +137,11 @@ def _is_name_of(words: str, clock: Clock) -> bool:
 
 
 def _zone(spelled: str, reader_zone: tzinfo) -> tuple[tzinfo, str | None]:
-    """A zone and its IANA name: of the reader, of a name, or so far from UTC."""
+    """A zone and its IANA name, or None if it has none. It is the reader's, a named zone, or an
+    offset from UTC.
+
+    Raises ValueError for an offset out of range.
+    """
     if spelled == "local":
         return reader_zone, None
     if not spelled.startswith(("utc", "gmt")):

@@ -1,8 +1,8 @@
 """Rules of repetition: a small part of RRULE in local time, with the end and the zone of a series.
 
-`FREQ;INTERVAL;BYMONTH;BYMONTHDAY;BYDAY;BYHOUR;BYMINUTE;UNTIL;TZID`, in this order. UNTIL is the last
-day, inclusive, or of a rule of hours the last moment on a local clock. TZID names the zone whose
-clock the hours are of, where it is not the reader's.
+`FREQ;INTERVAL;BYMONTH;BYMONTHDAY;BYDAY;BYHOUR;BYMINUTE;UNTIL;TZID`, in this order. UNTIL is the
+last day, inclusive; for a rule of hours it is the last moment on a local clock. TZID names the zone
+of the hours, if it is not the reader's.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _check(rule: Recurrence, day_names: str) -> None:
 
 
 def _until(text: str | None) -> datetime | None:
-    """The end of a rule: of a day its last second."""
+    """The end of a rule. A day ends with its last second. None if it has no end."""
     if text is None:
         return None
     if len(text) == 8:
@@ -196,12 +196,16 @@ def completed(repeat: str, due: datetime) -> str:
 def following(
     repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None
 ) -> datetime:
-    """The first time of the rule `repeat` strictly after the moment `after`, aware, in `zone`.
+    """The first time of a rule strictly after a moment.
 
-    `since` is a time of the rule; with an INTERVAL the periods count from it, without it from
-    `after` when that is a time of the rule, else from the time found. Hours and minutes are elapsed
-    time, the rest is wall time; a month without the day is skipped. Raises InvalidInput for a text
-    that is no rule, or a rule with no time left.
+    repeat: the rule.
+    after: the moment, aware.
+    zone: the zone of the rule and of the result.
+    since: a time of the rule from which periods with an INTERVAL are counted. By default they are
+        counted from `after` if that is a time of the rule, or else from the time found.
+
+    Hours and minutes are elapsed time, larger units are wall time. A month without the day is
+    skipped. Raises InvalidInput for an invalid rule, and for a rule with no time left.
     """
     rule = parse_rule(repeat)
     if since is None and not rule.is_elapsed:

@@ -56,7 +56,7 @@ def _is_about_subject(sentence: Sentence) -> bool:
 
 
 def _repetition(sentence: Sentence) -> Repetition:
-    """The one repetition that the words tell; "every morning on weekdays" is that of the weekdays."""
+    """The one repetition that the words name. "every morning on weekdays" repeats on weekdays."""
     repeats = [part.lexeme.value for part in sentence.of("repeat") if part.role != EXCEPT]
     values: list[Repetition] = list(dict.fromkeys(repeats))
     for general in (Repetition("day"), Repetition("week")):
@@ -306,7 +306,7 @@ def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[R
 
 
 def _on_day(plain: Recurrence, day: date) -> Recurrence:
-    """A rule whose day is that of its start: "every week from Monday"."""
+    """A rule that repeats on the day of its start: "every week from Monday"."""
     if plain.freq == "WEEKLY":
         return replace(plain, days=(day.weekday(),))
     if plain.freq == "MONTHLY":
@@ -362,8 +362,10 @@ def _is_date(month: int, day: int) -> bool:
 
 
 def with_weekday_range(sentence: Sentence) -> Sentence:
-    """ "Mon-Fri at 7am" as a series. Raises UnusedWords without a clock, as it may be one stay of
-    several days, and AmbiguousTime beside "every day", as it may be those of one week.
+    """Read "Mon-Fri at 7am" as a series.
+
+    Raises UnusedWords without a clock, since it may mean one stay of several days. Raises
+    AmbiguousTime beside "every day", since the days may be those of one week.
     """
     ranges = sentence.of("weekday_range")
     if not ranges:

@@ -21,7 +21,7 @@ class ClockSlot:
     position: int = 0
 
     def add(self, part: Part) -> bool:
-        """Take a clock or a part of the day in; False for a clock that is another one."""
+        """Add a clock or a part of the day. Returns False for a second, different clock."""
         value = part.lexeme.value
         if part.kind == "part":
             self.day_parts.append(value)
@@ -78,8 +78,9 @@ def day_slots(parts: Sequence[Part]) -> list[DaySlot]:
 
 
 def clock_slots(sentence: Sentence, parts: Sequence[Part]) -> list[ClockSlot]:
-    """The times of day of the parts. Raises UnusedWords for a clock that is alone beside another
-    one: "doors 19:00, show 20:00".
+    """The times of day of the parts.
+
+    Raises UnusedWords for two clocks side by side without a link: "doors 19:00, show 20:00".
     """
     slots: list[ClockSlot] = []
     is_new = True
@@ -109,7 +110,9 @@ def _begins_clock(parts: Sequence[Part], position: int, slots: Sequence[ClockSlo
 
 
 def _share_parts(slots: list[ClockSlot]) -> None:
-    """Give a clock without a part of the day that of the clock before: "evening at 8 and 9"."""
+    """Let a clock without a part of the day take the part of the clock before: "evening at 8 and
+    9".
+    """
     for before, slot in pairwise(slots):
         is_bare = any(clock.form == "bare" for clock in slot.clocks)
         if is_bare and not slot.day_parts:
@@ -119,7 +122,7 @@ def _share_parts(slots: list[ClockSlot]) -> None:
 def paired(
     days: Sequence[DaySlot], clocks: Sequence[ClockSlot]
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
-    """Which clock is of which day; None when that is not clear."""
+    """Pair the clocks with their days. None if that is unclear."""
     if len(days) > 1 and len(clocks) > 1:
         if len(days) != len(clocks) or not _are_alternating(days, clocks):
             return None

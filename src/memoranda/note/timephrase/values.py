@@ -55,10 +55,11 @@ class TimeOfDay(NamedTuple):
 
 
 class Repetition(NamedTuple):
-    """A repetition to the extent that one word tells it.
+    """A repetition, as far as a single word tells it.
 
-    `days` are weekdays 0-6, `monthdays` 1-31 or -1, the last; `nth` makes the weekday that of a
-    month, -1 the last.
+    days: weekdays 0-6.
+    monthdays: 1-31, or -1 for the last.
+    nth: which of these weekdays in a month, -1 for the last.
     """
 
     unit: str
@@ -70,8 +71,12 @@ class Repetition(NamedTuple):
 
 
 class NthWeekday(NamedTuple):
-    """A weekday of a month: the `nth`, -1 the last; of a named `month`, else `months` on (0 this
-    one).
+    """A weekday of a month.
+
+    nth: which of these weekdays, -1 for the last.
+    day: the weekday, 0-6.
+    month, year: the month and the year, if named.
+    months: how many months ahead otherwise; 0 is this month.
     """
 
     nth: int
@@ -91,8 +96,11 @@ class LunarDate(NamedTuple):
 
 
 class Weekday(NamedTuple):
-    """A weekday 0-6 of the week `weeks` on; None for its bare name. English "next Friday" may mean
-    this week's: `is_english_next`.
+    """A weekday.
+
+    weeks: how many weeks ahead. None for the bare name.
+    day: 0-6.
+    is_english_next: English "next Friday", which may mean this week's.
     """
 
     weeks: int | None

@@ -1,0 +1,36 @@
+"""The process at the other end of a daemon's socket. Imported before each call of a tool, so that it
+imports almost nothing itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+
+# A process, a user and a group, as the system gives them.
+_CREDENTIALS = 12
+
+
+def peer_of(daemon: socket) -> int | None:
+    """The process at the other end of a connection; None where the system does not tell."""
+    import _socket
+
+    if not hasattr(_socket, "SO_PEERCRED"):
+        return None
+    peer = daemon.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS)
+    return int.from_bytes(peer[:4], sys.byteorder)
+
+
+def is_stopped(process: int | None) -> bool:
+    """Whether a process was stopped by a signal, so that it answers nobody; False where the system
+    does not tell.
+    """
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state in (b"T", b"t")

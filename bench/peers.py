@@ -10,7 +10,8 @@ not measured. The options are:
 
 - `--basic-memory`: the program `basic-memory` of a virtual environment (Python 3.12 or later);
 - `--server-memory`: `dist/index.js` of the npm package @modelcontextprotocol/server-memory;
-- `--agent-memory`: the program `agent-memory-mcp` of a virtual environment.
+- `--agent-memory`: a program that serves the tools of the key-value server agent-memory. The
+  package `agent-memory-mcp` of PyPI is another program.
 
 Times are medians of one call: by the clock, and of the server's processor time, which other
 programs at work hardly change. Linux only: processor time and memory are read from /proc.

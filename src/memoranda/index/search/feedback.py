@@ -50,8 +50,8 @@ def topic_shares(
 
     shares: dict[int, float] = {}
     inside = set(candidates)
-    for weight, rows, rare in topic[:_TOPIC]:
-        for row in inside.intersection(rows):
+    for weight, holding_rows, rare in topic[:_TOPIC]:
+        for row in inside.intersection(holding_rows):
             shares[row] = shares.get(row, 0.0) + weight * rare
     most = max(shares.values(), default=0.0) or 1.0
     return {row: share / most for row, share in shares.items()}
@@ -63,7 +63,7 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
     A source counts as much as its score, and a long one no more than a short one.
     """
     total = sum(score for _, score in sources) or 1.0
-    frequencies: Counter[str] = Counter()
+    frequencies: dict[str, float] = {}
     forms: dict[str, str] = {}
     for text, score in sources:
         counts = _counts(fts_text(text[:_MAX_CHARACTERS]).split())
@@ -73,8 +73,9 @@ def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, flo
         for word, count in counts.items():
             stemmed = word if is_cjk(word) else stem(word)
             forms.setdefault(stemmed, word)
-            frequencies[stemmed] += share * count
-    return [(forms[stemmed], frequency) for stemmed, frequency in frequencies.most_common()]
+            frequencies[stemmed] = frequencies.get(stemmed, 0.0) + share * count
+    by_frequency = sorted(frequencies.items(), key=lambda entry: -entry[1])
+    return [(forms[stemmed], frequency) for stemmed, frequency in by_frequency]
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:

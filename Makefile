@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-ledger bench-page screenshots check-bundles check-frameworks check-types docs clean
+.PHONY: lock semantic demo test test-fast test-pythons lint bench bench-graph bench-lifecycle bench-ingest bench-recall bench-held-out bench-needs bench-asking bench-gate bench-hook bench-callers bench-crowd bench-teams bench-growth bench-ledger bench-page bench-peers screenshots check-bundles check-frameworks check-types docs clean
 
 # The development environment is what requirements-dev.txt pins, each file checked against its hash.
 .venv/ready: pyproject.toml requirements-dev.txt
@@ -111,6 +111,10 @@ bench-teams: .venv/ready
 # From 1,000 to 1,000,000 notes, resumable. OPTIONS: say, --to 100000, or --folder FOLDER on a disk with 12 GB.
 bench-growth: .venv/ready
 	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/growth.py --svg docs/growth.svg $(OPTIONS)
+
+# Beside other memory servers. OPTIONS name their programs: see bench/peers.py.
+bench-peers: .venv/ready
+	@$(BIN)/python -m compileall -q src && $(BIN)/python bench/peers.py --svg docs/peers.svg $(OPTIONS)
 
 # OPTIONS: say, --prompts 100.
 bench-hook: .venv/ready

@@ -80,8 +80,10 @@ class Client:
     def close(self) -> None:
         """End the server."""
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(60)
+        self.process.stdout.close()
 
 
 def graph_lines(entities: int) -> str:

@@ -153,10 +153,10 @@ def wanted(
     The required entries are FTS5 expressions (alternatives joined by OR); the excluded are tokens.
     has_text: express projects with most of the notes by excluding the others, which is read faster.
     """
-    needed: list[str] = []
     unwanted = [token(SCOPE, scope) for scope in hidden_scopes(db, viewer)]
     ids_by_name = project_ids(db)
     archive = ids_by_name.get(ARCHIVE_PROJECT)
+    needed: list[str] = []
     if query.archived:
         needed.append(quoted(_NONE) if archive is None else any_of(PROJECT, [str(archive)]))
     if query.projects is None:
@@ -168,6 +168,12 @@ def wanted(
             unwanted += [token(PROJECT, str(other)) for other in sorted(others)]
         else:
             needed.append(any_of(PROJECT, map(str, ids)) if ids else quoted(_NONE))
+    return needed + _needed_of_notes(query), unwanted
+
+
+def _needed_of_notes(query: Query) -> list[str]:
+    """What a note must have by itself, whatever project it is in: FTS5 expressions."""
+    needed: list[str] = []
     if query.types:
         needed.append(any_of(TYPE, query.types))
     needed += [any_of(TAG, [tag]) for tag in query.tags]
@@ -190,7 +196,7 @@ def wanted(
     # The name of an agent will do
     if query.by is not None:
         needed.append(any_of(BY, [query.by, f"agent:{query.by}"]))
-    return needed, unwanted
+    return needed
 
 
 def projects_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import repeat, starmap
@@ -148,29 +148,38 @@ class Comparison:
                 (self._added if old is None else self._changed).append(new)
 
     def end(self, removed: dict[str, bytes], unreadable: Sequence[str]) -> Differences:
-        """All that differs, when the index knows files that were `removed`. Nothing below a folder that
-        could not be read counts as removed. A file that is gone and a new one whose stamp differs
-        at most by what a rename changes are one that moved."""
+        """All that differs.
+
+        removed: the files that the index knows and no part had.
+        unreadable: folders that could not be read. Nothing below them counts as removed.
+
+        A file that is gone and a new one whose stamp differs at most by what a rename changes are
+        one that moved.
+        """
         if unreadable and removed:
             folders = tuple(f"{folder}/" if folder else "" for folder in unreadable)
             removed = {
                 path: stamp for path, stamp in removed.items() if not path.startswith(folders)
             }
-        if self._added:
-            by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
-        else:
-            by_stamp = {}
-        moved: list[tuple[bytes, str]] = []
-        for change in self._added if by_stamp else ():
-            old = by_stamp.pop(change[-PACKED.size :][: _MOVED.size], None)
-            if old is not None:
-                moved.append((change, old))
+        moved = self._moved(removed)
         if moved:
-            new = {change for change, _ in moved}
-            self._added = [change for change in self._added if change not in new]
-            for _, old in moved:
-                del removed[old]
+            new_places = {change for change, _ in moved}
+            self._added = [change for change in self._added if change not in new_places]
+            for _, old_path in moved:
+                del removed[old_path]
         return Differences(removed, moved, self._added, self._changed)
+
+    def _moved(self, removed: Mapping[str, bytes]) -> list[tuple[bytes, str]]:
+        """The added files that are removed ones under another name, each with its old path."""
+        if not self._added or not removed:
+            return []
+        path_by_stamp = {stamp[: _MOVED.size]: path for path, stamp in removed.items()}
+        moved: list[tuple[bytes, str]] = []
+        for change in self._added:
+            old_path = path_by_stamp.pop(change[-PACKED.size :][: _MOVED.size], None)
+            if old_path is not None:
+                moved.append((change, old_path))
+        return moved
 
 
 def apply(

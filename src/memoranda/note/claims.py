@@ -35,7 +35,10 @@ _FEW_WORDS = 3
 _TITLES = ("Dr", "Mr", "Ms", "Mrs", "St", "Prof", "vs", "No")
 _ABBREVIATIONS = "".join(rf"(?<!\b{title}\.)" for title in _TITLES)
 # The end of a sentence, but not after an abbreviation.
-_SENTENCE_END = lazy_pattern(rf"[.!](?=\s|\Z){_ABBREVIATIONS}|(?<=[?？])|[。！]|;\s|；")
+# It begins with one of a few signs, to which `re` skips quickly.
+_SENTENCE_END = lazy_pattern(
+    rf"[.!?？。！;；](?:(?<=[.!])(?=\s|\Z){_ABBREVIATIONS}|(?<=[?？。！；])|(?<=;)\s)"
+)
 # Fenced code, which claims nothing.
 _FENCED = lazy_pattern(r"^(`{3,}|~{3,}).*?(?:^\1[`~]*\s*$|\Z)", re.M | re.S)
 # The sign of a list item, perhaps with the category of an observation.
@@ -362,10 +365,9 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     words = _words()
     if not _is_promising(sentence):
         return None
-    text = _LIST_SIGN.sub("", sentence)
-    text = _EMPHASIS.sub("", _TAIL.sub("", text)).strip()
+    text = _without_signs(sentence)
     plain = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _HAN.search(plain):
+    if _has_han(plain):
         claim = _chinese_claim(plain)
     else:
         claim = _english_claim(plain, is_alone)
@@ -424,8 +426,8 @@ def _polar_claim(text: str) -> Claim | None:
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
     who = _subject_words(subject)
     words = [word for word in _value_words(what) if word != "anymore"]
-    # Such claims are only made about persons: "the user", "Anna".
-    is_person = "@me" in who or subject[:1].isupper() or bool(_HAN.search(subject))
+    # What somebody likes is said of persons: "the user", "Anna".
+    is_person = "@me" in who or subject[:1].isupper() or _has_han(subject)
     if not who or not is_person or (verb != "be" and not words):
         return None
     key = "|".join([f"polar {verb}", "polarity", " ".join([*who, *words])])
@@ -481,9 +483,24 @@ def _use_claim(text: str) -> Claim | None:
     return None
 
 
+def _without_signs(sentence: str) -> str:
+    """A sentence without the signs of Markdown around it and in it."""
+    text = _LIST_SIGN.sub("", sentence)
+    if "#" in text:
+        text = _TAIL.sub("", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub("", text)
+    return text.strip()
+
+
+def _has_han(text: str) -> bool:
+    """Whether there is a Chinese character. Text in ASCII is told at once."""
+    return not text.isascii() and _HAN.search(text) is not None
+
+
 def _is_promising(sentence: str) -> bool:
     """Whether a sentence may claim something, told quickly: most do not."""
-    if _HAN.search(sentence):
+    if _has_han(sentence):
         return True
     tables = _words()
     words = set(_SUBJECT_WORD.findall(sentence.lower()))
@@ -492,7 +509,7 @@ def _is_promising(sentence: str) -> bool:
     # Words that are in too many sentences count together with others alone.
     if not tables.weak_triggers.isdisjoint(words) and tables.signs.search(sentence):
         return True
-    # Sentences about what is done to a thing, or how often it happens.
+    # What is done to a thing, or how often it happens
     is_described = not _BE.isdisjoint(words)
     return is_described and any(sign.search(sentence) for sign in (_IS_DONE, _IS_OFTEN))
 
@@ -632,7 +649,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
     if not group or not has_one_value:
         return None
-    # After "is called", a name may be in lower case.
+    # What is called something is called so in small letters, too.
     if verb not in ("is", "call", "job") and not _is_name(value, group):
         return None
     key = subject_key(subject, verb, group)
@@ -651,7 +668,7 @@ def _cut(value: str) -> str:
 
 def _has_one_value(subject: str) -> bool:
     """Whether a subject can have one value only, by its noun."""
-    if _HAN.search(subject):
+    if _has_han(subject):
         return True
     head = re.split(r"\s+(?:of|for|in|on|at|to|from)\s+", subject.strip(), maxsplit=1)[0]
     head_words = _SUBJECT_WORD.findall(fold(head))
@@ -663,7 +680,7 @@ def _has_one_value(subject: str) -> bool:
 
 def _is_name(value: str, group: str) -> bool:
     """Whether the object of a verb names one thing."""
-    if group != "name" or _NAMED.match(value) or _HAN.search(value):
+    if group != "name" or _NAMED.match(value) or _has_han(value):
         return True
     # "level 3", "bucket media-a", "docs.example.org"
     return bool(_CODE.search(value))
@@ -696,9 +713,9 @@ def _group(value: str) -> str:
 
 def _names_something(value: str, words: list[str], first: str) -> bool:
     """Whether a value is a name, or one or a few words that may be one: "dark blue", not "late"."""
-    if _NAMED.match(value) or _HAN.search(value):
+    if _NAMED.match(value) or _has_han(value):
         return True
-    # "is waiting" and "is locked" are not names.
+    # "is waiting" and "is locked" are no names.
     is_state = first in _words().no_values or first.endswith(("ing", "ed"))
     return len(words) <= _FEW_WORDS and not is_state
 
@@ -716,7 +733,7 @@ def subject_key(subject: str, verb: str, group: str) -> str:
 
 def _subject_words(subject: str) -> list[str]:
     """The words of a subject that identify it, in one order; [] for none."""
-    if _HAN.search(subject):
+    if _has_han(subject):
         return [re.sub(r"[\s的]", "", fold(subject))]
     tables = _words()
     all_words = _SUBJECT_WORD.findall(fold(subject.replace("’", "'")))

@@ -33,7 +33,7 @@ _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-�
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 # Words remembered with their folded form.
 _MOST_KNOWN = 50_000
-# Characters beyond ASCII up to which each is replaced in the whole text.
+# Different characters beyond ASCII up to which each is replaced in the whole text.
 _FEW = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
@@ -108,10 +108,10 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     low = unicodedata.normalize("NFC", text.lower())
-    foreign = beyond_ascii(low)
+    foreign = set(beyond_ascii(low))
     folded: dict[str, str | None] = {}
     if len(foreign) <= _FEW:
-        folded = {character: _ALONE_FOLDED[character] for character in set(foreign)}
+        folded = {character: _ALONE_FOLDED[character] for character in foreign}
     if not folded or None in folded.values():
         return _changed().sub(lambda run: _RUNS[run[0]], low)
     # Much faster than a look at each run

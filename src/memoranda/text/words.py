@@ -58,6 +58,8 @@ JOINER = "\uf8f0"
 
 # Words remembered with their parts.
 _MOST_KNOWN = 100_000
+# The parts of a word with one change from letters to digits, or back.
+_TWO_PARTS = 2
 # Parts of a name that are also joined to one word: "wi-fi" and "wifi".
 _MOST_PIECES = 6
 _LONGEST_JOINED = 40
@@ -141,6 +143,10 @@ def _compound() -> re.Pattern[str]:
     return re.compile(rf"{_LETTER}+(?:(?:['’‘ʼ׳״\"‐‑-]|\.(?=\d)){_LETTER}+)*")
 
 
+# The same in ASCII, compiled and matched faster.
+_ASCII_COMPOUND = lazy_pattern(r"[a-zA-Z0-9]+(?:(?:['\"-]|\.(?=[0-9]))[a-zA-Z0-9]+)*")
+
+
 @cache
 def _hump() -> re.Pattern[str]:
     """Matches between the parts of `camelCase` and `HTTPServer`."""
@@ -202,7 +208,7 @@ def units(run: str) -> list[str]:
 
 def compound(word: str) -> Compound:
     """The other forms of one compound, as written, such as `Wi-Fi`, `getUser`, `v1.10.2`."""
-    written = _JOINTS.split(word)
+    written = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
     may_join = len(written) > 1 and written[0].isalpha() and "." not in word
     if may_join and len(word) <= _LONGEST_JOINED:
@@ -219,10 +225,14 @@ def compound(word: str) -> Compound:
 
 def _parts(word: str) -> list[str]:
     """`getUser` and `python3` in two; what mixes letters and digits more than that is a code."""
+    # Most words: they have neither a boundary between cases nor one before a digit
+    if word.isdecimal() or (word.isalpha() and (word.islower() or word.isupper())):
+        return [word]
     pieces: list[str] = []
     for hump in _hump().split(word):
-        if len(_number().findall(hump)) == 1:
-            pieces += _number().split(hump)
+        letters_and_digits = _number().split(hump)
+        if len(letters_and_digits) == _TWO_PARTS:
+            pieces += letters_and_digits
         else:
             pieces.append(hump)
     return pieces
@@ -230,7 +240,8 @@ def _parts(word: str) -> list[str]:
 
 def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
-    words = _compound().findall(text)
+    pattern = _ASCII_COMPOUND if text.isascii() else _compound()
+    words = pattern.findall(text)
     compounds_found = [
         compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
     ]
@@ -279,7 +290,8 @@ def extras(text: str) -> str:
 def _extras_of(piece: str) -> tuple[str, ...]:
     forms = chain.from_iterable(compounds(piece))
     extra_words = [indexed(form) for form in forms if form]
-    extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
+    if "." in piece:
+        extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
     return tuple(extra_words)
 
 

@@ -1,0 +1,50 @@
+"""The bench that puts ours beside other servers (our own design)."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import peers
+
+OWN = [peers.Figure("start", "ms", 100.0), peers.Figure("read a note, processor", "ms", 0.5)]
+OTHER = [peers.Figure("start", "ms", 250.0), peers.Figure("read a note, processor", "ms", 1.0)]
+
+
+def test_the_table_says_how_many_times_ours_the_other_takes() -> None:
+    lines = peers.table("Other", list(zip(OWN, OTHER, strict=True))).splitlines()
+    assert lines[0] == "| beside Other | memoranda | Other | times |"
+    assert lines[2] == "| start | 100.0 ms | 250.0 ms | 2.5 |"
+    assert lines[3] == "| read a note, processor | 0.5 ms | 1.0 ms | 2.0 |"
+
+
+def test_the_picture_has_a_bar_for_each_figure_by_the_clock() -> None:
+    picture = xml.fromstring(peers.drawn({"A & B": list(zip(OWN, OTHER, strict=True))}))
+    fills = [part.get("fill") for part in picture.iter() if part.tag.endswith("rect")]
+    assert fills == ["#fff", "#2b6cb0", "#d6a44c"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("preset", "work"),
+    [
+        ("basic-memory", peers.NOTES),
+        ("server-memory", peers.GRAPH),
+        ("agent-memory", peers.ENTRIES),
+    ],
+)
+def test_ours_does_the_work_of_each_peer(preset: str, work: peers.Work) -> None:
+    figures = peers.measured(peers.ours(preset), work, notes=2)
+    assert [figure.what for figure in figures if "processor" not in figure.what] == [
+        "start, until tools/list",
+        "store a note",
+        "find a rare word",
+        "read a note",
+        "memory",
+    ]
+    assert all(figure.value >= 0 for figure in figures)

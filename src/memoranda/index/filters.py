@@ -172,7 +172,7 @@ def wanted(
 
 
 def _needed_of_notes(query: Query) -> list[str]:
-    """What a note must have by itself, whatever project it is in: FTS5 expressions."""
+    """The FTS5 expressions that a note must match, in any project."""
     needed: list[str] = []
     if query.types:
         needed.append(any_of(TYPE, query.types))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memoranda.engine import MemorySession, open_session
@@ -277,6 +277,7 @@ def test_a_folder_that_takes_the_name_of_a_graph_file_shows_its_own_notes(
 
 
 @pytest.mark.slow
+@example([("n", "k", ["0(0)", "a (b)", "[a] b (c)", "(x)"])], "of")
 @given(
     st.lists(
         st.tuples(
@@ -303,9 +304,7 @@ def test_any_entity_reads_back_from_its_note(
             note = memory.read(info)
             said = entities[note.title]
             assert (note.type, info.title) == (said.type, said.name)
-            assert (
-                tuple(observation.content for observation in note.observations) == said.observations
-            )
+            assert tuple(observation.text for observation in note.observations) == said.observations
             assert [(each.type, each.target) for each in note.relations if each.is_item] == [
                 (kind, "target")
             ]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from try_clients import MEMORY, SECONDS, _claude, _codex
+from try_clients import SECONDS, _claude, _codex, prepare
 
 DECISION = "Never run `./frobnicate deploy` by hand here; use `./frobnicate release`."
 REMEDY = "When you see ERR_QUARTZ_LOCKED, delete the file .quartz-lock and try again."
@@ -106,10 +105,7 @@ def _runs(counter: Path) -> int:
 
 def _prepare(home: Path, port: int, programs: Path) -> dict[str, str]:
     """Make the home folder with its programs; returns the environment for clients."""
-    work = home / "work" / "fjord"
-    (work / ".git").mkdir(parents=True)
-    (home / ".claude").mkdir()
-    (home / ".codex").mkdir()
+    work, environ = prepare(home, port, programs)
     scripts = {
         work / "frobnicate": f"#!/bin/sh\necho run >> {home}/runs\n",
         work
@@ -118,24 +114,7 @@ def _prepare(home: Path, port: int, programs: Path) -> dict[str, str]:
     for path, text in scripts.items():
         path.write_text(text)
         path.chmod(0o755)
-    url = f"http://127.0.0.1:{port}"
-    (home / ".codex" / "config.toml").write_text(
-        'model = "fake"\nmodel_provider = "fake"\n[model_providers.fake]\nname = "fake"\n'
-        f'base_url = "{url}/v1"\nwire_api = "responses"\n'
-        f'[projects."{work}"]\ntrust_level = "trusted"\n'
-    )
-    return {
-        "HOME": str(home),
-        "PATH": f"{programs}:{MEMORY.parent}:{os.environ['PATH']}",
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "sk-fake",
-        "OPENAI_API_KEY": "sk-fake",
-        "MEMORY_HOOK_SECONDS": "3",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "IS_SANDBOX": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
+    return environ
 
 
 _CLIENTS = {

@@ -165,7 +165,14 @@ def main() -> int:
     return 1
 
 
-def _run(programs: Path, home: Path, port: int) -> bool:
+def prepare(home: Path, port: int, programs: Path) -> tuple[Path, dict[str, str]]:
+    """Make a home folder in which Claude Code and Codex speak with the fake model.
+
+    port: where the fake model listens.
+    programs: the folder of the clients' programs.
+
+    Returns the folder to work in, and the environment for the clients.
+    """
     work = home / "work" / "fjord"
     (work / ".git").mkdir(parents=True)
     (home / ".claude").mkdir()
@@ -187,6 +194,11 @@ def _run(programs: Path, home: Path, port: int) -> bool:
         "IS_SANDBOX": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
+    return work, environ
+
+
+def _run(programs: Path, home: Path, port: int) -> bool:
+    work, environ = prepare(home, port, programs)
 
     def run(*words: str) -> None:
         done = subprocess.run(

@@ -60,7 +60,7 @@ _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 # Seconds between two looks at the folder.
 _LOOKS = 1.0
-# Seconds between two looks at the journal, and looks after which the files are compared anyway.
+# Looks after which the files are compared even if the ledger has no new change.
 _ANYWAY = 60
 
 

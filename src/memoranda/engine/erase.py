@@ -57,7 +57,7 @@ class Erased:
     """The result of an erasure.
 
     notes: what was erased, as `project/path`.
-    changes, texts: the number of changes of the journal and of kept texts that were removed.
+    changes, texts: the number of changes of the ledger and of kept texts that were removed.
     files, bytes: how much was searched afterwards.
     remains: where a part of it was still found; empty if all went well.
     mentions: other notes, kept texts of other notes, and sources that name it or hold the same
@@ -82,7 +82,7 @@ class Plan:
     last: the latest change when the plan was made.
     observation: if given, only this observation goes, from the one note and from its older
         versions.
-    places, ids: the names of the notes in the journal.
+    places, ids: the names of the notes in the ledger.
     files: [project, path, root, etag] of the present files.
     entities: the names of entities, by graph file.
     rows: [folder, namespace, key] of JSON files.
@@ -330,7 +330,7 @@ class Erasure:
         self._add_file(plan, (info.project, info.path, root_of(self.engine, info.project)))
 
     def _add_file(self, plan: Plan, place: Location) -> bool:
-        """Add the file at a place, and what the journal has of the place. Returns whether there is
+        """Add the file at a place, and what the ledger has of the place. Returns whether there is
         a file.
         """
         project, path, root = place
@@ -359,7 +359,7 @@ class Erasure:
         if project is not None:
             name = self.engine.source(project).name
             selected += self.memory.list(Query(projects=(name,)), limit=0)[0]
-            # Every place the journal names a file at
+            # Every place the ledger names a file at
             for path, root in self.engine.ledger.history.places_of(name):
                 self._add_file(plan, (name, path, root))
         if agent is not None:
@@ -378,7 +378,7 @@ class Erasure:
             self._add_note(plan, info)
 
     def _follow(self, plan: Plan) -> Trail:
-        """Follow the notes of the plan through the journal, and add the ids of older versions to
+        """Follow the notes of the plan through the ledger, and add the ids of older versions to
         the plan.
         """
         trail = Trail(self.engine, plan.places, plan.ids, plan.entities, plan.rows)

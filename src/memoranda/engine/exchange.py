@@ -50,7 +50,7 @@ from memoranda.sources.path_guard import clean, climbs, open_folder
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
-# The journal's name for a change made here.
+# The ledger's name for a change made here.
 VERB = "import"
 OWN = config.OWN_FOLDER
 """The folder of a copy that holds the projects the configuration names."""

@@ -34,7 +34,7 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         observation: str | None = None,
         dry_run: bool = False,
     ) -> Erased:
-        """Remove notes for good (see `Memory.erase`), also from the journal, the index, lists and
+        """Remove notes for good (see `Memory.erase`), also from the ledger, the index, lists and
         vectors.
 
         After a StorageError, the next open or `memory doctor --fix` completes it.

@@ -44,21 +44,14 @@ class ReadSession(ReadVerbs):
         only: Collection[str] = (),
         serving: bool = False,
     ) -> Self:
-        """Open the memory at `home` (else MEMORY_HOME, the configuration's storage.url or
-        storage.root, ~/.memory).
+        """Open a memory, as `open_memory` does.
 
-        `home` may be the address of a space of a database, `postgresql://HOST/DATABASE?space=NAME`
-        (docs/teams.md).
+        projects: a name of a built-in project gives that project another place.
+        serving: for servers. A project so large that the first look at its files takes long is
+            compared with the disk behind the calls. These are answered from the index and warn of
+            it.
 
-        `agent` is the caller's identity: it sees notes of scope `global` and its own; None is the
-        owner and sees all. `projects` (name -> folder or graph file) are added for this process
-        only; one named like a built-in project puts that one elsewhere. `config` is a configuration
-        file or `Settings` already loaded. With `watch` a long-lived process learns of changes on
-        disk from the system instead of looking at every file on each call. `serving` is for
-        servers: a project so large that the first look at its files takes long is compared with the
-        disk behind the calls, which are answered from the index and warn of it. With `only`, names
-        of projects, there are no others: nothing of them is read, found, linked or written. Raises
-        ConfigError, StorageError.
+        Raises ConfigError, StorageError.
         """
         if isinstance(config, Settings):
             settings = config

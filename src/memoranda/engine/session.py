@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 class HomeSession:
-    """An open home as one caller uses it. `agent` sees notes of scope `global` and its own; None
-    sees all.
+    """An open home as one caller uses it.
 
-    `face` is the interface the caller came through, as the journal names it; `by` says more of it:
-    `client`, `session`, `tool` (see `Provenance`).
+    agent: the caller's name; it sees notes of scope `global` and its own. None sees everything.
+    face: the interface the caller came through, as the ledger names it.
+    by: more about it: `client`, `session`, `tool` (see `Provenance`).
     """
 
     def __init__(
@@ -99,10 +99,11 @@ class HomeSession:
         return session
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The result of `work`, whose one change may wait for the disk together with changes of
-        other threads. It is repeated as a whole should that fail, and what is done to files must be
-        a
-        change."""
+        """Run `work`, whose one change may wait for the disk together with changes of other threads.
+
+        If the shared wait fails, `work` is repeated as a whole, so everything it does to files must
+        be a change. Returns its result.
+        """
         with waits_at_most(self.engine.call_waits):
             return self.engine.guard.run(work)
 

@@ -1,6 +1,6 @@
 """Finding what is left of some notes.
 
-The journal and the history are followed back through moves, categories and merges. The files of the
+The ledger is followed back through moves, categories and merges. The files of the
 home are searched for words and lines of the erased texts.
 """
 
@@ -82,7 +82,7 @@ class Trail:
     files: after `follow`, the steps to keep of each change that touched one of the notes, by
         number. None for a step to remove.
     texts: after `follow`, the kept versions.
-    met: after `follow`, the places that the journal knows.
+    met: after `follow`, the places that the ledger knows.
     """
 
     _is_line: dict[str, Callable[[bytes], bool]]

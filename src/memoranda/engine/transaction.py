@@ -1,7 +1,7 @@
 """Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
 
 A change may be in a project that only its process knows (a preset's vault, a bank root of the
-environment) and no configuration names. Therefore the journal names the folder in each such step. A
+environment) and no configuration names. Therefore the ledger names the folder in each such step. A
 step without a folder is in the place where this home keeps the project.
 """
 
@@ -80,8 +80,8 @@ class WritingSession(HomeSession):
     ) -> Iterator[Transaction]:
         """Open a change of files, all or nothing: the steps are committed at the end of the block.
 
-        verb: the verb in the journal.
-        about: the (project, path) that the journal lists it under; by default the place of the
+        verb: the verb in the ledger.
+        about: the (project, path) that the ledger lists it under; by default the place of the
             first step.
         fresh: bring the index up to date with the disk first.
 
@@ -149,9 +149,9 @@ def _is_emptied(
     removed: Collection[tuple[str, str]],
     coming: Collection[tuple[str, str]],
 ) -> bool:
-    """Whether steps take away all that is in a folder, and bring nothing there.
+    """Whether a change takes everything out of a folder and brings nothing there.
 
-    `removed`, `coming`: (root, path) of what they take and bring.
+    removed, coming: the places (root, path) that the change empties and fills.
     """
     if (root, folder) in removed:
         return False
@@ -164,14 +164,15 @@ def _is_emptied(
 
 
 class Transaction:
-    """Collects steps and carries them out as one change. For the holder of the home's lock:
-    `WritingSession.change`.
+    """Collects steps and carries them out as one change, under the home's lock
+    (`WritingSession.change`).
 
-    `made_from`: where the notes come from that the new ones were made from, if any; a new note is
-    trusted as the least
-    of them. `undoes`, `details`, `run` [the session's]: what else the journal is to say (`Change`).
-    `done` is the
-    journal's Change after the commit, None when there was nothing to do.
+    verb, about: how the ledger names the change.
+    steps: what the change does, in order.
+    made_from: the sources of the notes that the new ones were made from. A new note is trusted as
+        little as the least trusted of them.
+    undoes, details, run: further fields of the ledger's `Change`. By default `run` is the session's.
+    done: the ledger's `Change` after the commit. None if there was nothing to do.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -449,8 +450,10 @@ class Transaction:
 
 
 class _Shown:
-    """The effect of a change on the index: the places that hold no note any more, and the notes
-    that were written, by place; None for a file that is none.
+    """The effect of a change on the index.
+
+    removed: the places (project, path) that hold no note any more.
+    notes: the notes that were written, by place.
     """
 
     def __init__(self, engine: Engine):
@@ -490,7 +493,7 @@ class _Shown:
         return {key: loaded[0] for key, loaded in self._written.items() if loaded is not None}
 
     def bring_into_index(self) -> None:
-        """Have the index show it; each note then knows its permalink."""
+        """Update the index. Each note then knows its permalink."""
         index = self._engine.index
         for key in self.removed:
             index.remove(*key)
@@ -512,7 +515,7 @@ def _file_of(step: Step) -> File:
 
 
 Location = tuple[str, str, str]
-"""(project, path, root): `root` as in the journal, empty for a project where this home keeps it."""
+"""(project, path, root): `root` as in the ledger, empty for a project where this home keeps it."""
 
 
 class LocationGone(MemorandaError):
@@ -536,7 +539,7 @@ def own_root(engine: Engine, project: str) -> str | None:
 
 
 def root_of(engine: Engine, project: str) -> str:
-    """The folder that the journal names for this process's project.
+    """The folder that the ledger names for this process's project.
 
     Empty for the home's own place.
     """
@@ -561,7 +564,7 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
     """The source of the project at `root`. Raises LocationGone.
 
-    A folder that the journal names must still be the same folder. If it was moved away or is now
+    A folder that the ledger names must still be the same folder. If it was moved away or is now
     reached through a symlink, it may be any folder.
     """
     if project in engine.sources and is_here(engine, project, root):

@@ -1,11 +1,11 @@
-"""The write gate decides which texts a change may write, and which origin the journal records for
+"""The write gate decides which texts a change may write, and which origin the ledger records for
 them.
 
 New text is checked before it is written, by the rules of text/gate.rules and the owner's own
 (docs/gate.md). A secret is refused, redacted, or written with a warning, as `gate.secrets` says for
 agents and `gate.own_secrets` for the owner. Text that was already in the replaced notes is let
 through. How large a note may be, and how much an agent may write in a day, is counted from the
-journal (docs/trust.md).
+ledger (docs/trust.md).
 
 A note has the least trust of all its sources. An edit adds the writer to them. A text that replaces
 a whole note has only its writer as a source. A change of the header alone (tags, links, counts)
@@ -223,7 +223,7 @@ class Use(ValueObject):
 
 
 class DayUse:
-    """The use of all agents of one home on the day of the last question. Each line of the journal
+    """The use of all agents of one home on the day of the last question. Each line of the ledger
     is read once.
     """
 

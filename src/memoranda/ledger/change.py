@@ -66,7 +66,7 @@ class Touched(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change(ValueObject):
-    """One line of the journal.
+    """One line of the ledger.
 
     number, time, verb: which change it is, when it was made, and how.
     project, path: what the change was about.

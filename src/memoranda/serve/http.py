@@ -259,7 +259,11 @@ class AdmittedRequest:
     def caller(
         self, memory: MemorySession, agent_named: str, face: str, client: str
     ) -> MemorySession:
-        """`memory` for this caller, whose client calls itself `agent_named` and the journal `client`."""
+        """`memory` as this caller uses it.
+
+        agent_named: the agent that the client says it is.
+        client: the name of the client in the ledger.
+        """
         identity = self.server.identity
         token = self.token
         if token:

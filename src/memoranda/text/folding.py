@@ -38,7 +38,7 @@ _FEW = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
 # Characters that are folded alike whatever is beside them: most of what Europe and East Asia
-# write. `_alone` leaves out those of sequences.
+# write. Characters that are part of sequences are not among them.
 _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[{_STABLE}]"
 
 

@@ -218,7 +218,7 @@ def combination(rule: str, line: str) -> Combination:
     """A line of `parts:` as written in gate.rules: `drop + earlier|every + orders - report < 12`.
 
     `not>tell` means that a word of `tell` follows one of `not` closely, `pay!` that the verb gives
-    an order (see `OrderedVerbs`). Raises ValueError.
+    an order (see `_is_order`). Raises ValueError.
     """
     text, _, limit = line.partition("<")
     required, *unwanted = text.split(" - ")

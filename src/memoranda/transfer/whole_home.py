@@ -77,7 +77,7 @@ class HomeMoved:
     """The result of a move, or of a dry run.
 
     files, bytes: the number of files and their size.
-    changes, texts: the number of changes of the journal, and of texts of the history.
+    changes, texts: the number of changes, and of older texts.
     checksum: the SHA-256 of one line `<SHA-256> <name>` for each file of a project, sorted by name.
         It is the same for the source and the target.
     rewritten: files in which the source's path was replaced by the target's.

@@ -1,4 +1,4 @@
-"""A home whose truth is a space of a database: `Home` over the replica folder.
+"""The ledger of a home whose truth is a space of a database, over the folder of its replica.
 
 A change, or all that are staged, is one transaction in the database, under the lock of the space's
 writers; COMMIT is the acknowledgement. Only then are the files of the replica exchanged and its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Number, command, option
+from memoranda.documents.wording import plural
 
 _ROW = "{:<20} {:>6} {:>8} {:>8} {:>9}"
 
@@ -43,7 +44,8 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
         )
         for figure in figures
     ]
-    told_line = f"Sessions were told {len(notes_given)} notes ({sessions} sessions); {read} of these were read"
+    told_notes = plural(len(notes_given), "note")
+    told_line = f"Sessions were told {told_notes} ({plural(sessions, 'session')}); {read} of these were read"
     call.table(
         ("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told_line, form=_ROW, rule=56
     )

@@ -21,7 +21,7 @@ from memoranda.cli.output import Failure, confirmed, paint
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
-from memoranda.documents.wording import change_line, minute, place, place_of_change
+from memoranda.documents.wording import change_line, minute, place, place_of_change, plural
 from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.markdown import shown_stem
@@ -337,11 +337,7 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         change, undone = memory.undo_changes_of(agent, start, project)
-        if len(undone) == 1:
-            number = "1 change"
-        else:
-            number = f"{len(undone)} changes"
-        lines = [f"Undid {number} of {agent}:"]
+        lines = [f"Undid {plural(len(undone), 'change')} of {agent}:"]
         lines += [
             f"#{undone_change.number}: {undone_change.verb} {flat(place_of_change(undone_change))}"
             for undone_change in undone
@@ -468,7 +464,8 @@ def _erasure_lines(erasure: Erased) -> list[str]:
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"
-    lines.append(f"Searched {erasure.files} files, {erasure.bytes} bytes: {ending}")
+    searched = f"{plural(erasure.files, 'file')}, {plural(erasure.bytes, 'byte')}"
+    lines.append(f"Searched {searched}: {ending}")
     lines += [f"still in {remain}" for remain in erasure.remains]
     lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
     lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]

@@ -23,7 +23,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
-from memoranda.documents.wording import minute, preview, question_lines, subject_lines
+from memoranda.documents.wording import minute, plural, preview, question_lines, subject_lines
 from memoranda.engine.contents import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
@@ -556,7 +556,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
         else:
             output.text("Press one of the keys shown.")
     remedy = " memory undo takes the last answer back." if answered else ""
-    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
+    output.text(f"Answered {len(answered)} of {plural(len(items), 'question')}.{remedy}")
 
 
 def _question(item: ReviewItem, number: str) -> str:

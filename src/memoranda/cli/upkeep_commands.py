@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Usage, command, flag, option
-from memoranda.documents.wording import minute
+from memoranda.documents.wording import minute, plural
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.sources.files import lock_owner
@@ -60,7 +60,7 @@ def status(call: Invocation) -> None:
             waiting = ""
         limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
         used = (
-            f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes"
+            f"{agent} {plural(n['notes'], 'note')}, {plural(n['bytes'], 'byte')}"
             for agent, n in row["written_today"].items()
         )
         document = row | {
@@ -395,7 +395,7 @@ def reindex(call: Invocation) -> None:
             notes, projects = memory.reindex(progress)
         seconds = round(time.perf_counter() - start, 3)
         call.answer(
-            f"Indexed {notes} notes in {projects} projects",
+            f"Indexed {plural(notes, 'note')} in {plural(projects, 'project')}",
             notes=notes,
             projects=projects,
             seconds=seconds,

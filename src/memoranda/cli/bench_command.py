@@ -17,7 +17,7 @@ _ROW = "{:<20} {:>6} {:>8} {:>8} {:>9}"
 @option("--notes", type=Number(), default=60, help="How many notes to look for.")
 @option("--seed", type=Number(), default=1, help="Another number draws other notes and words.")
 def bench(call: Invocation, *, notes: int, seed: int) -> None:
-    """Measure how well your own notes are found, and what sessions did with what they were told.
+    """Measure how well your own notes are found, and whether sessions used what they were told.
 
     Notes are drawn at random and looked for by their own words: two of them, a part of a sentence,
     a question, the title. Nothing leaves the machine, and nothing is changed.

@@ -249,7 +249,7 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take notes in from FILE, with nothing lost. Repeating it changes nothing.
+    """Import notes from FILE; nothing of them is lost. Repeating it changes nothing.
 
     FILE holds the lines of `memory export`; without one they are read from stdin.
 
@@ -455,7 +455,7 @@ graph = group(
     "graph",
     "exchange_commands",
     "show export import",
-    "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
+    "Show an entity of the knowledge graph; export or import the graph as JSON Lines.",
 )
 
 
@@ -609,7 +609,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
-    """Store the notes of other programs as memories in the inbox; their files stay as they are.
+    """Store the notes of other programs as memories in the inbox; their files are not changed.
 
     A file is stored once; when its text changes, its memory follows. Use this for a program you
     leave. A vault you go on using is added in place: `memory project add`.
@@ -702,8 +702,7 @@ def backup(call: Invocation, folder: str) -> None:
 )
 @flag("--watch", "Go on until stopped, and follow each change.")
 def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
-    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes
-    included.
+    """Keep the folder DIR an exact copy of the memory, others' private notes included.
 
     A run copies what changed since the last one, also after a kill. What somebody changes in DIR is
     put back. `memory import --from mirror DIR` brings it all into a home.
@@ -763,7 +762,7 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 )
 @flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
-    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
+    """Copy the whole memory at FROM to TO, with its history, and prove that nothing is missing.
     FROM stays.
 
     Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an

@@ -81,7 +81,7 @@ def log(
     patch: bool,
     traces: bool,
 ) -> None:
-    """List changes, newest first; with REF (an id, or a path as shown here) only of one note.
+    """List changes, newest first; with REF (an id, or a path as shown here) only its changes.
 
     All changes of one run of a job are one line; --run opens it. Traces of sessions are left out
     unless asked for.
@@ -186,7 +186,7 @@ def _painted(call: Invocation, kind: str, text: str) -> str:
 
 @command("diff", "NOTE", "[CHANGE]", keys=("change", "before", "after"), example="memory diff 5a1f")
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
-    """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
+    """Show word by word what the last change of NOTE, or change number CHANGE, altered."""
     with call.memory() as memory:
         if number is None:
             change_number = None
@@ -289,7 +289,7 @@ def undo(
     since: Text,
     project: Text,
 ) -> None:
-    """Take a change back: number N of `memory log`, or the latest. An undo is a change too.
+    """Undo a change: number N of `memory log`, or the latest. An undo is a change too.
 
     A job leaves a memory alone if its change was taken back. To look at the changes of an agent,
     use `memory log --agent NAME -p`. To take them back, all or none, use `memory undo --by NAME`.

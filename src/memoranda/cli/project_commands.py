@@ -47,7 +47,7 @@ project = group(
     "project",
     "project_commands",
     "add list remove default access check",
-    "Add folders of notes or graph files as projects, list them, take them off the list.",
+    "Add, list and remove projects: folders of notes, or graph files.",
 )
 
 

@@ -44,7 +44,7 @@ transcripts = group(
     "transcripts",
     "transcript_commands",
     "status on off sync search show forget",
-    "Find in what agents wrote down of their sessions on this machine; nothing of it is a note.",
+    "Search what agents recorded of their sessions on this machine; none of it becomes a note.",
 )
 
 

@@ -46,7 +46,7 @@ _STATE_KEYS = (
     example="memory status",
 )
 def status(call: Invocation) -> None:
-    """Show what the memory holds and whether all is well."""
+    """Show what the memory holds and whether anything needs attention."""
     with call.memory() as memory:
         row = _status(memory)
         settings = memory.settings
@@ -259,7 +259,7 @@ def _counts(row: Mapping[str, int]) -> str:
 def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
 ) -> int:
-    """Examine the memory: files, links, configuration, index, permissions."""
+    """Check files, links, configuration, index and permissions."""
     if dry_run and not fix:
         raise Usage("--dry-run needs --fix")
     if folders and not citations:
@@ -404,7 +404,7 @@ def reindex(call: Invocation) -> None:
 
 @command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
-    """Make the vectors search by meaning needs, now and all of them."""
+    """Compute the vectors that search by meaning still lacks, now."""
     from memoranda.engine.embedding import Embedding, NoModel
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer

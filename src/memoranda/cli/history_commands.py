@@ -17,7 +17,8 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import any_note, moment_of
 from memoranda.cli.older_texts import number_of, text_changed
-from memoranda.cli.output import Failure, confirmed, paint
+from memoranda.cli.output import Failure, confirmed
+from memoranda.cli.patch import patch as patch_of
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
@@ -26,8 +27,7 @@ from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.markdown import shown_stem
 from memoranda.note.model import TRACE_PROJECT
-from memoranda.text.unicode import flat, visible
-from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
+from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -122,10 +122,9 @@ def _log_text(
     lines = []
     for changes in runs:
         title = titles.get(changes[0].number, "")
-        line = change_line(changes, memory.settings.zone, title)
+        lines.append(change_line(changes, memory.settings.zone, title))
         if has_patches:
-            line += _patches(call, memory, changes)
-        lines.append(line)
+            lines += _patches(call, memory, changes)
     return "\n".join(lines)
 
 
@@ -150,38 +149,13 @@ def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: date
     return sum(change.project == TRACE_PROJECT for change in latest)
 
 
-def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> str:
-    """The changes of the texts, as diffs to show below the line of the change."""
-    texts = []
-    for change in changes:
-        for revision in memory.revisions(change.number, limit=_SHOWN):
-            texts.append(_difference(call, revision.before or "", revision.after or ""))
-    return "".join(f"\n{text}" for text in texts if text)
-
-
-def _difference(call: Invocation, before: str, after: str) -> str:
-    """The lines that differ: `- old`, `+ new`, or one line with `[-old-]` and `{+new+}`."""
+def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
+    """The lines that say what changes of one run did to the texts, at most `_SHOWN` a change."""
     lines = []
-    for parts in changed_lines(before, after):
-        if len(parts) == 1 and parts[0].kind != SAME:
-            lines.append(_painted(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}"))
-            continue
-        shown_lines = []
-        for part in parts:
-            text = visible(flat(part.text))
-            if part.kind == OLD:
-                text = _painted(call, OLD, f"[-{text}-]")
-            elif part.kind == NEW:
-                text = _painted(call, NEW, f"{{+{text}+}}")
-            shown_lines.append(text)
-        lines.append("  ~ " + "".join(shown_lines))
-    return "\n".join(lines)
-
-
-def _painted(call: Invocation, kind: str, text: str) -> str:
-    if not call.on_terminal:
-        return text
-    return paint(visible(text), "old" if kind == OLD else "new")
+    for change in changes:
+        revisions = memory.revisions(change.number, limit=_SHOWN)
+        lines += patch_of(revisions, colored=call.on_terminal)
+    return lines
 
 
 @command("diff", "NOTE", "[CHANGE]", keys=("change", "before", "after"), example="memory diff 5a1f")
@@ -196,9 +170,16 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         zone = memory.settings.zone
         if call.json:
             return call.document(change=change.number, before=revision.before, after=revision.after)
-        text = _difference(call, revision.before or "", revision.after or "")
-        text_of_change = f"{change_line([change], zone)}\n{text or '  (the same text)'}"
+        lines = patch_of([revision], colored=call.on_terminal) or [_no_words(revision)]
+        text_of_change = "\n".join([change_line([change], zone), *lines])
         output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
+
+
+def _no_words(revision: Revision) -> str:
+    """The line for a change without a word that a person would read."""
+    if revision.before == revision.after:
+        return "  (the same text)"
+    return "  (only what memoranda notes for itself in the header, e.g. times)"
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:

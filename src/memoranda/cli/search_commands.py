@@ -12,7 +12,6 @@ from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
-    any_note,
     as_of_moment,
     as_of_option,
     category_option,
@@ -423,7 +422,7 @@ def context(
 def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
     """List the notes that link to a note, newest first."""
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = memory.find_any(ref)
         names = {memory.project(name).name for name in projects}
         infos = [
             source

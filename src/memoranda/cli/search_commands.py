@@ -443,10 +443,12 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
 @limit_option(50)
 def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
+    from memoranda.engine.link_walk import relations
+
     with call.memory() as memory:
         query = within(memory, Query(order="created"), projects)
         linked: set[int] = set()
-        for source, target, _ in memory.relations():
+        for source, target, _ in relations(memory):
             linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
         alone = [info for info in notes if info.row not in linked]

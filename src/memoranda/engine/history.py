@@ -503,10 +503,6 @@ class HistoryVerbs(NoteVerbs):
             return None
         return change
 
-    def last_number_before(self, moment: datetime) -> int:
-        """The number of the last change before a moment; 0 for none."""
-        return self.engine.ledger.history.last_before(stamp(moment))
-
     def _revision(self, change: Change, text: Touched) -> Revision:
         """The texts of one file before and after a change."""
         after = None
@@ -539,3 +535,8 @@ class HistoryVerbs(NoteVerbs):
                 if file.etag == digest:
                     return file.data
         return None
+
+
+def last_number_before(memory: HistoryVerbs, moment: datetime) -> int:
+    """The number of the last change before a moment; 0 for none."""
+    return memory.engine.ledger.history.last_before(stamp(moment))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -37,7 +36,7 @@ from memoranda.value_object import ValueObject
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
     from memoranda.index.note_queries import HomeCounts
-    from memoranda.index.rows import Hit, Hits, NotePlace, SmartResult
+    from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
@@ -426,19 +425,6 @@ class ReadVerbs(ProjectList):
         hits.hits = hits.hits[offset : offset + limit]
         return hits
 
-    @verb
-    def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
-        """The notes that hold one of these texts, that hold now and may be told unasked: for
-        hooks, which cannot wait for a search.
-        """
-        from memoranda.engine.contested import holding_now
-
-        self.engine.fresh()
-        rows = self.index.notes.rows_with(texts, 4 * limit)
-        infos = holding_now(self, rows)
-        told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
-        return told[:limit]
-
     def gate_rules(self) -> Rules:
         """The rules of the write gate, the owner's own among them."""
         return self.engine.gate.rules()
@@ -579,38 +565,6 @@ class ReadVerbs(ProjectList):
         )
         self.engine.count_pending_reads(infos)
         return NotesListed(infos, total)
-
-    @verb
-    def rows_passing(self, query: Query) -> builtins.list[int]:
-        """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
-
-        For callers that need more than the row of only a few of them.
-        """
-        self.engine.fresh()
-        return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
-
-    @verb
-    def folders_named(self, names: Sequence[str]) -> builtins.list[tuple[str, str]]:
-        """The project and the name of each folder with notes, at the top of its project, that has
-        one of these names.
-        """
-        self.engine.fresh()
-        return self.index.notes.folders_named(names)
-
-    @verb
-    def list_repeating(self, query: Query, pattern: re.Pattern[str]) -> builtins.list[NoteInfo]:
-        """The notes that pass a query's filters and have `pattern` at least twice in their text, in
-        the query's order. Raises as `list`.
-        """
-        self.engine.fresh()
-        repeating = self.index.notes.rows_repeating(pattern)
-        passing = self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
-        return self.index.notes.in_order([row for row in passing if row in repeating])
-
-    @verb
-    def places(self, query: Query) -> builtins.list[NotePlace]:
-        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
-        return self.index.notes.places(self.rows_passing(query))
 
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""

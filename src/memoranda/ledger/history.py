@@ -58,6 +58,15 @@ _LAST_WRITERS = (
     "select 1 from step t where t.new = s.new and t.do = 'put' and t.path = s.path "
     "and t.project = s.project and t.root = s.root and t.change > s.change)"
 )
+# The texts that a change keeps: what it replaced, and what lines became.
+_TEXTS_OF_CHANGE = (
+    "select old as digest from step where change = :change and old is not null "
+    f"union select new from step where change = :change and do = '{LINES}' and new is not null"
+)
+_REFERENCE = (
+    "select 1 from step where old = :digest "
+    f"union all select 1 from step where new = :digest and do = '{LINES}' limit 1"
+)
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
 # Characters of a time that tell day and second.
@@ -490,19 +499,24 @@ class History:
             self.record(connection, changes)
 
     def retract(self, numbers: Iterable[int]) -> None:
-        """Remove changes that were not made after all."""
+        """Remove changes that were not made after all, with the texts that only they kept."""
         self._last = None
+        unreferenced = list[str]()
         with self.database.transaction() as connection:
             for number in numbers:
                 self._put_rows_back(connection, number)
-                connection.execute(
-                    "delete from text where sha256 in (select old from step where change = :change)"
-                    " and not exists (select 1 from step where old = sha256 and change <> :change)",
-                    {"change": number},
-                )
+                digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
                 for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
                     connection.execute(f"delete from {table} where change = ?", (number,))
                 connection.execute("delete from change where number = ?", (number,))
+                unreferenced += [
+                    row["digest"]
+                    for row in digests
+                    if not _is_referenced(connection, row["digest"])
+                ]
+            rows = [(digest,) for digest in unreferenced]
+            connection.executemany("delete from text where sha256 = ?", rows)
+        self._remove_large(unreferenced)
 
     def _put_rows_back(self, connection: Connection, number: int) -> None:
         """Make the rows of the ledger what they were before a change."""
@@ -699,10 +713,13 @@ class History:
             with self.database.transaction() as connection:
                 rows = [(digest,) for digest in unreferenced]
                 connection.executemany("delete from text where sha256 = ?", rows)
-        for digest in unreferenced:
+        self._remove_large(unreferenced)
+        return len(unreferenced)
+
+    def _remove_large(self, digests: Iterable[str]) -> None:
+        for digest in digests:
             with suppress(FileNotFoundError):
                 os.unlink(self.object_path(digest))
-        return len(unreferenced)
 
     def unreferenced(self) -> list[str]:
         """The kept texts no change refers to, by SHA-256."""
@@ -726,6 +743,11 @@ class History:
             f"union select new from step where do = '{LINES}' and new is not null"
         )
         return {row["digest"] for row in rows}
+
+
+def _is_referenced(connection: Connection, digest: str) -> bool:
+    """Whether a change refers to a kept text."""
+    return connection.execute(_REFERENCE, {"digest": digest}).fetchone() is not None
 
 
 def _row_of(change: Change) -> tuple[Any, ...]:

@@ -23,6 +23,14 @@ from memoranda.ledger.change import (
     Touched,
     undone_numbers,
 )
+from memoranda.ledger.change_rows import (
+    change_of,
+    change_values,
+    loaded,
+    step_values,
+    stored,
+    touched_of,
+)
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
@@ -369,7 +377,7 @@ class History:
     ) -> Iterator[PlacedStep]:
         sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
         for row in self.database.rows(sql, values):
-            yield PlacedStep(row["change"], row["position"], row["verb"], _touched_of(row))
+            yield PlacedStep(row["change"], row["position"], row["verb"], touched_of(row))
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
@@ -410,7 +418,7 @@ class History:
             part = min(2 * part, _PART)
 
     def _with_steps(self, rows: Sequence[Row]) -> list[Change]:
-        changes = [_change_of(row) for row in rows]
+        changes = [change_of(row) for row in rows]
         by_number = {change.number: change for change in changes}
         if not changes:
             return []
@@ -420,7 +428,7 @@ class History:
             where = f"change in ({','.join(map(str, by_number))})"
         sql = f"select * from step where {where} order by change, position"
         for row in self.database.rows(sql):
-            by_number[row["change"]].files.append(_touched_of(row))
+            by_number[row["change"]].files.append(touched_of(row))
         return changes
 
     def _origins(self) -> Iterator[Change]:
@@ -440,7 +448,7 @@ class History:
         """
         anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
-            provenance = _writer_of(row).provenance(_touched_of(row))
+            provenance = _writer_of(row).provenance(touched_of(row))
             if (row["project"], row["path"]) == (project, path):
                 return provenance
             anywhere = anywhere or provenance
@@ -465,11 +473,11 @@ class History:
             if change.verb == ORIGINS:
                 self._insert_origins(connection, change.files)
                 continue
-            connection.execute(_CHANGE, _row_of(change))
+            connection.execute(_CHANGE, change_values(change))
             connection.executemany(
                 _STEP,
                 [
-                    (change.number, position, *_step_row(touched))
+                    (change.number, position, *step_values(touched))
                     for position, touched in enumerate(change.files)
                 ],
             )
@@ -479,7 +487,7 @@ class History:
             (
                 touched.project,
                 touched.path,
-                _stored(touched.root),
+                stored(touched.root),
                 touched.new,
                 touched.scope,
                 json.dumps(touched.by or {}),
@@ -522,7 +530,7 @@ class History:
         """Make the rows of the ledger what they were before a change."""
         sql = "select * from step where change = ? and do = ? order by position"
         rows = connection.execute(sql, (number, SET)).fetchall()
-        self.review_rows.take_back(connection, [_touched_of(row) for row in rows])
+        self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Put these changes, in the order of their numbers, in place of all."""
@@ -544,7 +552,7 @@ class History:
                 self.record(connection, [change])
             connection.executemany(
                 "delete from origin where project = ? and path = ? and root = ?",
-                [(project, path, _stored(root)) for project, path, root in lost],
+                [(project, path, stored(root)) for project, path, root in lost],
             )
 
     # --- texts
@@ -690,7 +698,7 @@ class History:
         for first in range(min(purged), max(purged) + 1, _PURGED_AT_A_TIME):
             values = (first, first + _PURGED_AT_A_TIME - 1)
             for row in self.database.rows(_LAST_WRITERS, values):
-                touched = _touched_of(row)
+                touched = touched_of(row)
                 is_needed = bool(touched.root) or touched.new in living
                 if row["change"] in purged and is_needed:
                     by = _writer_of(row).provenance(touched).row()
@@ -750,87 +758,16 @@ def _is_referenced(connection: Connection, digest: str) -> bool:
     return connection.execute(_REFERENCE, {"digest": digest}).fetchone() is not None
 
 
-def _row_of(change: Change) -> tuple[Any, ...]:
-    return (
-        change.number,
-        change.time,
-        change.verb,
-        change.project,
-        change.path,
-        change.agent,
-        change.face,
-        change.undoes,
-        change.run,
-        json.dumps(change.details) if change.details else None,
-        json.dumps(change.by) if change.by else None,
-    )
-
-
-def _step_row(touched: Touched) -> tuple[Any, ...]:
-    return (
-        touched.do,
-        touched.project,
-        touched.path,
-        touched.to,
-        touched.old,
-        touched.new,
-        touched.mode,
-        touched.scope,
-        _stored(touched.link),
-        int(touched.kept),
-        _stored(touched.file),
-        _stored(touched.root),
-        touched.size,
-        json.dumps(touched.by) if touched.by else None,
-    )
-
-
-def _change_of(row: Row) -> Change:
-    return Change(
-        row["number"],
-        row["time"],
-        row["verb"],
-        row["project"],
-        row["path"],
-        row["agent"],
-        row["face"],
-        [],
-        row["undoes"],
-        _loaded(row["details"]),
-        row["run"],
-        _loaded(row["made_by"]),
-    )
-
-
-def _touched_of(row: Row) -> Touched:
-    return Touched(
-        row["do"],
-        row["project"],
-        row["path"],
-        row["dest"],
-        row["old"],
-        row["new"],
-        row["mode"],
-        row["scope"],
-        os.fsdecode(row["link"]),
-        bool(row["kept"]),
-        os.fsdecode(row["file"]),
-        os.fsdecode(row["root"]),
-        row["size"],
-        _loaded(row["made_by"]),
-    )
-
-
 def _takes_back(undo: Row, number: int) -> bool:
     """Whether an undo took a change back; the run of both is known to be the same, if it has one."""
     if undo["run"] is not None:
         return True
-    return number in undone_numbers(undo["undoes"], _loaded(undo["details"]))
+    return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
 
 def _writer_of(row: Row) -> Change:
     """The change of a step, without its files."""
-    by = _loaded(row["by_caller"])
+    by = loaded(row["by_caller"])
     return Change(row["change"], row["at"], row["verb"], "", "", row["agent"], row["face"], by=by)
 
 
@@ -842,24 +779,5 @@ def _origin_of(row: Row) -> Touched:
         new=row["new"],
         scope=row["scope"],
         root=os.fsdecode(row["root"]),
-        by=_loaded(row["made_by"]),
+        by=loaded(row["made_by"]),
     )
-
-
-def _stored(path: str) -> str | bytes:
-    """A path of the system as SQLite takes it: one that is no Unicode text as its bytes."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
-
-
-def _loaded(text: str | None) -> Any:
-    """Parse a JSON value. None for a damaged one, which `memory doctor` reports."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

@@ -1,5 +1,5 @@
-"""A change and its steps as rows of the tables `change` and `step`, which the ledger of a folder and
-that of a database share (schema.sql says what each column is).
+"""A change and its steps as rows of the tables `change` and `step`. They are the same in ledger.db and
+in a PostgreSQL database; schema.sql says what each column is.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ class ReplicaLedger(Ledger):
     ) -> bool:
         """Apply the changes after the last one here. Returns False if the histories do not match.
 
-        changes: those of the space, the first being the last change here.
+        changes: the changes of the space, from the last one here on.
         places_there: the places that exist in the space now.
         rows: the files at those places.
         """
@@ -417,7 +417,7 @@ class ReplicaLedger(Ledger):
     def _follow_revised(self, snapshot: Snapshot, epoch: int) -> bool:
         """Fetch the changes that were revised after `epoch`, and those that came since.
 
-        Returns False if the history is not as that of the space then.
+        Returns False if the two histories still differ.
         """
         before = self.history.last
         oldest, count = snapshot.extent()

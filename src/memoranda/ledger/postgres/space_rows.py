@@ -182,7 +182,7 @@ def of_change(
 ) -> Iterator[SqlStatement]:
     """The SQL that puts a change and its steps into the history.
 
-    epoch: that of the space, if the change takes the place of one with its number.
+    epoch: the epoch of the space, if the change takes the place of one with its number.
     """
     values = [space, change_id, epoch, *change_values(change)]
     yield SqlStatement(_INSERT_CHANGE, values)

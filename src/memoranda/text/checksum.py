@@ -38,7 +38,14 @@ def _hashing(size: int) -> Any:
     OpenSSL, or the interpreter's own, for a short command that reads a few notes.
     """
     if size < _LARGE and "hashlib" not in sys.modules:
-        for name in _OWN_MODULES:
-            with suppress(ImportError):
-                return import_module(name)
+        return _own_module()
+    return import_module("hashlib")
+
+
+@cache
+def _own_module() -> Any:
+    """The interpreter's own module, or `hashlib` if it has none."""
+    for name in _OWN_MODULES:
+        with suppress(ImportError):
+            return import_module(name)
     return import_module("hashlib")

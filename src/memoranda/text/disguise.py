@@ -269,7 +269,11 @@ def decoded(text: str) -> Iterator[str]:
 
     If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
-    for word in [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]:
+    words = text.split()
+    # Few texts have a word that is long enough
+    if max(map(len, words), default=0) < _SHORTEST_BLOCK:
+        words = []
+    for word in [word for word in words if len(word) >= _SHORTEST_BLOCK]:
         for block in _BASE64.finditer(word):
             yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
         for block in _HEX.finditer(word):

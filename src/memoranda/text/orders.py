@@ -625,7 +625,14 @@ class Orders:
         """The rules that match in the sentences of a text."""
         rules_found: dict[str, None] = {}
         telling_words = self._telling(text.words)
+        bits_of = self._words.bits_of
+        # Without a part of its first term, which is its rarest, no combination is met
+        first_words = {word for word in telling_words if bits_of[word] & self._first_parts}
+        if not first_words:
+            return rules_found
         for sentence, words in text.sentences():
+            if first_words.isdisjoint(words):
+                continue
             lines = self._lines_for(words, telling_words.intersection(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):

@@ -37,6 +37,7 @@ from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.note_session import NoteSession
     from memoranda.engine.read_session import ReadSession
     from memoranda.engine.reading import ReadVerbs
     from memoranda.index.rows import NoteInfo
@@ -110,7 +111,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
     text = content_from(words, category=category, scope=new["scope"])
-    with call.memory() as memory:
+    with call.changing() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
         if note.phase == INBOX:
             kind = "inbox"
@@ -131,7 +132,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         _say_contradiction(memory, note)
 
 
-def _say_contradiction(memory: MemorySession, note: Note) -> None:
+def _say_contradiction(memory: NoteSession, note: Note) -> None:
     """Say on stderr that an older note says otherwise, and how to end that one."""
     from memoranda.engine.contested import otherwise, written_over
 
@@ -157,7 +158,7 @@ def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None
     NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
     tags of OLD; `-` reads the text from stdin.
     """
-    with call.memory() as memory:
+    with call.changing() as memory:
         old = memory.find_any(ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
@@ -269,7 +270,7 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
     ID may also be an exact name, in upper and lower case as it is written. Several are one change:
     all are deleted, or none. Their documents are in the list `results`.
     """
-    with call.memory() as memory:
+    with call.changing() as memory:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
@@ -288,7 +289,7 @@ def _named(info: NoteInfo) -> str:
 
 
 def notes_named(
-    memory: MemorySession, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
+    memory: ReadVerbs, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
 ) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
     infos = [memory.find_any(ref, looseness=looseness) for ref in refs]
@@ -303,7 +304,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
     Several are one change: all are tagged, or none. Their documents are in the list `results`.
     """
-    with call.memory() as memory:
+    with call.changing() as memory:
         try:
             infos = notes_named(memory, refs)
         except NotFound as error:
@@ -339,7 +340,7 @@ def unlink(call: Invocation, a: str, b: str) -> None:
 def _change_links(call: Invocation, verb: str, *refs: str) -> None:
     """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
     ends = []
-    with call.memory() as memory:
+    with call.changing() as memory:
         for name, ref in zip(("source", "target"), refs, strict=True):
             try:
                 ends.append(memory.find_any(ref, looseness=Looseness.CASE))
@@ -364,7 +365,7 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
 @flag("--dry-run", "Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
-    with call.memory() as memory:
+    with call.changing() as memory:
         outcome = memory.resolve_links(dry_run)
         text = f"Resolved backlinks for {outcome.resolved} memories"
         if dry_run:
@@ -393,7 +394,7 @@ def edit(call: Invocation, ref: str) -> None:
     from memoranda.note.edit import Rewrite
 
     command = _editor()
-    with call.memory() as memory:
+    with call.changing() as memory:
         info = memory.find_any(ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
@@ -472,7 +473,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: MemorySession, note: Note) -> Path:
+def _draft(memory: NoteSession, note: Note) -> Path:
     """A file with the note's text for the editor, in the home, so that it outlives a crash of the
     machine.
     """

@@ -21,7 +21,6 @@ from memoranda.engine.transaction import Location, Transaction, root_of, source_
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
-    PASSING,
     Later,
     Undo,
     concerns,
@@ -51,6 +50,7 @@ from memoranda.note.model import (
 from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
+from memoranda.sources.json_rows import PASSING
 from memoranda.sources.step import LINES, Step
 from memoranda.text.pattern import lazy_pattern
 

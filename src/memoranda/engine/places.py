@@ -340,19 +340,26 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         change.put(project, to, encoded, mode=file.mode, **more)
         change.remove(project, path, file, **more)
 
-    def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """A free permalink for a note at `path`.
+    def free_permalink(
+        self,
+        project: str,
+        path: str,
+        taken_permalinks: Container[str] = (),
+        *,
+        permalink: str | None = None,
+    ) -> str:
+        """A free permalink for a note at `path`: `permalink`, or the one that the path makes.
 
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
         """
-        plain = links.permalink_for(project, path)
+        plain = permalink or links.permalink_for(project, path)
         numbered = (f"{plain}-{number}" for number in count(1))
         return next(
-            permalink
-            for permalink in chain((plain,), numbered)
-            if permalink not in taken_permalinks
-            and self.permalink_holder(project, path, permalink) is None
+            candidate
+            for candidate in chain((plain,), numbered)
+            if candidate not in taken_permalinks
+            and self.permalink_holder(project, path, candidate) is None
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:

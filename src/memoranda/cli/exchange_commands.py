@@ -95,11 +95,8 @@ def export(
     if file in ("", "-"):
         file = None
     if form is not None:
-        if form != "okf":
-            raise Usage(f'invalid value "{form}" for --to: must be okf')
-        if file is None or category is not None or scope is not None or redact:
-            raise Usage("--to okf needs --output DIR, and takes --project alone besides")
-        return _export_bundle(call, user_path(file), projects)
+        has_filter = category is not None or scope is not None or redact
+        return _export_bundle(call, _bundle_folder(form, file, has_filter=has_filter), projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         secrets: list[None] = []
@@ -118,6 +115,15 @@ def export(
             _export_to(call, memory, file, lines)
         if secrets:
             _warn_of_secrets(len(secrets), are_redacted=redact)
+
+
+def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
+    """The folder for a bundle of the Open Knowledge Format. Raises Usage."""
+    if form != "okf":
+        raise Usage(f'invalid value "{form}" for --to: must be okf')
+    if folder is None or has_filter:
+        raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+    return user_path(folder)
 
 
 def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:

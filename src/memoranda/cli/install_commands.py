@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cache, partial
@@ -453,12 +453,22 @@ def _chosen(
         # The form most clients share
         chosen = [clients_by_id["cursor"]]
     else:
-        chosen = [client for client in clients_by_id.values() if client.is_here(os.environ)]
-        if project:
-            chosen = [client for client in chosen if client.project]
+        chosen = _clients_here(clients_by_id.values(), has_project=project)
     if agents_md:
         chosen.append(table.agents_md(Path.cwd()))
     return chosen
+
+
+def _clients_here(clients: Iterable[Client], *, has_project: bool) -> list[Client]:
+    """The clients on this machine.
+
+    has_project: only those that can be configured for one project.
+    """
+    return [
+        client
+        for client in clients
+        if client.is_here(os.environ) and (client.project or not has_project)
+    ]
 
 
 def _targets(

@@ -260,12 +260,7 @@ def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
 ) -> int:
     """Examine the memory: files, links, configuration, index, permissions."""
-    if dry_run and not fix:
-        raise Usage("--dry-run needs --fix")
-    if folders and not citations:
-        raise Usage("--code needs --citations")
-    if citations and fix:
-        raise Usage("--citations has nothing to fix: the notes are yours")
+    _check_doctor_options(fix=fix, dry_run=dry_run, citations=citations, has_folders=bool(folders))
     with call.memory() as memory:
         if citations:
             findings = _citations(memory, folders)
@@ -277,6 +272,16 @@ def doctor(
     problems = len(levels) - levels.count("info")
     call.answer("\n".join([*lines, f"{problems} problems"]), findings=rows, problems=problems)
     return 1 if "error" in levels else 0
+
+
+def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_folders: bool) -> None:
+    """Raise Usage for options of `doctor` that contradict each other."""
+    if dry_run and not fix:
+        raise Usage("--dry-run needs --fix")
+    if has_folders and not citations:
+        raise Usage("--code needs --citations")
+    if citations and fix:
+        raise Usage("--citations has nothing to fix: the notes are yours")
 
 
 def _examined(memory: MemorySession, *, repairs: bool) -> list[Finding]:

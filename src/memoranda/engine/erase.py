@@ -145,18 +145,13 @@ class Erasure:
             if observation is not None:
                 self._check_observation(plan, observation)
             self._add_selected(plan, agent, project, source)
-            trail = self._follow(plan)
-            if observation is None and plan.ids and self._add_reminders(plan):
-                trail = self._follow(plan)
+            trail = self._whole_trail(plan)
             self._check_all_met(trail)
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
             mentions = list(dict.fromkeys(self._linking(plan)))
-            needles = Needles.of(
-                [observation.encode()] if observation else [*self._texts, *trail.texts],
-                [] if observation else [*plan.ids, *names],
-            )
+            needles = self._needles(plan, trail)
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
             self.engine.ledger.set_erasing(json.dumps(asdict(plan)))
@@ -173,6 +168,22 @@ class Erasure:
             tuple(mentions),
             out_of_reach,
         )
+
+    def _whole_trail(self, plan: Plan) -> Trail:
+        """Follow the notes of a plan through the history, with the reminders made from them.
+
+        The reminders are added to the plan.
+        """
+        trail = self._follow(plan)
+        if plan.observation is None and plan.ids and self._add_reminders(plan):
+            return self._follow(plan)
+        return trail
+
+    def _needles(self, plan: Plan, trail: Trail) -> Needles:
+        """The texts and names that must not be found anywhere after the erasure."""
+        if plan.observation:
+            return Needles.of([plan.observation.encode()], [])
+        return Needles.of([*self._texts, *trail.texts], [*plan.ids, *plan.names])
 
     def _check_observation(self, plan: Plan, observation: str) -> None:
         """Raise InvalidInput if the note has no such observation."""
@@ -278,16 +289,9 @@ class Erasure:
         name = next(
             (source for source in self.engine.sources if source.lower() == project.lower()), None
         )
-        namespace, _, key = path.partition("/")
-        places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
-        info = next(
-            (
-                location
-                for item in places
-                if name and (location := self.engine.index.notes.get(name, item))
-            ),
-            None,
-        )
+        info = None
+        if name:
+            info = self._note_at(name, path)
         if info is None:
             with suppress(NotFound):
                 info = self.memory.find_any(ref, looseness=Looseness.EXACT)
@@ -297,6 +301,18 @@ class Erasure:
         place = self.memory.locate(ref, looseness=Looseness.EXACT)
         if not self._add_file(plan, place):
             self._gone[place] = ref
+
+    def _note_at(self, project: str, path: str) -> NoteInfo | None:
+        """The note at `path`, or the entry of the key-value store that `NAMESPACE/KEY` names."""
+        places = [path]
+        namespace, _, key = path.partition("/")
+        if project == entry.PROJECT and key:
+            places += entry.places(namespace, key)
+        for place in places:
+            info = self.engine.index.notes.get(project, place)
+            if info is not None:
+                return info
+        return None
 
     def _add_row(self, plan: Plan, ref: str, folder: str, stem: str, key: str) -> None:
         """Add an entry of a JSON file, or what the history knows of it. Raises NotFound."""
@@ -461,6 +477,14 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     return changes, texts, engine.ledger.purge_deleted()
 
 
+def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
+    """The places of files that are still as they were when the erasure was planned."""
+    for project, path, root, etag in plan.files:
+        file = _read(engine, (project, path, root))
+        if file is not None and file.etag == etag:
+            yield project, path, root
+
+
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     """Take the notes' files and lines away, as long as they are what was to go, and their reads
     from the log.
@@ -468,13 +492,12 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     engine = memory.engine
     keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}
     whole_files: list[Location] = []
-    in_lines: list[Location] = []
-    for project, path, root, etag in plan.files:
-        file = _read(engine, (project, path, root))
-        if file is None or file.etag != etag:
-            continue
-        is_in_lines = isinstance(engine.sources.get(project), GraphFileSource)
-        (in_lines if is_in_lines else whole_files).append((project, path, root))
+    paths_in_graphs: dict[str, list[str]] = {}
+    for project, path, root in _unchanged_places(engine, plan):
+        if isinstance(engine.sources.get(project), GraphFileSource):
+            paths_in_graphs.setdefault(project, []).append(path)
+        else:
+            whole_files.append((project, path, root))
     with memory.change(OUR_REMOVAL[0], OUR_REMOVAL[1:], fresh=False) as change:
         for place in whole_files:
             _remove_from_file(memory, plan, change, place)
@@ -488,10 +511,8 @@ def _remove(memory: HistoryVerbs, plan: Plan) -> None:
     # Ids and hashes of what sessions were given
     engine.ledger.forget_sessions()
     log_of(memory).forget(plan.ids)
-    for project in sorted({project for project, _, _ in in_lines}):
-        _remove_from_graph(
-            memory, plan, project, [path for name, path, _ in in_lines if name == project]
-        )
+    for project in sorted(paths_in_graphs):
+        _remove_from_graph(memory, plan, project, paths_in_graphs[project])
     _remove_rows(memory, plan)
     engine.freshness.is_current = False
     engine.fresh(whole=True)
@@ -551,21 +572,26 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """
     if not any(step.do == "remove" for step in change.steps):
         return
-    history = memory.engine.ledger.history
-    sources = memory.engine.sources
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
     above: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
         above.update((step.project, step.root, folder) for folder in folders_above(step.path))
     for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
         inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        is_here = (
-            project in sources and sources[project].root == root and project != CATEGORY_PROJECT
-        )
-        if not is_here or not inside <= removed_steps.keys():
-            continue
-        if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
+        if inside <= removed_steps.keys() and _may_remove_folder(memory, project, root, path):
             removed_steps[root, path] = change.add("rmdir", project, path)
+
+
+def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:
+    """Whether an empty folder goes with the notes that were in it.
+
+    The folders of categories stay, and those in added projects that the owner made.
+    """
+    source = memory.engine.sources.get(project)
+    if source is None or source.root != root or project == CATEGORY_PROJECT:
+        return False
+    is_built_in = project in memory.engine.layout.built_in
+    return is_built_in or memory.engine.ledger.history.has_made_folder(project, path)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:

@@ -385,31 +385,36 @@ class Contents:
         None if the copy leaves it out: the home's own records, hidden files, and projects that are
         gone or belong to another process.
         """
-        is_known = (
-            touched.project in self.engine.sources and touched.project not in self.engine.extra
-        )
-        if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
-            for name, source in self.engine.sources.items():
-                if (
-                    source.holds_entities
-                    and touched.file
-                    and os.path.realpath(touched.file) == os.path.realpath(source.root)
-                ):
-                    if name in self.engine.extra:
-                        return None
-                    return self.folder(name)
+        if not self._is_in_folder(touched):
+            return self._name_of_graph_file(touched.file)
+        if climbs(path) or not self._is_copied(touched, path):
             return None
-        parts = path.split("/")
-        if touched.project in self.engine.layout.built_in:
-            is_kept = all(is_kept_name(touched.project, part) for part in parts)
-        else:
-            is_folder = touched.do in ("mkdir", "rmdir") or (
-                touched.do == "move" and touched.old is None
-            )
-            is_kept = is_folder or self.engine.sources[touched.project].is_note(path)
-        if is_kept and not climbs(path):
-            return f"{self.folder(touched.project)}/{path}"
+        return f"{self.folder(touched.project)}/{path}"
+
+    def _is_in_folder(self, touched: Touched) -> bool:
+        """Whether a step changed a whole file in the folder of a project of this home."""
+        if touched.project == PRIVATE or touched.root or touched.do == "lines":
+            return False
+        return touched.project in self.engine.sources and touched.project not in self.engine.extra
+
+    def _name_of_graph_file(self, file: str | None) -> str | None:
+        """The name in a copy of the graph file at `file`. None if it is not a project's here."""
+        if not file:
+            return None
+        real_path = os.path.realpath(file)
+        for project, source in self.engine.sources.items():
+            if source.holds_entities and os.path.realpath(source.root) == real_path:
+                return None if project in self.engine.extra else self.folder(project)
         return None
+
+    def _is_copied(self, touched: Touched, path: str) -> bool:
+        """Whether a copy includes the file or folder that a change touched at `path`."""
+        if touched.project in self.engine.layout.built_in:
+            return all(is_kept_name(touched.project, part) for part in path.split("/"))
+        is_moved_folder = touched.do == "move" and touched.old is None
+        if is_moved_folder or touched.do in ("mkdir", "rmdir"):
+            return True
+        return self.engine.sources[touched.project].is_note(path)
 
     @verb
     def read(self, project: str, path: str) -> File:
@@ -502,31 +507,20 @@ class IntoDatabase:
             space.check_free()
             places = self._places()
             if dry_run:
-                for _, (name, place) in places.items():
-                    if stat.S_ISREG((status := os.lstat(place)).st_mode):
-                        self.digests[name] = ""
-                        self.size += status.st_size
-                self.texts = len(set(self.session.engine.ledger.history.texts()))
-                self.changes = len(self._lines())
+                self._count(places)
                 return
             space.begin()
             self._fill(space, places, progress)
             with self.session.exclusive():
                 self._fill(space, self._places(), None)
-                # The server must return exactly the bytes that were read here.
-                stored = space.read_again()
+                stored_digests = space.read_again()
                 names = {key: name for key, (name, _) in self._places().items()}
-                read = {
-                    key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
-                }
                 answers = self._answers()
-                read |= {key: row.sha256 or "" for key, row in answers.items()}
-                lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-                if stored != read or space.lines() != lines or len(space.texts()) != self.texts:
-                    why = "what it holds is not what was read; run the move again"
-                    raise StorageError(self.address.rpartition("@")[2], why)
+                self._check_stored(space, stored_digests, answers)
                 self.digests = {
-                    names[key]: digest for key, digest in stored.items() if key not in answers
+                    names[key]: digest
+                    for key, digest in stored_digests.items()
+                    if key not in answers
                 }
                 self.size = sum(
                     stamp[0] for stamp, kind, _ in self._seen.values() if kind == "file"
@@ -536,6 +530,34 @@ class IntoDatabase:
                 space.finish(last, reads.counts(), reads.used(), self._shared())
         finally:
             space.close()
+
+    def _count(self, places: dict[Key, tuple[str, str]]) -> None:
+        """Count the files, texts and changes to move, for a dry run."""
+        for name, place in places.values():
+            status = os.lstat(place)
+            if stat.S_ISREG(status.st_mode):
+                self.digests[name] = ""
+                self.size += status.st_size
+        self.texts = len(set(self.session.engine.ledger.history.texts()))
+        self.changes = len(self._lines())
+
+    def _check_stored(
+        self, space: NewSpace, stored_digests: dict[Key, str], answers: dict[Key, FileRow]
+    ) -> None:
+        """Raise StorageError unless the server returns exactly the bytes that were read here.
+
+        stored_digests: the SHA-256 of the files as the server has them.
+        answers: the rows of answers to questions, which are not files.
+        """
+        read_digests = {
+            key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
+        }
+        read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
+        lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
+        has_all_texts = len(space.texts()) == self.texts
+        if stored_digests != read_digests or space.lines() != lines or not has_all_texts:
+            why = "what it holds is not what was read; run the move again"
+            raise StorageError(self.address.rpartition("@")[2], why)
 
     def _places(self) -> dict[Key, tuple[str, str]]:
         """Map (project, path) of every file, folder and link to its name in a copy and its place on
@@ -601,6 +623,17 @@ class IntoDatabase:
         progress: Callable[[int, int], None] | None,
     ) -> None:
         """Make the database hold what is here: files and answers, then the history."""
+        self._fill_files(space, places, progress)
+        self._fill_lines(space)
+        self._fill_texts(space)
+
+    def _fill_files(
+        self,
+        space: NewSpace,
+        places: dict[Key, tuple[str, str]],
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        """Make the database hold the files at `places`, and the answers to questions."""
         stored_files = space.files()
         answers = self._answers()
         space.remove_files(
@@ -616,18 +649,28 @@ class IntoDatabase:
             copied += len(batch)
             if progress is not None:
                 progress(copied, len(places))
-        lines, known_lines = self._lines(), space.lines()
-        space.remove_lines([number for number in known_lines if number not in lines])
-        fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
-        for part in batches(fresh, _ROWS, lambda _: 0, 1):
-            space.put_lines(part)
+
+    def _fill_lines(self, space: NewSpace) -> None:
+        """Make the database hold the changes of the history, one line each."""
+        lines = self._lines()
+        stored_lines = space.lines()
+        space.remove_lines([number for number in stored_lines if number not in lines])
+        new_rows = [
+            row for number, row in lines.items() if stored_lines.get(number) != sha256(row[1])
+        ]
+        for batch in batches(new_rows, _ROWS, lambda _: 0, 1):
+            space.put_lines(batch)
+        self.changes = len(lines)
+
+    def _fill_texts(self, space: NewSpace) -> None:
+        """Make the database hold the replaced texts of the history."""
         history = self.session.engine.ledger.history
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
         for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
-        self.texts, self.changes = len(own_texts), len(lines)
+        self.texts = len(own_texts)
 
     def _rows(
         self,

@@ -115,16 +115,15 @@ class HistoryVerbs(NoteVerbs):
                 run = change.run
             else:
                 run = None
-            if (
-                limit
-                and len(groups) >= limit
-                and change.number < min(runs, default=change.number + 1)
-            ):
-                # The rest of a run has at least the number of its first change.
+            is_full = limit > 0 and len(groups) >= limit
+            # The rest of a run has at least the number of its first change.
+            if is_full and change.number < min(runs, default=change.number + 1):
                 break
-            if (run or change.number) in groups or not limit or len(groups) < limit:
-                groups.setdefault(run or change.number, []).append(change)
-                runs += [run] if run else []
+            group = run or change.number
+            if group in groups or not is_full:
+                groups.setdefault(group, []).append(change)
+                if run:
+                    runs.append(run)
         return list(groups.values())
 
     def _seen_changes(
@@ -141,12 +140,14 @@ class HistoryVerbs(NoteVerbs):
         for change in self._changes_about(place, agent, before):
             if since is not None and parse_stamp(change.time) < since:
                 break
-            is_other = agent is not None and change.agent != agent
-            if is_other or change.verb == FOLD or is_blank(change):
+            if agent is not None and change.agent != agent:
+                continue
+            if change.verb == FOLD or is_blank(change):
                 continue
             visible_change = self._seen_part(change, past)
-            is_about = place is None or concerns(visible_change, place)
-            if is_about and self._is_visible(change, past):
+            if place is not None and not concerns(visible_change, place):
+                continue
+            if self._is_visible(change, past):
                 yield visible_change
 
     def _changes_about(
@@ -183,19 +184,20 @@ class HistoryVerbs(NoteVerbs):
         """
         if change.verb == ERASE:
             return self.agent is None and not self.engine.only
-        about = [
-            file
-            for file in change.files
-            if (file.project, file.path) == (change.project, change.path)
-        ]
-        files = change.files
-        if about and not self.engine.only:
-            if change.verb in _DELETING:
-                files = about
-            elif change.undoes is not None:
-                # Links may have come back into texts that the caller does not see.
-                files = [file for file in change.files if file in about or file.old is None]
-        return all(self.may_see(change, file, past) for file in files)
+        return all(self.may_see(change, file, past) for file in self._files_that_count(change))
+
+    def _files_that_count(self, change: Change) -> Sequence[Touched]:
+        """The files of a change that the caller must be allowed to see, to see the change."""
+        place = (change.project, change.path)
+        own_files = [file for file in change.files if (file.project, file.path) == place]
+        if not own_files or self.engine.only:
+            return change.files
+        if change.verb in _DELETING:
+            return own_files
+        if change.undoes is not None:
+            # Links may have come back into texts that the caller does not see.
+            return [file for file in change.files if file in own_files or file.old is None]
+        return change.files
 
     def may_see(
         self, change: Change | PlacedStep, touched: Touched, past: PastPrivacy | None

@@ -389,17 +389,12 @@ class Files:
         with self._session.change("move") as change:
             source = self._place(path)
             target = self._place(to)
-            is_hidden = target.kind != "missing" and not self._shows(target)
+            is_hidden = self._is_hidden(target)
             if not to or (not is_hidden and self._is_taken(target, source)):
                 raise Exists(to)
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
-            if is_hidden and not (source.kind == target.kind == "folder"):
-                raise Unusable(to)
-            if target.kind == "missing" and target.link:
-                raise NotADirectory(target.link)
-            if target.path.startswith(f"{source.path}/"):
-                raise InvalidInput("a folder cannot go inside itself.")
+            _check_target(source, target, to, is_hidden=is_hidden)
             links = self._relinking(source, target.path)
             moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)
@@ -409,6 +404,10 @@ class Files:
                 self._move(change, source, target.path, moved_texts)
             put_texts(change, links)
             change.about = (self._project, _shown_path(source))
+
+    def _is_hidden(self, place: PathInfo) -> bool:
+        """Whether something is at a place that the caller does not see."""
+        return place.kind != "missing" and not self._shows(place)
 
     def _is_taken(self, target: PathInfo, source: PathInfo) -> bool:
         """Whether something else than the source is at the target."""
@@ -420,6 +419,21 @@ class Files:
         return not is_alike or any(
             entry.path == target.path for entry in self._source.entries(parent)
         )
+
+
+def _check_target(source: PathInfo, target: PathInfo, to: str, *, is_hidden: bool) -> None:
+    """Raise an error if a file, link or folder cannot be moved to `target`.
+
+    to: the target as the caller named it.
+    is_hidden: whether something is at the target that the caller does not see.
+    """
+    # A folder may be moved into a hidden one: their files are united.
+    if is_hidden and not (source.kind == target.kind == "folder"):
+        raise Unusable(to)
+    if target.kind == "missing" and target.link:
+        raise NotADirectory(target.link)
+    if target.path.startswith(f"{source.path}/"):
+        raise InvalidInput("a folder cannot go inside itself.")
 
 
 def _shown_path(place: PathInfo) -> str:

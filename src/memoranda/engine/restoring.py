@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from datetime import datetime
 from memoranda.clock import parse_stamp
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
+from memoranda.engine.past_privacy import PastPrivacy
 from memoranda.engine.transaction import Location, read_or_none, root_of, source_at
 from memoranda.engine.undo import concerns, is_upkeep
 from memoranda.engine.writing import as_file, scope_of
@@ -137,23 +139,31 @@ class Restoring:
         best: tuple[Change, Touched] | None = None
         past = self._session.past()
         now = read_or_none(source_at(self._engine, place[0], place[2]), place[1])
+        for change, text in self._replaced_texts(place, past):
+            if self._at is None:
+                is_now = now is not None and text.old == now.etag
+                if self._number is not None or not is_now:
+                    return change, text
+            elif parse_stamp(change.time) > self._at:
+                # The earliest change after that time replaced what was there then
+                best = (change, text)
+        if best is None:
+            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
+        return best
+
+    def _replaced_texts(
+        self, place: Location, past: PastPrivacy | None
+    ) -> Iterator[tuple[Change, Touched]]:
+        """Each change that replaced a text at `place`, with the step that did, newest first.
+
+        Changes that the caller did not name, and steps that it may not see, are left out.
+        """
         for change in self._history.changes_at(place[0], place[1]):
             if self._number is not None and change.number != self._number:
                 continue
             for text in change.texts():
-                is_it = _replaced_text_at(text, place)
-                if not (is_it and self._session.may_see(change, text, past)):
-                    continue
-                if self._at is not None and parse_stamp(change.time) > self._at:
-                    # The earliest change after that time replaced what was there then
-                    best = (change, text)
-                elif self._at is None:
-                    is_now = now is not None and text.old == now.etag
-                    if self._number is not None or not is_now:
-                        return change, text
-        if best is None:
-            raise NotInHistory(os.path.join(place[2] or place[0], place[1]))
-        return best
+                if _replaced_text_at(text, place) and self._session.may_see(change, text, past):
+                    yield change, text
 
     def _target(self, origin: Location) -> _Target:
         """Where the text goes. Raises InvalidInput for a name that could hold no note."""

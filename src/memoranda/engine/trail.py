@@ -204,13 +204,9 @@ class Trail:
         """
         old_place = (touched.project, touched.path, touched.root)
         new_place = (touched.project, touched.to, touched.root)
-        # Answers to questions: their keys name what they are about
+        # The answer to a question
         if touched.project == PRIVATE:
-            data = touched.path.encode() + (self._kept(touched.old) or b"")
-            return any(
-                name.encode() in data
-                for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))
-            )
+            return self._names_note(touched)
         if touched.do != "move":
             is_hit = touched.do in _FILES and old_place in self._now
             self.met |= {old_place} if is_hit else set()
@@ -231,6 +227,12 @@ class Trail:
             self._now.remove(place)
             self._enter((touched.project, touched.path + place[1][len(touched.to) :], touched.root))
         return False
+
+    def _names_note(self, touched: Touched) -> bool:
+        """Whether the key or the text of an answer names one of the notes."""
+        data = touched.path.encode() + (self._kept(touched.old) or b"")
+        names = [*self.ids, *(os.path.join(project, path) for project, path, _ in self._every)]
+        return any(name.encode() in data for name in names)
 
     def _enter(self, place: Location) -> None:
         self._now.add(place)
@@ -340,15 +342,25 @@ class Trail:
         if all(touched.do in ("mkdir", "rmdir") for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
-        gone_folders: set[tuple[str, str]] = set()
-        for touched, now in pairs:
-            if now is None:
-                gone_folders |= {(touched.project, touched.path), (touched.project, touched.to)}
-        if (change.project, change.path) in gone_folders:
-            about = next(touched for touched in remaining if touched.do not in ("mkdir", "rmdir"))
-            change = replace(change, project=about.project, path=about.to or about.path)
+        erased_steps = [touched for touched, remaining_step in pairs if remaining_step is None]
+        if _is_about_one_of(change, erased_steps):
+            change = _listed_under_another(change, remaining)
         erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
         return replace(change, files=remaining, details={"erased": erased})
+
+
+def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
+    """Whether the place that a change is listed under is the old or new place of one of `steps`."""
+    places: set[tuple[str, str]] = set()
+    for touched in steps:
+        places |= {(touched.project, touched.path), (touched.project, touched.to)}
+    return (change.project, change.path) in places
+
+
+def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
+    """The change, listed under the place of the first of `steps` that is not about a folder."""
+    about = next(touched for touched in steps if touched.do not in ("mkdir", "rmdir"))
+    return replace(change, project=about.project, path=about.to or about.path)
 
 
 def _is_folder(touched: Touched) -> bool:
@@ -481,6 +493,13 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
+def _kept_texts(engine: Engine) -> Iterator[tuple[str, bytes]]:
+    """The SHA-256 and the bytes of each replaced text that the history keeps."""
+    history = engine.ledger.history
+    for digest in history.texts():
+        yield digest, history.text(digest, digest)
+
+
 def search(
     engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
 ) -> Found:
@@ -512,11 +531,10 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest in engine.ledger.history.texts():
-        text = engine.ledger.history.text(digest, digest)
-        words_held = needles.found_in(text) - known_words
+    for digest, kept_text in _kept_texts(engine):
+        words_held = needles.found_in(kept_text) - known_words
         common |= words_held
-        if needles.names_in(text, words_held):
+        if needles.names_in(kept_text, words_held):
             mentions.append(f"the kept text {digest[:8]} of another note")
     common |= {word.lower() for word in common}
     remains_found.remains = [name for name, words_held in ours.items() if words_held - common]

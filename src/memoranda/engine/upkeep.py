@@ -550,6 +550,14 @@ def _names_to_take_over(names: Sequence[str], other_names: Sequence[str]) -> lis
     ]
 
 
+def _each_once(tags: Iterable[str]) -> list[str]:
+    """The tags without those that differ only in case from an earlier one."""
+    tags_by_key: dict[str, str] = {}
+    for tag in tags:
+        tags_by_key.setdefault(tag.casefold(), tag)
+    return list(tags_by_key.values())
+
+
 def _merged(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
@@ -572,16 +580,14 @@ def _merged(
             *writing.id_list(merged_note.header.get(key), single=is_single),
         ]
 
-    tags: dict[str, str] = {}
-    for tag in (*survivor.tags, *merged_note.tags):
-        tags.setdefault(tag.casefold(), tag)
+    tags = _each_once([*survivor.tags, *merged_note.tags])
     merged = [
         *writing.id_list(survivor.header.get("merged")),
         merged_note.id,
         *writing.id_list(merged_note.header.get("merged")),
     ]
     keys: dict[str, Any] = {
-        "tags": list(tags.values()) or REMOVE,
+        "tags": tags or REMOVE,
         "links": others([*survivor.links, *merged_note.links]),
         "access_count": _count(survivor) + _count(merged_note) + pending,
         "created_at": min(survivor.created, merged_note.created, key=parse_stamp),

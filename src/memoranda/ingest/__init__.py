@@ -7,7 +7,7 @@ What each source says is read in sources.py. Source: contract 001, 11.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,20 +84,31 @@ def named_sources(
     Raises InvalidInput for an unknown source, or a `path` that is missing, a file or blank.
     """
     names = list(dict.fromkeys(split_list(name_wanted)))
-    for name in names or [name_wanted]:
-        if name != ALL and name not in SOURCES:
-            raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
+    _check_source_names(names or [name_wanted])
     folder = None
     if path is not None:
         folder = _checked_folder(path)
     if ALL not in names:
         return [(SOURCES[name], folder or _root_of(SOURCES[name], settings)) for name in names]
-    sources_present: list[tuple[Source, Path | None]] = []
+    return list(_present_sources(folder, settings))
+
+
+def _check_source_names(names: Iterable[str]) -> None:
+    """Raise InvalidInput for a name that is neither a source nor `all`."""
+    for name in names:
+        if name != ALL and name not in SOURCES:
+            raise InvalidInput(f"Unknown source: {name}", choices(name, [ALL, *SOURCES]))
+
+
+def _present_sources(folder: Path | None, settings: Settings) -> Iterator[tuple[Source, Path]]:
+    """The sources that exist and are not switched off, each with its folder.
+
+    folder: a folder to read instead of each source's own.
+    """
     for source in SOURCES.values():
         root = folder or _root_of(source, settings)
         if root is not None and root.is_dir() and source.name not in settings.ingestion_off:
-            sources_present.append((source, root))
-    return sources_present
+            yield source, root
 
 
 def _checked_folder(path: str) -> Path:

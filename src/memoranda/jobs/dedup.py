@@ -496,6 +496,21 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]
     return pairs
 
 
+def _counts_of_links(
+    linked: Iterable[tuple[int, int]], term_sets: Sequence[frozenset[str]]
+) -> Counter[int]:
+    """The number of links that each memory of a block has to memories with common terms.
+
+    linked: the positions of two memories in the block, for each link.
+    term_sets: the terms of each memory of the block.
+    """
+    link_counts = Counter[int]()
+    for position, other_position in linked:
+        if overlap(term_sets[position], term_sets[other_position]):
+            link_counts.update((position, other_position))
+    return link_counts
+
+
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
     """(overlap, negative; the smaller id, the other) of the links to make between similar memories
     of a block. Sorts `block`, which has the terms of each memory."""
@@ -504,10 +519,7 @@ def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float,
     term_sets = [own_terms for _, own_terms in block]
     linked = linked_pairs(memories)
     closed = linked | linked_pairs(memories, "unlinked")
-    link_counts = Counter[int]()
-    for a, b in linked:
-        if overlap(term_sets[a], term_sets[b]):
-            link_counts.update((a, b))
+    link_counts = _counts_of_links(linked, term_sets)
     ranks_by_term = _ranks_by_rarity(term_sets)
     rare_terms = _RareTerms()
     links: list[tuple[float, str, str]] = []

@@ -206,7 +206,6 @@ def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryStat
         merged_ids += [state.id, *state.merged]
     gone_ids = {survivor.id, *merged_ids}
     links = chain.from_iterable(state.links for state in states)
-    ends = [state.expires for state in states if state.expires is not None]
     return replace(
         survivor,
         category=home.category,
@@ -216,8 +215,14 @@ def merged_into(survivor: MemoryState, others_merged_states: Iterable[MemoryStat
         merged=_unique(merged_ids),
         access_count=sum(state.access_count for state in states),
         created=min(state.created for state in states),
-        expires=max(ends) if ends and home.phase == INBOX else None,
+        expires=_latest_end(states) if home.phase == INBOX else None,
     )
+
+
+def _latest_end(states: Iterable[MemoryState]) -> datetime | None:
+    """The latest `expires` of memories. None if none of them expires."""
+    ends = [state.expires for state in states if state.expires is not None]
+    return max(ends, default=None)
 
 
 def _unique(texts: Iterable[str]) -> tuple[str, ...]:
@@ -309,6 +314,20 @@ class Outcome:
         return internal_sentence(self.error)
 
 
+@dataclass
+class _Tally:
+    """The actions of a job that were carried out so far, and the number of those skipped."""
+
+    carried_out: list[Action] = field(default_factory=list)
+    skipped: int = 0
+
+    def tells_states(self) -> bool:
+        """Whether the memories as they are now follow from the actions, without reading them."""
+        if self.skipped or not self.carried_out:
+            return False
+        return all(action.record is None for action in self.carried_out)
+
+
 class Round:
     """One run of jobs over the memories that its caller sees.
 
@@ -365,8 +384,7 @@ class Round:
         """Plan a job and apply its actions one by one, each if its memories are still as they were
         planned with. Never raises for what goes wrong inside: the outcome tells.
         """
-        carried_out: list[Action] = []
-        skipped = 0
+        tally = _Tally()
         self.memory.run = 0
         try:
             states = {memory.id: memory for memory in self.memories}
@@ -379,24 +397,29 @@ class Round:
             if actions:
                 # Read again when they are needed next, unless they can be told from the actions.
                 self._memories = None
-            for number, action in enumerate(actions, 1):
-                if self._stop():
-                    break
-                if self._progress is not None:
-                    self._progress(number, len(actions))
-                if self._apply(action, infos):
-                    carried_out.append(action)
-                else:
-                    skipped += 1
-            is_known = not skipped and all(action.record is None for action in carried_out)
-            if carried_out and is_known:
+            self._apply_all(actions, infos, tally)
+            if tally.tells_states():
                 self._memories = _states_after(states, infos)
         except Exception as error:
             # One of the outermost loops: errors are reported, and the next job runs.
-            return Outcome(job, tuple(carried_out), skipped, error)
+            return Outcome(job, tuple(tally.carried_out), tally.skipped, error)
         finally:
             self.memory.run = None
-        return Outcome(job, tuple(carried_out), skipped)
+        return Outcome(job, tuple(tally.carried_out), tally.skipped)
+
+    def _apply_all(
+        self, actions: Sequence[Action], infos: dict[str, NoteInfo], tally: _Tally
+    ) -> None:
+        """Apply the actions one by one, until the round is stopped, and count them in `tally`."""
+        for number, action in enumerate(actions, 1):
+            if self._stop():
+                return
+            if self._progress is not None:
+                self._progress(number, len(actions))
+            if self._apply(action, infos):
+                tally.carried_out.append(action)
+            else:
+                tally.skipped += 1
 
     def _apply(self, action: Action, infos: dict[str, NoteInfo]) -> bool:
         """Apply an action, and update `infos`.
@@ -533,13 +556,12 @@ def after_actions(
     for state in states.values():
         if state.id in survivors:
             continue
+        new = state
         if state.id in merged:
             new = merged_into(state, merged[state.id])
-        else:
-            new = state
         new = _relinked(new, survivors, linked.get(state.id, ()))
-        if new is not state:
-            new = replace(new, updated=now or new.updated)
+        if now is not None and new is not state:
+            new = replace(new, updated=now)
         after.append(new)
     return after
 

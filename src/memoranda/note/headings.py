@@ -95,7 +95,17 @@ def matching(headings: Sequence[ShownHeading], section: str) -> list[ShownHeadin
     as_shown = [heading for heading in candidates if heading.title == title]
     if as_shown:
         return as_shown
-    steps = [shown_title(named(step)[1]) for step in _STEP.split(name)]
+    return _at_path(headings, candidates, name)
+
+
+def _at_path(
+    headings: Sequence[ShownHeading], candidates: Sequence[ShownHeading], path: str
+) -> list[ShownHeading]:
+    """The candidates at a path such as `Plans > Kitchen`: a heading Kitchen below a heading Plans.
+
+    headings: all headings of the note.
+    """
+    steps = [shown_title(named(step)[1]) for step in _STEP.split(path)]
     if len(steps) == 1:
         return []
     return [heading for heading in candidates if _is_at(headings, heading, steps)]

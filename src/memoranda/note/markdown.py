@@ -640,11 +640,18 @@ def compose_note(
     lines = _first_lines(chosen, written, defaults)
     lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
     lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
-    header = "".join(lines)
+    return _file_text("".join(lines), body, may_be_bare=habits is not None)
+
+
+def _file_text(header: str, body: str, *, may_be_bare: bool) -> str:
+    """The text of a file, with the line breaks of its body and one at its end.
+
+    may_be_bare: whether a file without keys has no `---` lines either.
+    """
     newline = "\r\n" if is_crlf(body) else "\n"
     if not body.endswith("\n"):
         body += newline
-    if not header and habits is not None:
+    if may_be_bare and not header:
         return body
     return f"---\n{header}---\n".replace("\n", newline) + body
 

@@ -289,10 +289,15 @@ def parse(text: str) -> dict[str, GateRule]:
             raise ValueError(f"line {number}: kind must be one of {', '.join(_KINDS)}")
         _set(rule, key.strip(), value.strip())
     for rule in rules.values():
-        has_match = rule.near and rule.match
-        if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
-            raise ValueError(f"rule {rule.id}: kind, near and match are needed")
+        _check_whole(rule)
     return rules
+
+
+def _check_whole(rule: GateRule) -> None:
+    """Raise ValueError if a rule lacks its kind, or the texts it looks for."""
+    has_match = rule.near and rule.match
+    if rule.kind != OFF and not (rule.kind and (has_match or rule.parts)):
+        raise ValueError(f"rule {rule.id}: kind, near and match are needed")
 
 
 def _set(rule: GateRule, key: str, value: str) -> None:

@@ -680,16 +680,13 @@ def _places_of_orders(words: Sequence[str]) -> set[int]:
 
 def _is_order(words: Sequence[str], at: int) -> bool:
     """Whether the verb at this place would tell somebody to do it."""
-    is_participle = words[at].endswith(_PARTICIPLES)
     before = at - 1
-    if is_participle:
-        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
-        while before >= 0 and words[before] in _ADVERBS:
-            before -= 1
-        is_passive = before >= 1 and words[before] == "be"
-        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
+    if words[at].endswith(_PARTICIPLES):
+        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
+        is_passive = before >= 1 and words[before] == "be"
+        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
     if words[at].endswith("s") and not words[at].endswith("ss"):
         # "The assistant pays": what somebody is said to do is what it should do
         return before >= 0 and words[before] in _TELLERS

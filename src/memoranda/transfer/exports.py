@@ -143,6 +143,16 @@ def plan_export(
     plan = MovePlan(act)
     newest = _newest_copies(kind, (reader or READERS[kind])(path), plan)
     records = [_record(kind, item, memory.clock()) for item in newest if not item.turns]
+    _plan_records(plan, exchange, records)
+    there_already = _conversations(exchange, name, kind)
+    for item in newest:
+        if item.turns:
+            _plan_note(plan, exchange, name, kind, item, there_already)
+    return plan
+
+
+def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record]) -> None:
+    """Add memories to a plan, each as an import, or as an update of an older text here."""
     known_records = exchange.known(record.id for record in records)
     for record in records:
         existing = known_records.get(record.id)
@@ -155,11 +165,6 @@ def plan_export(
             plan.items.append(MoveAction(UPDATE, item_named, len(record.content), record))
         else:
             plan.skipped.append((item_named, _NEWER_HERE))
-    there_already = _conversations(exchange, name, kind)
-    for item in newest:
-        if item.turns:
-            _plan_note(plan, exchange, name, kind, item, there_already)
-    return plan
 
 
 def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:

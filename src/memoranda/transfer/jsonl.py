@@ -132,6 +132,18 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a record that a line has values for, each with its key in the line.
+
+    `expires_at` counts even as null, as it then says that the memory stays.
+    """
+    return {
+        name: key
+        for key, name in _NAMES.items()
+        if values.get(key) is not None or key == "expires_at" in values
+    }
+
+
 def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
@@ -139,11 +151,7 @@ def read(
     on. Raises InvalidInput saying what is wrong with it.
     """
     values = _values(data)
-    fields = {
-        name: key
-        for key, name in _NAMES.items()
-        if values.get(key) is not None or key == "expires_at" in values
-    }
+    fields = _fields_of(values)
     has_old_phase = values.get("type") in OLD_PHASES
     if has_old_phase:
         fields["phase"] = "type"

@@ -278,9 +278,9 @@ def _bank_places(
     notes = [entry.name.lower() for entry in entries if _is_note(entry.name)]
     # A readme explains a root of banks, and makes it no bank.
     if not notes or notes == ["readme.md"]:
-        places = []
+        places: list[tuple[str, str, Path]] = []
         for kind in BANK_KINDS:
-            places += [(kind, folder.name, folder) for folder in _bank_folders(path / kind)]
+            places += _banks_below(path / kind, kind)
         if places:
             return places
     if notes:
@@ -288,7 +288,12 @@ def _bank_places(
     kind = path.resolve().name
     if kind not in BANK_KINDS:
         kind = "projects"
-    return [(kind, folder.name, folder) for folder in _bank_folders(path)]
+    return _banks_below(path, kind)
+
+
+def _banks_below(folder: Path, kind: str) -> list[tuple[str, str, Path]]:
+    """The kind, the id and the folder of each bank in `folder`, which has banks of one kind."""
+    return [(kind, bank.name, bank) for bank in _bank_folders(folder)]
 
 
 def _bank_files(folder: Path) -> list[SourceFile]:

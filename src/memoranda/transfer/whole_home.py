@@ -230,13 +230,7 @@ class FolderMove:
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
                 make_private(self._staged)
                 self._copy(progress)
-                for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
-                    if place == self.source or Layout(place).private.is_dir():
-                        space: MemorySession = (
-                            memory if place == self.source else open_session(place, watch=False)
-                        )
-                        locks.callback(space.close)
-                        locks.enter_context(space.exclusive())
+                self._lock_spaces(memory, locks)
                 if self._memory is not None:
                     contents.have_texts()
                 self._copy(None)
@@ -260,6 +254,18 @@ class FolderMove:
         self._finish()
         return moved
 
+    def _lock_spaces(self, memory: MemorySession, locks: ExitStack) -> None:
+        """Lock the home and its spaces until `locks` is closed, which also closes them."""
+        for place in [self.source, *sorted(self.source.glob("spaces/*"))]:
+            if place == self.source:
+                space = memory
+            elif Layout(place).private.is_dir():
+                space = open_session(place, watch=False)
+            else:
+                continue
+            locks.callback(space.close)
+            locks.enter_context(space.exclusive())
+
     def _names(self) -> Iterator[str]:
         """The names of all files, links and folders that are moved; folders end in `/`."""
         waiting = [""]
@@ -272,25 +278,17 @@ class FolderMove:
 
     def _names_in(self, folder: str) -> list[str]:
         """The names of what is moved of one folder, in order."""
-        inside = folder.rstrip("/").rpartition("/")[2] == PRIVATE
-        if inside or PRIVATE in folder.split("/"):
-            left_out = _MADE_ANEW
-        else:
-            left_out = _OF_THE_PLACE
         names = []
         with os.scandir(self._place(folder)) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = folder + entry.name
                 if self._memory is not None and name in _OF_A_COPY:
                     continue
-                is_file = entry.is_file(follow_symlinks=False)
-                if any(fnmatch(entry.name, pattern) for pattern in left_out) and (
-                    inside or is_file or entry.name == MOVING
-                ):
+                if _stays(entry, folder):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     names.append(f"{name}/")
-                elif is_file or entry.is_symlink():
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
                     names.append(name)
         if not folder and self._layout.is_apart:
             names = [*(name for name in names if name != f"{PRIVATE}/"), f"{PRIVATE}/"]
@@ -436,6 +434,25 @@ class FolderMove:
             moved.changes = changes
             moved.texts += texts
         return moved
+
+
+def _stays(entry: os.DirEntry[str], folder: str) -> bool:
+    """Whether a file or folder of the home is not moved with it.
+
+    Files of running programs stay, and those that the new home makes itself. Folders of such a name
+    only stay in the private folder: elsewhere they are the owner's.
+
+    folder: the path of the folder that holds it, below the home.
+    """
+    parts = folder.rstrip("/").split("/")
+    if PRIVATE in parts:
+        patterns = _MADE_ANEW
+    else:
+        patterns = _OF_THE_PLACE
+    if not any(fnmatch(entry.name, pattern) for pattern in patterns):
+        return False
+    is_file = entry.is_file(follow_symlinks=False)
+    return is_file or parts[-1] == PRIVATE or entry.name == MOVING
 
 
 def _is_ledger(name: str) -> bool:

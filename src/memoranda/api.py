@@ -676,7 +676,7 @@ class Memory:
         else:
             folder = os.fspath(path)
         sources = ingest.named_sources(source, folder, self._session.settings)
-        plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, again=again)
+        plans, outcomes = ingest.run(self._session, sources, dry_run=dry_run, takes_removed=again)
         return {plan.source: outcome for plan, outcome in zip(plans, outcomes, strict=True)}
 
     def export(self, *, category: str | None = None, scope: str | None = None) -> Iterator[str]:

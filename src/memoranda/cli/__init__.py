@@ -86,10 +86,10 @@ def run() -> NoReturn:
     gc.set_threshold(_OBJECTS)
     starting = lambda: None
     # Otherwise a script ignores the signal on purpose.
-    usual = _signal.getsignal(_signal.SIGINT)
-    if usual is _signal.default_int_handler:
+    default_handler = _signal.getsignal(_signal.SIGINT)
+    if default_handler is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-        starting = lambda: _signal.signal(_signal.SIGINT, usual)
+        starting = lambda: _signal.signal(_signal.SIGINT, default_handler)
     status = main(starting=starting)
     from memoranda.cli import output
 
@@ -254,8 +254,13 @@ def command_group() -> Group:
             output.text(f"memory {__version__}")
             context.exit()
 
-    more: dict[str, Any] = {"callback": show_version, "help": "Show the version and exit."}
-    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, **more)
+    option_settings: dict[str, Any] = {
+        "callback": show_version,
+        "help": "Show the version and exit.",
+    }
+    version = click.Option(
+        ["--version"], is_flag=True, is_eager=True, expose_value=False, **option_settings
+    )
     titles: dict[str, str] = {}
     for title, _, names in _MODULES:
         titles |= dict.fromkeys(names.split(), title)

@@ -25,12 +25,12 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
 
     with call.memory() as memory:
         figures = measure_recall(memory, notes, seed)
-        sessions, notes_given = memory.notes_given()
+        sessions, given_ids = memory.notes_given()
         notes_by_id = {info.id: info for info in memory.list(limit=0)[0]}
-    read = sum(1 for note in notes_given if note in notes_by_id and notes_by_id[note].access_count)
+    read = sum(1 for note in given_ids if note in notes_by_id and notes_by_id[note].access_count)
     if call.json:
         recall = [figure._asdict() for figure in figures]
-        return call.document(recall=recall, given=len(notes_given), read=read, sessions=sessions)
+        return call.document(recall=recall, given=len(given_ids), read=read, sessions=sessions)
     if not figures:
         return call.answer("There is no note that says enough to look for it.")
     rows = [
@@ -43,7 +43,7 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
         )
         for figure in figures
     ]
-    told_line = f"Sessions were told {len(notes_given)} notes ({sessions} sessions); {read} of these were read"
+    told_line = f"Sessions were told {len(given_ids)} notes ({sessions} sessions); {read} of these were read"
     call.table(
         ("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told_line, form=_ROW, rule=56
     )

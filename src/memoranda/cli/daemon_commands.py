@@ -190,10 +190,10 @@ def _stop(call: Invocation, settings: Settings) -> None:
         call.answer("No daemon runs.", stopped=None)
         return
     if daemon_client.why_not_started(settings):
-        again = ""
+        notice = ""
     else:
-        again = " The next client starts another one."
-    call.answer(f"The daemon (process {process}) has ended.{again}", stopped=process)
+        notice = " The next client starts another one."
+    call.answer(f"The daemon (process {process}) has ended.{notice}", stopped=process)
 
 
 @command("page", keys=("address",), example="memory page --no-open")
@@ -219,8 +219,8 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
     settings = call.settings
     layout = Layout(settings.home)
 
-    def show(at: str) -> Thread | None:
-        address = f"{at}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
+    def show(base_address: str) -> Thread | None:
+        address = f"{base_address}/page/enter?code={PageVisitors(Access(settings.home)).new_code()}"
         call.answer(address, address=address)
         output.write(flush=True)
         has_screen = (

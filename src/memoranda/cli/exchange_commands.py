@@ -619,7 +619,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done_outcomes = ingest.run(
-            memory, sources, dry_run=dry_run, again=again, progress=progress
+            memory, sources, dry_run=dry_run, takes_removed=again, progress=progress
         )
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
     if not call.json:

@@ -290,7 +290,7 @@ class Connecting:
             self._request.is_for_project,
             hooks=self._request.has_hooks,
             program=self._program,
-            more=self._memory_files(client),
+            more_edits=self._memory_files(client),
         )
 
     def _beside_plugin(self, former: Sequence[Target]) -> dict[str, Any]:
@@ -324,10 +324,10 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
     from memoranda.transcripts.tier import found_on_this_machine
 
     is_on = call.settings.transcripts
-    agents_found = found_on_this_machine()
-    if is_wanted is None and (is_on or not agents_found):
+    file_counts = found_on_this_machine()
+    if is_wanted is None and (is_on or not file_counts):
         return []
-    agents = ", ".join(f"{title} ({count})" for title, count in agents_found.items())
+    agents = ", ".join(f"{title} ({count})" for title, count in file_counts.items())
     template_lines = (
         Path(__file__).with_name("install-transcripts.txt").read_text("utf-8").splitlines()
     )
@@ -416,7 +416,7 @@ def _entries_to_remove(
     if not all(installer.wrote(target, present(target)[0]) for target in settings):
         # Somebody else told the client where its memories are: that stays.
         memory_files = []
-    ours = _targets(client, server, False, hooks=True, program=["memory"], more=memory_files)
+    ours = _targets(client, server, False, hooks=True, program=["memory"], more_edits=memory_files)
     return [*ours, *_former(client)]
 
 
@@ -478,9 +478,9 @@ def _targets(
     *,
     hooks: bool,
     program: Sequence[str],
-    more: Sequence[Edit] = (),
+    more_edits: Sequence[Edit] = (),
 ) -> list[Target]:
-    """The files of the client with their contents. `more` belongs in the file of its hooks.
+    """The files of the client with their contents. `more_edits` belongs in the file of its hooks.
 
     Raises Failure.
     """
@@ -488,7 +488,7 @@ def _targets(
     edits = [table.entry(client, server)]
     if file is None:
         raise Failure(f"{client.title} has no file for projects")
-    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more]
+    calls = [*(table.hooks(client, program) if hooks and not project else ()), *more_edits]
     if calls and client.hook_file(os.environ) == file:
         return [Target(client, file, client.format, [*edits, *calls])]
     return [
@@ -560,7 +560,7 @@ def _changes(
         return target is not removing[0] and not installer.knows(target)
 
     rows: list[tuple[Target, FileChange]] = []
-    hooks_left: dict[str, str] = {}
+    remaining_hooks: dict[str, str] = {}
     for dry in (True, dry_run):
         rows.clear()
         for target, act in steps:
@@ -575,8 +575,8 @@ def _changes(
                         "reason": problem,
                         "snippet": snippet(target.format, target.edits) if adding else None,
                     }
-                hooks_left = {"hooks_left": problem}
-    return _changes_document(rows, bool(adding), dry_run) | hooks_left
+                remaining_hooks = {"hooks_left": problem}
+    return _changes_document(rows, bool(adding), dry_run) | remaining_hooks
 
 
 def _changes_document(

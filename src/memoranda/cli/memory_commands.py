@@ -194,7 +194,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
         infos = [any_note(memory, ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
-            infos = [memory.version_at(this_note, moment) for this_note in infos]
+            infos = [memory.version_at(note, moment) for note in infos]
         texts = []
         rows = []
         zone = memory.settings.zone
@@ -230,35 +230,37 @@ def any_note(memory: ReadVerbs, ref: str, *, looseness: Looseness = Looseness.SI
     except Ambiguous:
         raise
     except MemorandaError as error:
-        near = error.suggestions if isinstance(error, NotFound) else ()
-        raise NotFound(ref, CATEGORY_PROJECT, near) from None
+        suggestions = error.suggestions if isinstance(error, NotFound) else ()
+        raise NotFound(ref, CATEGORY_PROJECT, suggestions) from None
 
 
-def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
+def _read_at(call: Invocation, refs: tuple[str, ...], version: str) -> None:
     """Show the whole texts of notes as they once stood; this counts as no access."""
     from memoranda.cli.older_texts import is_number, text_at
 
     with call.memory() as memory:
-        if is_number(at):
+        if is_number(version):
             moment = None
         else:
-            moment = _moment(memory, at)
+            moment = _moment(memory, version)
         rows = []
         for ref in refs:
             note_place = ref
             # A note that is gone is known to the log alone
             with suppress(MemorandaError):
                 note_place = place(any_note(memory, ref))
-            rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
+            rows.append(
+                {"ref": ref, "at": version, "text": text_at(memory, note_place, version, moment)}
+            )
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
 
-def _moment(memory: MemorySession, at: str) -> datetime:
+def _moment(memory: MemorySession, time_text: str) -> datetime:
     try:
-        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
+        return to_utc(datetime.fromisoformat(time_text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):
         hint = "Use the number of a change, 2026-05-07T10:00, yesterday or 7d."
-        return moment_of(memory.as_of, at, "--at time", hint)
+        return moment_of(memory.as_of, time_text, "--at time", hint)
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:

@@ -231,9 +231,9 @@ def warnings(texts: Sequence[str]) -> None:
     """Print the first few warnings on stderr, each on its line, and the number of the others."""
     for warning in texts[:_WARNINGS]:
         notice(flat(f"warning: {warning}"))
-    more = len(texts) - _WARNINGS
-    if more > 0:
-        notice(f"warning: {more} more like these")
+    hidden_count = len(texts) - _WARNINGS
+    if hidden_count > 0:
+        notice(f"warning: {hidden_count} more like these")
 
 
 def failure(message: str, *, lines: bool = False) -> None:

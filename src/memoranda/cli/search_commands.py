@@ -295,10 +295,12 @@ def _search_document(
 ) -> None:
     listed = documents.found_notes(memory, infos, hits)
     if passages:
-        more = {"transcripts": [hit.row() for hit in passages]}
+        transcript_keys = {"transcripts": [hit.row() for hit in passages]}
     else:
-        more = {}
-    call.document(query=text, memories=listed.rows, total=listed.total, **hits.bound, **more)
+        transcript_keys = {}
+    call.document(
+        query=text, memories=listed.rows, total=listed.total, **hits.bound, **transcript_keys
+    )
 
 
 def _mention_traces(memory: ReadVerbs, query: Query) -> None:
@@ -314,7 +316,7 @@ def _found(
     query: Query,
     text: str,
     limit: int,
-    most: int | None,
+    max_tokens: int | None,
     *,
     ranked: bool,
     explain: bool,
@@ -324,7 +326,7 @@ def _found(
         ranking = memory.search(
             query.replace(text=text),
             limit=limit or NO_LIMIT,
-            max_tokens=most or None,
+            max_tokens=max_tokens or None,
             explain=explain,
         )
         return [hit.note for hit in ranking], ranking
@@ -407,12 +409,15 @@ def context(
     with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
-        most = max_tokens or DEFAULT_TOKENS
+        token_limit = max_tokens or DEFAULT_TOKENS
         result = memory.context_for(
-            question, max_tokens=most, projects=names or None, as_of=as_of_moment(memory, as_of)
+            question,
+            max_tokens=token_limit,
+            projects=names or None,
+            as_of=as_of_moment(memory, as_of),
         )
         call.answer(
-            result or f"Nothing found that fits into {most} tokens.",
+            result or f"Nothing found that fits into {token_limit} tokens.",
             question=question,
             context=result,
         )
@@ -450,10 +455,12 @@ def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
         for source, target, _ in memory.relations():
             linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
-        alone = [info for info in notes if info.row not in linked]
-        infos = alone[: limit or None]
+        orphan_notes = [info for info in notes if info.row not in linked]
+        infos = orphan_notes[: limit or None]
         if call.json:
-            return call.listed("memories", documents.notes(memory, infos, len(alone)))
+            return call.listed("memories", documents.notes(memory, infos, len(orphan_notes)))
         if not infos:
             return call.answer("Every note is linked.")
-        _show_list(call, memory, infos, f"Showing {len(infos)} of {len(alone)} {noun(alone)}")
+        _show_list(
+            call, memory, infos, f"Showing {len(infos)} of {len(orphan_notes)} {noun(orphan_notes)}"
+        )

@@ -92,11 +92,11 @@ def _due(memory: MemorySession, now: datetime) -> str:
     moment, info = due[0]
     (content,) = contents(memory, [info])
     if len(due) > 1:
-        more = f" (+{len(due) - 1} more)"
+        more_count = f" (+{len(due) - 1} more)"
     else:
-        more = ""
+        more_count = ""
     clock = moment.astimezone(memory.settings.reading_zone).strftime("%H:%M")
-    return flat(f"{clock} {preview(content, 40)}{more}")
+    return flat(f"{clock} {preview(content, 40)}{more_count}")
 
 
 def _questions(memory: MemorySession) -> str:

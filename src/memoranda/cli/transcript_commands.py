@@ -75,10 +75,10 @@ def transcripts_status(call: Invocation) -> None:
             for agent, (files, sessions, turns, ended) in tier.status().items()
         ]
         skipped = tier.troubles()
-        agents_here = found_on_this_machine()
+        agents = found_on_this_machine()
         if call.json:
-            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents_here)
-        lines = [_whether_on(tier, agents_here)]
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents)
+        lines = [_whether_on(tier, agents)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
         lines += [output.table_row(_ROW, *row.values()) for row in rows]
@@ -86,8 +86,8 @@ def transcripts_status(call: Invocation) -> None:
         call.answer("\n".join(lines))
 
 
-def _whether_on(tier: Transcripts, agents_here: dict[str, int]) -> str:
-    result = ", ".join(f"{title} ({count} files)" for title, count in agents_here.items())
+def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
+    result = ", ".join(f"{title} ({count} files)" for title, count in agents.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
     if result:

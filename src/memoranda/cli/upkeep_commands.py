@@ -107,8 +107,11 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
         state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
     except OSError:
         state = None
-    more = {"autostarted": daemon_client.AUTOSTARTED in lines, "answers": state is not None}
-    return known_state | more | (state or {})
+    process_state = {
+        "autostarted": daemon_client.AUTOSTARTED in lines,
+        "answers": state is not None,
+    }
+    return known_state | process_state | (state or {})
 
 
 def _daemon_line(daemon: dict[str, Any]) -> str:

@@ -111,9 +111,9 @@ def _extract(event: HookEvent, session: SessionRows) -> str:
     return "\n\n".join(_part(title, lines) for title, lines in parts if lines)
 
 
-def _lines(texts: list[str], most: int) -> list[str]:
-    """Each different text in one line of at most `most` characters."""
-    return [_line(text, most) for text in dict.fromkeys(texts) if text.strip()]
+def _lines(texts: list[str], most_characters: int) -> list[str]:
+    """Each different text in one line of at most `most_characters` characters."""
+    return [_line(text, most_characters) for text in dict.fromkeys(texts) if text.strip()]
 
 
 def _part(title: str, lines: list[str]) -> str:
@@ -122,8 +122,8 @@ def _part(title: str, lines: list[str]) -> str:
     return f"{title}:\n\n```text\n{excerpt}\n```"
 
 
-def _line(text: str, most: int) -> str:
-    return cut(" ".join(visible(text).split()), most)
+def _line(text: str, most_characters: int) -> str:
+    return cut(" ".join(visible(text).split()), most_characters)
 
 
 class _Seen(NamedTuple):

@@ -221,7 +221,7 @@ class _Teller:
         self,
         title: str,
         infos: Iterable[tuple[NoteInfo, str]],
-        most: int,
+        most_tokens: int,
         *,
         texts: Mapping[int, str] = {},
         longest: int = _LINE,
@@ -230,11 +230,11 @@ class _Teller:
 
         title: the title.
         infos: the notes, each with a remark.
-        most: how many tokens to use at most.
+        most_tokens: how many tokens to use at most.
         texts: by row, the text to tell in place of the whole note.
         longest: how many characters of each note to tell at most.
         """
-        unused = max(0, self._room - most)
+        unused = max(0, self._room - most_tokens)
         if title and f"{title}:" not in self.lines:
             heads = [f"{title}:"]
         else:

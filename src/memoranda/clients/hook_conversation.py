@@ -30,10 +30,10 @@ def conversation(prompt: str, transcript: str) -> str:
     The prompt alone if the transcript has no earlier turns.
     """
     prompt_text = prompt[:_CHARACTERS]
-    earlier = _last_turns(transcript, prompt)
-    if not earlier:
+    earlier_turns = _last_turns(transcript, prompt)
+    if not earlier_turns:
         return prompt_text
-    return as_dialogue([*earlier, Turn("User", prompt_text)])
+    return as_dialogue([*earlier_turns, Turn("User", prompt_text)])
 
 
 def _last_turns(transcript: str, prompt: str) -> list[Turn]:

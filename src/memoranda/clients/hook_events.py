@@ -317,8 +317,8 @@ def _outcome(payload: Mapping[str, Any]) -> tuple[str, Any]:
     text = text_of(result)
     if not isinstance(result, dict):
         return text, None
-    further = result.get("textResultForLlm") or result.get("llmContent")
-    return text or str(further or ""), _state_of(result)
+    other_result = result.get("textResultForLlm") or result.get("llmContent")
+    return text or str(other_result or ""), _state_of(result)
 
 
 def _reads_as_failure(text: str) -> bool:
@@ -353,10 +353,10 @@ def is_long_enough(text: str) -> bool:
     return len(text) + 3 * sum(map(is_cjk, text[:PROMPT_CHARACTERS])) >= PROMPT_CHARACTERS
 
 
-def _text(payload: Mapping[str, Any], key: str, most: int) -> str:
+def _text(payload: Mapping[str, Any], key: str, most_characters: int) -> str:
     value = payload.get(key)
     if isinstance(value, str):
-        return value[:most]
+        return value[:most_characters]
     return ""
 
 

@@ -37,22 +37,22 @@ def own_words(prompt: str) -> str:
     """A prompt without what was pasted: code, quotes, blocks in tags, and what came from here."""
     text = FENCED.sub("", prompt)
     parts = []
-    at = 0
+    start = 0
     # Where a tag is closed for the last time: tags without an end cost one look
     last: dict[str, int] = {}
-    while pasted := _PASTED.search(text, at):
-        parts.append(text[at : pasted.start()])
-        at = pasted.end()
+    while pasted := _PASTED.search(text, start):
+        parts.append(text[start : pasted.start()])
+        start = pasted.end()
         tag = pasted["tag"]
         if tag is not None:
             end = f"</{tag}>"
             if tag not in last:
                 last[tag] = text.rfind(end)
-            if last[tag] < at:
+            if last[tag] < start:
                 parts.append(pasted[0])
             else:
-                at = text.index(end, at) + len(end)
-    return "".join([*parts, text[at:]]).strip()
+                start = text.index(end, start) + len(end)
+    return "".join([*parts, text[start:]]).strip()
 
 
 def asked_to_remember(prompt: str) -> list[str]:

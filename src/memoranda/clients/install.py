@@ -109,22 +109,24 @@ class Installer:
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
             text = old or ""
             for edit in target.edits:
-                there_present = editor.find(text, edit.path, edit.name)
-                value = self._new_value(target, edit, there_present, notes, replace)
+                present_value = editor.find(text, edit.path, edit.name)
+                value = self._new_value(target, edit, present_value, notes, replace)
                 if value is None:
                     continue
                 # What was noted of an entry that was there before still holds.
-                earlier = {}
-                if there_present is not None:
-                    earlier = notes.get(edit.label, {})
+                earlier_note = {}
+                if present_value is not None:
+                    earlier_note = notes.get(edit.label, {})
                 text, hint = editor.put(text, edit.path, edit.name, value)
-                if there_present is not None:
+                if present_value is not None:
                     hint = Hint()
                 notes[edit.label] = {
-                    "hint": earlier.get("hint", [*hint]),
+                    "hint": earlier_note.get("hint", [*hint]),
                     "value": value,
-                    "created": earlier.get("created", old is None),
-                    "folders": earlier.get("folders", _made_folders(target.file, self._load())),
+                    "created": earlier_note.get("created", old is None),
+                    "folders": earlier_note.get(
+                        "folders", _made_folders(target.file, self._load())
+                    ),
                 }
                 if edit.kept:
                     notes[edit.label]["beside"] = None
@@ -173,14 +175,14 @@ class Installer:
             for edit in reversed(target.edits):
                 note = notes.pop(edit.label, {})
                 created = created or bool(note.get("created"))
-                there_present = editor.find(text, edit.path, edit.name)
-                if there_present is None:
+                present_value = editor.find(text, edit.path, edit.name)
+                if present_value is None:
                     continue
                 # Hooks that came since may need what we added for ours.
                 is_needed = not note or editor.find(text, (), "hooks") != note.get("beside")
                 if edit.kept and is_needed:
                     continue
-                _check_removable(target, edit, there_present, note, replace)
+                _check_removable(target, edit, present_value, note, replace)
                 hint = None
                 if note:
                     hint = Hint(*note["hint"])
@@ -318,13 +320,7 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     ours: set[Path] = set()
     for name, notes in records.items():
         ours.update(_made(Path(name), notes))
-    return len(
-        [
-            *takewhile(
-                lambda this_folder: this_folder in ours or not this_folder.exists(), _parents(file)
-            )
-        ]
-    )
+    return len([*takewhile(lambda folder: folder in ours or not folder.exists(), _parents(file))])
 
 
 def _name(edit: Edit) -> str:

@@ -209,7 +209,7 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
         return []
     command = shlex.join([*program, "hook", client.id])
     ours = lambda item: any(_is_our_hook(string, client.id) for string in _strings(item))
-    alone = [
+    single_edits = [
         Edit(key, (), key, shape, lambda _: True, True)
         for key, shape in client.hooks.get("alone", {}).items()
     ]
@@ -218,7 +218,9 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
         (event, _filled(_hook_entry(client, kind), {"hook": command, "event": event}))
         for event, kind in events.items()
     ]
-    return alone + [Edit(event, ("hooks", event), ours, value, ours) for event, value in entries]
+    return single_edits + [
+        Edit(event, ("hooks", event), ours, value, ours) for event, value in entries
+    ]
 
 
 def _hook_entry(client: Client, kind: str) -> Any:
@@ -239,8 +241,10 @@ def former(client: Client) -> list[tuple[Path, str, list[Edit]]]:
     former_entries: list[tuple[Path, str, list[Edit]]] = []
     if client.plugin:
         key = [former_name.PLUGIN if "@" in name else name for name in client.plugin["key"]]
-        at = key.index(former_name.PLUGIN)
-        edit = Edit("former plugin", tuple(key[:at]), key[at], True, lambda _: True)
+        plugin_index = key.index(former_name.PLUGIN)
+        edit = Edit(
+            "former plugin", tuple(key[:plugin_index]), key[plugin_index], True, lambda _: True
+        )
         former_entries.append(
             (expand(client.plugin["file"], os.environ), client.plugin["format"], [edit])
         )
@@ -273,9 +277,9 @@ def command_of(value: Any) -> list[str]:
         return []
     command = value.get("command", value.get("cmd", []))
     words = [command] if isinstance(command, str) else command
-    more = value.get("args", [])
-    if isinstance(words, list) and isinstance(more, list):
-        words = [*words, *more]
+    further_words = value.get("args", [])
+    if isinstance(words, list) and isinstance(further_words, list):
+        words = [*words, *further_words]
     else:
         words = []
     return [word for word in words if isinstance(word, str)]
@@ -289,7 +293,7 @@ def _first(value: Any, environ: Mapping[str, str], system: str, folder: Path = P
     if isinstance(value, dict):
         value = value[system]
     places = [
-        expand(this_place, environ) for this_place in ([value] if isinstance(value, str) else value)
+        expand(place_text, environ) for place_text in ([value] if isinstance(value, str) else value)
     ]
     return next((place for place in places if (folder / place).exists()), places[0])
 
@@ -355,9 +359,9 @@ def _native_folders() -> Iterator[tuple[str, Path, Path]]:
     """Each folder in which a client keeps its memories, with the client's name and the folder
     of all of them.
     """
-    for client, variable, usual, below in _PLACES:
-        root = Path(os.path.expanduser(os.environ.get(variable) or usual))
-        for folder in sorted(root.glob(below)):
+    for client, variable, default_root, pattern in _PLACES:
+        root = Path(os.path.expanduser(os.environ.get(variable) or default_root))
+        for folder in sorted(root.glob(pattern)):
             if folder.is_dir() and any(folder.rglob("*.md")):
                 yield client, root, folder
 

@@ -138,17 +138,17 @@ class AttachmentVerbs(ReadVerbs):
     def attachment(self, name: str, project: str | None = None) -> AttachedFile | None:
         """The file, no note, that `name` means in a project [the default one, then all others]: a
         path in it, or the name of one file alone."""
-        plain = name.removeprefix("memory://").strip()
+        address = name.removeprefix("memory://").strip()
         for candidate in self._asked(project):
             source = self.vault(candidate)
-            if source is None or (attachment_kind(plain) == "file" and "." not in plain):
+            if source is None or (attachment_kind(address) == "file" and "." not in address):
                 continue
-            head, _, rest = plain.partition("/")
-            inside = plain
-            if rest and head.casefold() == source.name.casefold():
-                inside = rest
-            usual = source.conventions.attachments
-            attachment = inventory_of(source).attachment(inside, usual=usual)
+            first_folder, _, remaining_path = address.partition("/")
+            path = address
+            if remaining_path and first_folder.casefold() == source.name.casefold():
+                path = remaining_path
+            attachment_folder = source.conventions.attachments
+            attachment = inventory_of(source).attachment(path, usual=attachment_folder)
             if attachment is not None:
                 return self._described(source, attachment)
         return None
@@ -224,11 +224,11 @@ class AttachmentVerbs(ReadVerbs):
         if source is None or not missing:
             return [*edges]
         inventory = inventory_of(source)
-        usual = source.conventions.attachments
+        attachment_folder = source.conventions.attachments
         folder = posixpath.dirname(info.path)
         return [
             replace(edge, state=ATTACHMENT)
-            if edge in missing and inventory.attachment(edge.target, folder, usual)
+            if edge in missing and inventory.attachment(edge.target, folder, attachment_folder)
             else edge
             for edge in edges
         ]
@@ -270,8 +270,8 @@ class _Reasons:
         if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
-        usual = self._source.conventions.attachments
-        return self._inventory.attachment(edge.target, folder, usual) is not None
+        attachment_folder = self._source.conventions.attachments
+        return self._inventory.attachment(edge.target, folder, attachment_folder) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
         """The reason in one sentence, without its full stop."""

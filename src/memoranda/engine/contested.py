@@ -70,8 +70,8 @@ class Contradiction(NamedTuple):
         parts = [self.old.claim.subject]
         for statement in (self.old, self.new):
             parts += [statement.info.id, statement.claim.value]
-        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{sha256(whole)[:16]}"
+        joined_parts = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{sha256(joined_parts)[:16]}"
 
 
 def contradictions(memory: Reader) -> Iterator[Contradiction]:
@@ -91,7 +91,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
     latest: list[Statement] = []
     for statement in statements:
         # Of equal statements, the latest counts.
-        latest = [earlier for earlier in latest if differ(earlier.claim, statement.claim)]
+        latest = [pair for pair in latest if differ(pair.claim, statement.claim)]
         latest.append(statement)
     if len(latest) > _MOST_VALUES:
         return

@@ -493,8 +493,8 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
     info = memory.index.notes.get(project, path)
     if info is None:
         return
-    same = memory.index.notes.duplicates().get(info.id, [])
-    original = original_of(same)
+    notes_of_id = memory.index.notes.duplicates().get(info.id, [])
+    original = original_of(notes_of_id)
     if original is None or original.row == info.row:
         return
     if original.etag == info.etag:

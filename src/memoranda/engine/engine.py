@@ -521,11 +521,11 @@ class Engine:
 
     def _lock_outside(self) -> None:
         """Lock the folders outside the home: other homes may use them too."""
-        inside = f"{self.layout.root}/"
+        root_prefix = f"{self.layout.root}/"
         roots = [source.root for source in self.sources.values() if not source.holds_entities]
-        outside = [root for root in roots if not root.startswith(inside)]
-        if outside:
-            self._folders.enter_context(lock_folders(outside))
+        outside_roots = [root for root in roots if not root.startswith(root_prefix)]
+        if outside_roots:
+            self._folders.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
         """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""

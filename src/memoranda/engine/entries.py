@@ -236,7 +236,7 @@ class NoteEntries(Entries):
         return replace(entry, created=written.created, accessed=written.created, id=written.id)
 
     def _put(
-        self, change: Transaction, entry: Entry, further: Mapping[str, Any]
+        self, change: Transaction, entry: Entry, other_keys: Mapping[str, Any]
     ) -> tuple[str, bool, bytes]:
         """Add the step that writes `entry`. An entry that was moved by hand is written at its
         present place. Returns its path, whether it is new, and the bytes. Raises Locked,
@@ -259,7 +259,7 @@ class NoteEntries(Entries):
             if free is None:
                 raise Exists(paths[-1], f"{PROJECT}/{paths[-1]}")
             path = free
-        data = _compose(entry, further, old.file.data.decode("utf-8", "replace") if old else "")
+        data = _compose(entry, other_keys, old.file.data.decode("utf-8", "replace") if old else "")
         file, scope = (old.file, old.scope) if old else (None, GLOBAL)
         change.put(PROJECT, path, data, old=file, scope=scope)
         return path, old is None, data
@@ -381,8 +381,8 @@ class NoteEntries(Entries):
         return totals
 
     @verb
-    def purge(self, most: int = PURGED_AT_ONCE) -> int:
-        """Remove up to `most` entries past their time to live, no matter who may see them.
+    def purge(self, limit: int = PURGED_AT_ONCE) -> int:
+        """Remove up to `limit` entries past their time to live, no matter who may see them.
 
         Returns how many were removed.
         """
@@ -392,7 +392,7 @@ class NoteEntries(Entries):
             return 0
         with self.engine.writing():
             entry_files = []
-            for over in index.expired(most):
+            for over in index.expired(limit):
                 with suppress(Unreadable):
                     entry_file = self._read(over.path, over.namespace)
                     if entry_file is not None and self._is_over(entry_file.entry):
@@ -419,7 +419,7 @@ class NoteEntries(Entries):
         """Keep entries with all they bring along, further fields too, as one change; each takes the
         place of the one with its key. Raises Locked, Unreadable."""
         with self._session.change(verb, fresh=False) as change:
-            paths = [self._put(change, entry, further)[0] for entry, further in entries]
+            paths = [self._put(change, entry, other_keys)[0] for entry, other_keys in entries]
         self.engine.reads.restart(*(default_id(PROJECT, path) for path in paths))
 
     @verb
@@ -430,26 +430,26 @@ class NoteEntries(Entries):
         from memoranda.engine.exchange import keep_lost
 
         lost = []
-        for entry, further in entries:
+        for entry, other_keys in entries:
             claim = next(self._claims(entry.namespace, entry.key), None)
             if claim is not None and entry.expires is None and claim.entry.expires is None:
                 touched = Touched(
                     "put", PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
                 )
-                lost.append((touched, _compose(entry, further)))
+                lost.append((touched, _compose(entry, other_keys)))
         keep_lost(self._session, lost)
 
     def _claims(self, namespace: str, key: str) -> Iterator[_EntryFile]:
         """The files that hold the entry and that the caller sees: at its own place first, then by
         the index.
         """
-        usual = next(notes.places(namespace, key))
-        entry_file = self._read(usual, namespace)
+        usual_path = next(notes.places(namespace, key))
+        entry_file = self._read(usual_path, namespace)
         if entry_file and self._is_claim(entry_file, namespace, key):
             yield entry_file
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
-            if path != usual:
+            if path != usual_path:
                 entry_file = self._read(path, namespace)
             else:
                 entry_file = None
@@ -494,19 +494,19 @@ class NoteEntries(Entries):
         may open.
         """
         source = self.engine.source(PROJECT)
-        usual = next(notes.places(namespace, "x"))
+        usual_path = next(notes.places(namespace, "x"))
         try:
-            kind = source.place(usual.rpartition("/")[0]).kind
-            source.place(usual)
+            kind = source.place(usual_path.rpartition("/")[0]).kind
+            source.place(usual_path)
         except MemorandaError:
             raise Unreadable(namespace) from None
         if kind not in ("folder", "missing"):
             raise Unreadable(namespace)
 
-    def _remove(self, verb: str, entry_files: Sequence[_EntryFile], about: str) -> None:
+    def _remove(self, verb: str, entry_files: Sequence[_EntryFile], changed_path: str) -> None:
         """Remove the files, and each folder that is empty then, as one change."""
         names: dict[str, set[str]] = {}
-        with self._session.change(verb, (PROJECT, about), fresh=False) as change:
+        with self._session.change(verb, (PROJECT, changed_path), fresh=False) as change:
             for entry_file in entry_files:
                 if entry_file.locked and verb != EXPIRE:
                     raise Locked(f"{PROJECT}/{entry_file.path}")
@@ -532,7 +532,7 @@ def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:
     return created
 
 
-def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> bytes:
+def _compose(entry: Entry, other_keys: Mapping[str, Any], before: str = "") -> bytes:
     return notes.compose_entry(
         entry.value,
         namespace=entry.namespace,
@@ -542,7 +542,7 @@ def _compose(entry: Entry, further: Mapping[str, Any], before: str = "") -> byte
         before=before,
         accessed=entry.accessed,
         access_count=entry.access_count,
-        further=further,
+        other_keys=other_keys,
     ).encode()
 
 

@@ -240,12 +240,12 @@ class Erasure:
 
         Their names are not a trace.
         """
-        above: set[Location] = set()
+        parent_folders: set[Location] = set()
         for project, path, root in plan.places:
-            above.update((project, folder, root) for folder in folders_above(path))
+            parent_folders.update((project, folder, root) for folder in folders_above(path))
         history = self.engine.ledger.history
         folders = []
-        for project, path, root in sorted(above):
+        for project, path, root in sorted(parent_folders):
             place = os.path.join(root or own_root(self.engine, project) or "", path)
             if os.path.isdir(place) or history.has_steps_below(project, path):
                 folders.append(path)
@@ -451,8 +451,8 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
     went, and where something is out of reach. The lock is held."""
     engine = memory.engine
     history = engine.ledger.history
-    later = takewhile(lambda change: change.number > plan.last, history.changes())
-    is_said = any(change.verb == ERASE and change.details for change in later)
+    later_changes = takewhile(lambda change: change.number > plan.last, history.changes())
+    is_said = any(change.verb == ERASE and change.details for change in later_changes)
     changes = texts = 0
     if not is_said:
         _remove(memory, plan)
@@ -573,12 +573,16 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     if not any(step.do == "remove" for step in change.steps):
         return
     removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
-    above: set[tuple[str, str, str]] = set()
+    parent_folders: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
-        above.update((step.project, step.root, folder) for folder in folders_above(step.path))
-    for project, root, path in sorted(above, key=lambda touched: -len(touched[2])):
-        inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
-        if inside <= removed_steps.keys() and _may_remove_folder(memory, project, root, path):
+        parent_folders.update(
+            (step.project, step.root, folder) for folder in folders_above(step.path)
+        )
+    for project, root, path in sorted(parent_folders, key=lambda touched: -len(touched[2])):
+        places_inside = {(root, f"{path}/{name}") for name in os.listdir(os.path.join(root, path))}
+        if places_inside <= removed_steps.keys() and _may_remove_folder(
+            memory, project, root, path
+        ):
             removed_steps[root, path] = change.add("rmdir", project, path)
 
 

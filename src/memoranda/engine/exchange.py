@@ -62,13 +62,13 @@ _BYTES = 8 << 20
 
 
 def batches(
-    items: Iterable[T], most: int, size_of: Callable[[T], int], largest: int
+    items: Iterable[T], most_items: int, size_of: Callable[[T], int], most_bytes: int
 ) -> Iterator[list[T]]:
     """The items in order, in batches of at most this many, and about so large together."""
     batch: list[T] = []
     size = 0
     for item in items:
-        if batch and (len(batch) >= most or size + size_of(item) > largest):
+        if batch and (len(batch) >= most_items or size + size_of(item) > most_bytes):
             yield batch
             batch = []
             size = 0
@@ -92,9 +92,9 @@ class Exchange:
         """The memories the caller sees, of one category and scope if given, as handles for `page`:
         oldest first, then by id. Eight bytes each."""
         self.engine.fresh()
-        rows_found = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
+        rows = self._index.notes.rows_by_creation(self.memory.agent, category, scope)
         self._index_identity = self._index.identity
-        return rows_found
+        return rows
 
     @verb
     def page(self, rows: Sequence[int]) -> list[tuple[NoteInfo, str]]:
@@ -125,13 +125,13 @@ class Exchange:
     @verb
     def survivors(self, ids: Iterable[str]) -> dict[str, str]:
         """The contents of the memories these ids were merged into."""
-        survivors_found = self._index.notes.survivors(ids)
+        infos_by_id = self._index.notes.survivors(ids)
         contents = {
-            info.row: content for info, content in self._with_contents([*survivors_found.values()])
+            info.row: content for info, content in self._with_contents([*infos_by_id.values()])
         }
         return {
             identity: contents[info.row]
-            for identity, info in survivors_found.items()
+            for identity, info in infos_by_id.items()
             if self.memory.sees(info.scope)
         }
 
@@ -262,10 +262,12 @@ def keep_lost(session: WritingSession, lost: Sequence[tuple[Touched, bytes]]) ->
                 history.keep_bytes(data)
                 files.append(touched)
         if files:
-            about = (files[0].project, files[0].path)
+            first_place = (files[0].project, files[0].path)
             moment = stamp(session.engine.clock())
             history.append(
-                Change(history.last + 1, moment, VERB, *about, session.agent, session.face, files)
+                Change(
+                    history.last + 1, moment, VERB, *first_place, session.agent, session.face, files
+                )
             )
 
 
@@ -336,8 +338,8 @@ class Contents:
             else:
                 listing = source.list()
                 found_listing.files |= {
-                    f"{self.folder(name)}/{path}": (name, path, at)
-                    for path, at in listing.stamps.items()
+                    f"{self.folder(name)}/{path}": (name, path, file_stamp)
+                    for path, file_stamp in listing.stamps.items()
                 }
                 found_listing.unreadable += [
                     f"{self.folder(name)}/{path}" for path in listing.unreadable
@@ -451,7 +453,7 @@ class Contents:
         those used here.
         """
         for digest in sorted(
-            digest_found for digest_found in self.engine.ledger.history.referenced() if digest_found
+            text_digest for text_digest in self.engine.ledger.history.referenced() if text_digest
         ):
             self.text(digest)
 
@@ -568,9 +570,11 @@ class IntoDatabase:
         engine = self.session.engine
         contents = Contents(self.session)
         self.left, self.outside, places_by_key = [], [], dict[Key, tuple[str, str]]()
-        inside = f"{os.path.realpath(engine.layout.root)}/"
+        root_prefix = f"{os.path.realpath(engine.layout.root)}/"
         for name, source in engine.sources.items():
-            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(inside):
+            if source.holds_entities or not f"{os.path.realpath(source.root)}/".startswith(
+                root_prefix
+            ):
                 self.outside.append(name)
                 continue
             for path in self._below(name, source.root):

@@ -485,8 +485,8 @@ class Freshness:
                 yield
         changes = comparison.end(removed, ())
         yield
-        for at in range(0, len(changes), _APPLIED):
-            while not self._applied(source, changes[at : at + _APPLIED]):
+        for start in range(0, len(changes), _APPLIED):
+            while not self._applied(source, changes[start : start + _APPLIED]):
                 yield
             yield
         if unreadable:

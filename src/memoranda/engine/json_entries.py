@@ -273,8 +273,8 @@ class JsonEntries(Entries):
         return totals
 
     @verb
-    def purge(self, most: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `most` expired entries, then record how many remain; unreadable files are
+    def purge(self, limit: int = PURGED_AT_ONCE) -> None:
+        """Remove up to `limit` expired entries, then record how many remain; unreadable files are
         left out.
         """
         entries = 0
@@ -282,8 +282,8 @@ class JsonEntries(Entries):
         for stem in self._stems():
             try:
                 rows = self._read(stem, stem).rows
-                if most > 0 and any(map(self._is_past, rows)):
-                    most -= self._drop(stem, self._is_past, most, verb=EXPIRE)
+                if limit > 0 and any(map(self._is_past, rows)):
+                    limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
                     rows = self._read(stem, stem).rows
             except MemorandaError:
                 continue
@@ -333,7 +333,7 @@ class JsonEntries(Entries):
         self,
         namespace: str,
         is_meant: Callable[[Row], bool],
-        most: int | None = None,
+        limit: int | None = None,
         *,
         verb: str = "delete",
         key: str | None = None,
@@ -350,7 +350,7 @@ class JsonEntries(Entries):
         with change.writing(), self._changing(namespace) as rows:
             content = rows.content
             meant = [number for number, row in enumerate(content.rows) if is_meant(row)]
-            dropped = set(meant[:most])
+            dropped = set(meant[:limit])
             if dropped:
                 edit = RowEdit(verb, dropped)
                 write_rows(rows, edit, change)

@@ -124,8 +124,8 @@ class _RowUndo:
         staying = [number for number in range(len(self._rows)) if number not in edit.gone]
         for before, (number, row) in enumerate(returning):
             # Those returned before this one are not in the file yet
-            at = number - before
-            place = staying[at] if at < len(staying) else len(self._rows)
+            slot_index = number - before
+            place = staying[slot_index] if slot_index < len(staying) else len(self._rows)
             edit.inserted.setdefault(place, []).append(row)
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:

@@ -89,13 +89,13 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
     infos, _ = memory.list(Query(archived=False, order="path"), limit=0)
     candidates = [info for info in infos if info.project not in (KV_PROJECT, TRACE_PROJECT)]
     chance.shuffle(candidates)
-    notes_left = notes
+    remaining_count = notes
     for info in candidates:
-        if not notes_left:
+        if not remaining_count:
             return
         text = memory.index.notes.text_of(info.row)[1][:_READ]
         if len(set(words(text)) - stop_words()) >= _LEAST_WORDS:
-            notes_left -= 1
+            remaining_count -= 1
             yield from _items_of(info, text, chance)
 
 
@@ -103,8 +103,8 @@ def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
     """Two words of the note, words in a row of it, a question about it, and its title."""
     informative = sorted(set(words(text)) - stop_words())
     yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
-    about = " ".join(chance.sample(informative, 4))
-    yield KnownItem("question", f"What do I know about {about}?", info.row)
+    topic = " ".join(chance.sample(informative, 4))
+    yield KnownItem("question", f"What do I know about {topic}?", info.row)
     written = text.split()
     start = chance.randrange(max(1, len(written) - _PHRASE))
     yield KnownItem("part of a sentence", " ".join(written[start : start + _PHRASE]), info.row)

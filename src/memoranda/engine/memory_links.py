@@ -93,11 +93,11 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
     ) -> NoteContext:
         """Collect the notes linked to a note (see `Memory.related`)."""
         info = self.find(ref, project)
-        edges, more, reached = self.index.links.around(
+        edges, more_count, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
         edges = self.mark_attachments(info, edges)
-        return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
+        return NoteContext(info, self.index.notes.observations(info), edges, more_count, reached)
 
     @verb
     def neighbourhood(
@@ -131,10 +131,10 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
 
     @verb
-    def count_incoming(self, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
-        """By row, how many relations lead to each of these notes, counted up to `most`."""
+    def count_incoming(self, infos: Sequence[NoteInfo], limit: int) -> dict[int, int]:
+        """By row, how many relations lead to each of these notes, counted up to `limit`."""
         self.engine.fresh()
-        return self.index.links.count_incoming(infos, self.agent, most)
+        return self.index.links.count_incoming(infos, self.agent, limit)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """List the notes that link to a note (see `Memory.backlinks`)."""
@@ -338,8 +338,8 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     superseded already.
     """
     infos = [session.find(ref, looseness=Looseness.CASE) for ref in refs]
-    notes_found = {(info.project, info.path): info for info in infos}
-    for info in notes_found.values():
+    infos_by_place = {(info.project, info.path): info for info in infos}
+    for info in infos_by_place.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info):
@@ -352,7 +352,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
                     f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
-    return [*notes_found.values()]
+    return [*infos_by_place.values()]
 
 
 def supersede(

@@ -248,10 +248,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             # An end beyond every calendar means no end.
             with suppress(OverflowError):
                 expires = moment + self.settings.short_term_ttl
-        extra: dict[str, object] = {"title": draft.title} if draft.title else {}
+        other_keys: dict[str, object] = {"title": draft.title} if draft.title else {}
         if draft.date:
-            extra["date"] = draft.date
-        extra |= draft.metadata
+            other_keys["date"] = draft.date
+        other_keys |= draft.metadata
         # The time its text names (contract 001, 3)
         if category == REMINDERS and not draft.metadata.get("due_at"):
             # 10 ms, for reminders only
@@ -261,7 +261,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             with suppress(InvalidInput):
                 zone = self.settings.reading_zone
                 hour = self.settings.day_hour
-                extra |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
+                other_keys |= reminder.keys_of(timephrase.read(draft.text, moment, zone, hour))
         record = markdown.Record(
             identity,
             draft.text,
@@ -272,7 +272,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             tags=tuple(draft.tags),
             source=draft.source or self.agent,
             expires=expires,
-            further=extra,
+            further=other_keys,
         )
         path = f"{category}/{links.memory_file_name(draft.text, identity)}"
         if os.path.lexists(os.path.join(self.engine.source(CATEGORY_PROJECT).root, path)):
@@ -394,10 +394,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         notes = self.index.notes
         source = self.engine.source(project)
-        at, (stem, dot, suffix) = path, path.rpartition(".")
+        free_place, (stem, dot, suffix) = path, path.rpartition(".")
         for number in count(2):
-            self.engine.freshness.look_at(project, at)
-            info = notes.get(project, at) or notes.in_other_case(project, at)
+            self.engine.freshness.look_at(project, free_place)
+            info = notes.get(project, free_place) or notes.in_other_case(project, free_place)
             if info is None:
                 break
             if self.sees(info.scope):
@@ -408,10 +408,10 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                         f'The file {info.path} is that of the note "{info.title}". '
                         "Choose another title or directory."
                     )
-            at = f"{stem} {number}{dot}{suffix}"
-        if info is None and source.place(at).kind != "missing":
-            raise Exists(at, f"{project}/{at}")
-        return at, info, source.read(info.path) if info is not None else None
+            free_place = f"{stem} {number}{dot}{suffix}"
+        if info is None and source.place(free_place).kind != "missing":
+            raise Exists(free_place, f"{project}/{free_place}")
+        return free_place, info, source.read(info.path) if info is not None else None
 
     @verb
     def edit(
@@ -479,7 +479,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         """
         name = self.engine.source(project).name if project else self.default_project
         path = links.parse_address(identifier)
-        first, slash, rest = path.partition("/")
+        first, slash, remaining_path = path.partition("/")
         if not slash:
             return name, path
         projects_by_name = {
@@ -487,7 +487,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         }
         named = projects_by_name.get(first.lower())
         if named is not None and (project is None or named == name):
-            return named, rest
+            return named, remaining_path
         is_address = identifier.startswith(links.SCHEME)
         if not is_address or self.engine.source(name).place(first).kind == "folder":
             return name, path
@@ -497,7 +497,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             raise InvalidInput(
                 f"{identifier} names project {source.name}, the call {name}. Name one of them."
             )
-        return source.name, rest
+        return source.name, remaining_path
 
     @verb
     def tag(self, ref: Ref, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Note:
@@ -515,8 +515,8 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         from memoranda.note.markdown import other_tag_keys
 
         with self.change("tag") as change:
-            infos_named = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
-            infos = {info.row: info for info in infos_named}
+            named_infos = [self.find(ref, looseness=Looseness.CASE) for ref in refs]
+            infos = {info.row: info for info in named_infos}
             results: list[Note | Step] = []
             for info in infos.values():
                 file, text = editable(self, info)

@@ -115,11 +115,11 @@ class PastPrivacy:
         None if none follows.
         """
         steps = self._at(cursor.place)
-        at = bisect_right(
+        next_index = bisect_right(
             steps, (cursor.number, cursor.position), key=lambda step: (step.number, step.position)
         )
         root = cursor.place[2]
-        return next((step for step in steps[at:] if step.touched.root == root), None)
+        return next((step for step in steps[next_index:] if step.touched.root == root), None)
 
     def _at(self, place: Location) -> Sequence[PlacedStep]:
         key = place[:2]

@@ -247,14 +247,14 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 )
 
     @verb
-    def delete(self, ref: Ref, *more: Ref, project: str | None = None) -> Deleted:
+    def delete(self, ref: Ref, *more_refs: Ref, project: str | None = None) -> Deleted:
         """Delete notes (see `Memory.delete`).
 
         If the notes are of several projects, the result has the project and paths of the first one.
         """
         with self.change("delete") as change:
             infos: dict[int, NoteInfo] = {}
-            for ref_to_delete in (ref, *more):
+            for ref_to_delete in (ref, *more_refs):
                 info = self.find(ref_to_delete, project, looseness=Looseness.EXACT)
                 infos[info.row] = info
             remove_note(
@@ -280,8 +280,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             paths = [info.path for info in infos]
             for info in infos:
                 change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
-            for this_folder in _emptied(source.root, origin, set(paths)):
-                change.add("rmdir", source.name, this_folder)
+            for emptied_folder in _emptied(source.root, origin, set(paths)):
+                change.add("rmdir", source.name, emptied_folder)
             if not change.steps:
                 raise InvalidInput(
                     f'Folder "{origin}" holds no notes; files that are no notes are not deleted.'
@@ -315,7 +315,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         file: File,
         follow: bool,
         data: bytes | None = None,
-        **more: Any,
+        **step_fields: Any,
     ) -> None:
         """Move a file.
 
@@ -328,7 +328,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             note = None
         has_permalink = note is not None and note.own_permalink
         if data is None and not has_permalink:
-            change.move(project, path, to, old=file, **more)
+            change.move(project, path, to, old=file, **step_fields)
             return
         text = (file.data if data is None else data).decode("utf-8", "surrogateescape")
         if has_permalink:
@@ -336,8 +336,8 @@ class PlaceVerbs(ReadVerbs, WritingSession):
 
             text = SetKeys({"permalink": self.free_permalink(project, to)}).apply(text).text
         encoded = text.encode("utf-8", "surrogateescape")
-        change.put(project, to, encoded, mode=file.mode, **more)
-        change.remove(project, path, file, **more)
+        change.put(project, to, encoded, mode=file.mode, **step_fields)
+        change.remove(project, path, file, **step_fields)
 
     def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
         """A free permalink for a note at `path`.
@@ -345,11 +345,11 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
         """
-        plain = links.permalink_for(project, path)
-        numbered = (f"{plain}-{number}" for number in count(1))
+        base_permalink = links.permalink_for(project, path)
+        numbered = (f"{base_permalink}-{number}" for number in count(1))
         return next(
             permalink
-            for permalink in chain((plain,), numbered)
+            for permalink in chain((base_permalink,), numbered)
             if permalink not in taken_permalinks
             and self.permalink_holder(project, path, permalink) is None
         )
@@ -381,7 +381,7 @@ def _emptied(root: str, folder: str, removed: set[str]) -> list[str]:
     for place, folders, files in walk(os.path.join(root, folder), top_down=False):
         relative_path = os.path.relpath(place, root)
         names = [f"{relative_path}/{name}" for name in files]
-        inside = [f"{relative_path}/{name}" for name in folders]
-        if all(name in removed for name in names) and all(name in emptied for name in inside):
+        subfolders = [f"{relative_path}/{name}" for name in folders]
+        if all(name in removed for name in names) and all(name in emptied for name in subfolders):
             emptied[relative_path] = None
     return [*emptied]

@@ -58,26 +58,26 @@ class Files:
         resolved, and `link` is a file that is in the way of a folder. Raises OutsideError if the
         path leads out of the folder, even to a missing file.
         """
-        whole = self._source.spelled(f"{self._base}/{path}".strip("/"))
-        place = self._inside(self._source.place(whole))
+        full_path = self._source.spelled(f"{self._base}/{path}".strip("/"))
+        place = self._inside(self._source.place(full_path))
         if place.kind != "missing" or not path:
             return place
         nearest = PathInfo("folder", self._base)
-        parent, _, rest = whole.rpartition("/")
+        parent, _, missing_path = full_path.rpartition("/")
         while len(parent) > len(self._base):
             raw = self._source.place(parent)
-            above = self._follow(raw)
-            if above.kind != "missing":
-                nearest = above
+            real_parent = self._follow(raw)
+            if real_parent.kind != "missing":
+                nearest = real_parent
                 break
             # Where a link leads to nothing, a file will be below its target.
-            parent, _, name = (above.path if raw.kind == "link" else parent).rpartition("/")
-            rest = f"{name}/{rest}"
+            parent, _, name = (real_parent.path if raw.kind == "link" else parent).rpartition("/")
+            missing_path = f"{name}/{missing_path}"
         if nearest.kind == "folder":
             in_the_way = ""
         else:
             in_the_way = nearest.path
-        return PathInfo("missing", f"{nearest.path}/{rest}".lstrip("/"), link=in_the_way)
+        return PathInfo("missing", f"{nearest.path}/{missing_path}".lstrip("/"), link=in_the_way)
 
     def _inside(self, place: PathInfo) -> PathInfo:
         if self._base and not f"{place.path}/".startswith(f"{self._base}/"):
@@ -113,7 +113,7 @@ class Files:
 
         Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
         """
-        entries_found = []
+        entries = []
         for entry in self._source.entries(self._source.spelled(f"{self._base}/{path}".strip("/"))):
             name = entry.path.rpartition("/")[2]
             if name.startswith(".") or name == "node_modules":
@@ -124,10 +124,8 @@ class Files:
             except (OutsideError, StorageError, UnicodeEncodeError):
                 continue
             if place.kind in ("folder", "file") and self._shows(place):
-                entries_found.append(
-                    (name, PathInfo(place.kind, place.path, place.size, entry.link))
-                )
-        return entries_found
+                entries.append((name, PathInfo(place.kind, place.path, place.size, entry.link)))
+        return entries
 
     def read(self, path: str) -> File:
         """The file's bytes."""
@@ -186,8 +184,8 @@ class Files:
             return self._seen(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
             return True
-        inside = self._source.entries(place.path)
-        return not inside or any(map(self._shows, inside))
+        entries = self._source.entries(place.path)
+        return not entries or any(map(self._shows, entries))
 
     @retry_conflicts
     def write(self, path: str, text: str, *, overwrite: bool) -> None:
@@ -285,21 +283,25 @@ class Files:
     def _remove(self, change: Transaction, place: PathInfo) -> None:
         """Remove a file, a link, or a folder with what the caller sees of it: what is in a folder
         first, and then the folder, if nothing is left."""
-        whole: dict[str, bool] = {}
+        is_removed_whole: dict[str, bool] = {}
         waiting = [(place, False)]
         while waiting:
             entry, is_emptied = waiting.pop()
             if entry.kind != "folder":
                 self._remove_one(change, entry)
                 continue
-            inside = self._source.entries(entry.path)
+            entries_inside = self._source.entries(entry.path)
             if not is_emptied:
                 waiting.append((entry, True))
-                waiting += [(inner, False) for inner in reversed(inside) if self._shows(inner)]
+                waiting += [
+                    (inner, False) for inner in reversed(entries_inside) if self._shows(inner)
+                ]
                 continue
-            remaining = [inner for inner in inside if not whole.get(inner.path, False)]
-            whole[entry.path] = all(map(self._is_all_shown, remaining))
-            if whole[entry.path]:
+            remaining = [
+                inner for inner in entries_inside if not is_removed_whole.get(inner.path, False)
+            ]
+            is_removed_whole[entry.path] = all(map(self._is_all_shown, remaining))
+            if is_removed_whole[entry.path]:
                 change.add("rmdir", self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:

@@ -270,15 +270,15 @@ class ReadVerbs(ProjectList):
             memory = self.memory_id(ref)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
-        note_named: NoteInfo | None = None
+        named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            note_named = self._find_as_listed(ref, Looseness.EXACT)
-        if memory is None and note_named is None:
+            named_note = self._find_as_listed(ref, Looseness.EXACT)
+        if memory is None and named_note is None:
             return self._find_as_listed(ref, looseness)
-        if memory is None or note_named is None:
-            return memory or cast("NoteInfo", note_named)
-        if memory.row != note_named.row:
-            raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
+        if memory is None or named_note is None:
+            return memory or cast("NoteInfo", named_note)
+        if memory.row != named_note.row:
+            raise Ambiguous(ref, [memory.id, f"{named_note.project}/{named_note.path}"])
         return memory
 
     def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
@@ -631,12 +631,12 @@ class ReadVerbs(ProjectList):
         pending = [info]
         while pending:
             current = pending.pop()
-            near = notes.successors(current)
+            neighbours = notes.successors(current)
             if current.may_say(("supersedes",)):
-                near += notes.predecessors(current)
+                neighbours += notes.predecessors(current)
             new = {
                 neighbour.row: neighbour
-                for neighbour in near
+                for neighbour in neighbours
                 if neighbour.row not in notes_by_row and self.sees(neighbour.scope)
             }
             notes_by_row |= new
@@ -748,8 +748,8 @@ class ReadVerbs(ProjectList):
             if info is None or self.sees(info.scope):
                 return kind
             return "hidden"
-        below = self.index.notes.below(project, path)
-        if below and not any(self.sees(info.scope) for info in below):
+        infos_below = self.index.notes.below(project, path)
+        if infos_below and not any(self.sees(info.scope) for info in infos_below):
             return "hidden"
         return kind
 

@@ -253,11 +253,13 @@ def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _FEW:
         return items
-    many = items[:_MANY]
-    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in many]).encode())[:12]}"
-    count = f"{len(many)} of {len(items)}" if len(many) < len(items) else len(many)
-    refs = tuple(chain.from_iterable(item.refs for item in many))
-    lines = tuple(chain.from_iterable(item.lines for item in many))
+    first_items = items[:_MANY]
+    key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in first_items]).encode())[:12]}"
+    count = (
+        f"{len(first_items)} of {len(items)}" if len(first_items) < len(items) else len(first_items)
+    )
+    refs = tuple(chain.from_iterable(item.refs for item in first_items))
+    lines = tuple(chain.from_iterable(item.lines for item in first_items))
     choices = (("y", batch.yes), ("n", batch.no))
     return [ReviewItem(key, kind, batch.text.format(count), refs, choices, lines)]
 

@@ -50,8 +50,10 @@ def introduction(memory: ReviewVerbs) -> str:
     ]
     notes = [(entry.info, PINNED if entry.why == PINNED else "") for entry in entries]
     room -= sum(tokens_in(f"{line}\n") for line in due)
-    about = _section(memory, "About the user", notes, [entry.text for entry in entries], room)
-    lines = [*due, *about]
+    about_user_lines = _section(
+        memory, "About the user", notes, [entry.text for entry in entries], room
+    )
+    lines = [*due, *about_user_lines]
     if lines:
         return fenced("\n".join(lines))
     return ""
@@ -77,11 +79,11 @@ def _section(
     title: str,
     notes: Iterable[tuple[NoteInfo, str]],
     texts: Iterable[str],
-    most: int,
+    most_tokens: int,
 ) -> list[str]:
-    """The lines of a section within `most` tokens, the title first; [] if no note fits."""
+    """The lines of a section within `most_tokens` tokens, the title first; [] if no note fits."""
     lines = [f"{title}:"]
-    room = most - tokens_in(f"{title}:\n")
+    room = most_tokens - tokens_in(f"{title}:\n")
     for (info, mark), text in zip(notes, texts, strict=True):
         telling = memory.telling(info)
         if telling is Telling.SILENT:
@@ -111,10 +113,10 @@ def told_line(
     newer note contradicts it, the line also tells what the newer note says.
     """
     day = day_of(info, memory.settings.zone)
-    about = f"{day}, {flat(info.permalink)}"
+    origin = f"{day}, {flat(info.permalink)}"
     for remark in (mark, newer_marks(memory, [info]).get(info.row, "")):
         if remark:
-            about += f", {flat(remark)}"
+            origin += f", {flat(remark)}"
     text = " ".join(
         flat(line.strip()) for line in visible(body[: 3 * longest]).splitlines() if line.strip()
     )
@@ -123,8 +125,8 @@ def told_line(
         text = f"{name}: {text}"
     if telling is Telling.CLAIM and not mark.startswith("by "):
         text = claimed(info.provenance, text)
-        about += ", unconfirmed"
-    return MARKS.sub(PLAIN_MARK, f"- ({about}) {cut(text, longest)}")
+        origin += ", unconfirmed"
+    return MARKS.sub(PLAIN_MARK, f"- ({origin}) {cut(text, longest)}")
 
 
 def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[ProfileEntry]:

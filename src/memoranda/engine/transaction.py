@@ -193,46 +193,58 @@ class Transaction:
         self._is_admitted = False
 
     def put(
-        self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
+        self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
     ) -> Step:
-        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see
-        `add`.
-        """
-        return self.add("put", project, path, data=data, old=old, **more)
+        """Write `data` to a file.
 
-    def remove(self, project: str, path: str, old: File | None, **more: Any) -> Step:
+        old: the file that was read there; None for a new one.
+        step_fields: see `add`.
+        """
+        return self.add("put", project, path, data=data, old=old, **step_fields)
+
+    def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
         """Remove the file that was read as `old`."""
-        return self.add("remove", project, path, old=old, **more)
+        return self.add("remove", project, path, old=old, **step_fields)
 
     def move(
-        self, project: str, path: str, to: str, *, old: File | None = None, **more: Any
+        self, project: str, path: str, to: str, *, old: File | None = None, **step_fields: Any
     ) -> Step:
         """Move a file, read as `old`, or a folder to a free path of the project."""
-        return self.add("move", project, path, to=to, old=old, **more)
+        return self.add("move", project, path, to=to, old=old, **step_fields)
 
     def add(
-        self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
+        self,
+        do: str,
+        project: str,
+        path: str,
+        *,
+        source: FolderSource | None = None,
+        **step_fields: Any,
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
-        that is not the usual one.
+        """Add a step on a file of `project`.
+
+        source: the source of the file, if it is not the project's.
+        do, step_fields: see `Step`.
 
         The text of an entry with a time to live is not kept (contract 004, 4). Raises
         ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)
-        check_access(self._session, source.name, [path, more.get("to") or path], self.undoes)
+        check_access(self._session, source.name, [path, step_fields.get("to") or path], self.undoes)
         access = self._engine.access_to(source.name)
         if access.agents:
-            more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
-        away = own_root(self._engine, project) != source.root
+            step_fields["scope"] = access.scope_of(step_fields.get("scope") or GLOBAL)
+        is_elsewhere = own_root(self._engine, project) != source.root
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
-            old = more.get("old")
-            more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
-            more["is_passing"] = is_passing(more.get("data") or b"")
-        step = Step(do, project, source.root, path, away=away, **more)
+            old = step_fields.get("old")
+            step_fields["kept"] = step_fields.get("kept", True) and not (
+                old and is_passing(old.data)
+            )
+            step_fields["is_passing"] = is_passing(step_fields.get("data") or b"")
+        step = Step(do, project, source.root, path, away=is_elsewhere, **step_fields)
         self.steps.append(step)
         return step
 

@@ -161,11 +161,13 @@ class Undo:
         except LocationGone as error:
             raise self._refusal(str(error)) from None
 
-    def _add(self, do: str, touched: Touched, source: FolderSource, path: str, **more: Any) -> None:
+    def _add(
+        self, do: str, touched: Touched, source: FolderSource, path: str, **step_fields: Any
+    ) -> None:
         before = self._steps.get((touched.project, path))
         if before is None or do not in ("put", "remove"):
             step = self._transaction.add(
-                do, touched.project, path, source=source, scope=touched.scope, **more
+                do, touched.project, path, source=source, scope=touched.scope, **step_fields
             )
             if do in ("put", "remove"):
                 self._steps[touched.project, path] = step
@@ -177,7 +179,7 @@ class Undo:
             # An earlier change of the same file: its older text counts
             before.do, before.data = (
                 do,
-                more.get("data"),
+                step_fields.get("data"),
             )
 
     def _set_back(self, touched: Touched) -> None:
@@ -253,8 +255,8 @@ class Undo:
         place = os.path.join(source.root, touched.path)
         if not os.path.isdir(place):
             return
-        inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
-        if inside <= gone_paths:
+        paths_inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
+        if paths_inside <= gone_paths:
             self._add("rmdir", touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
@@ -280,9 +282,16 @@ class Undo:
             for path in (f"{relative_path}/{name}" for name in sorted(names)):
                 if path in foreign:
                     continue
-                back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
-                self._expect_free(source, back)
-                self._add("move", back, source, path, to=back.path, old=read_or_none(source, path))
+                move_back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
+                self._expect_free(source, move_back)
+                self._add(
+                    "move",
+                    move_back,
+                    source,
+                    path,
+                    to=move_back.path,
+                    old=read_or_none(source, path),
+                )
 
     def _expect_there(
         self, source: FolderSource, touched: Touched, path: str, etag: str | None

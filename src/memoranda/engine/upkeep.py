@@ -111,8 +111,8 @@ class Upkeep:
         return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
 
     def _known(self, identity: str) -> NoteInfo | None:
-        notes_found = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
-        return next((info for info in notes_found if self.memory.sees(info.scope)), None)
+        infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
+        return next((info for info in infos if self.memory.sees(info.scope)), None)
 
     def _put_record(
         self, change: Transaction, record: Record, before: NoteInfo | None, taken_paths: set[str]
@@ -157,14 +157,14 @@ class Upkeep:
         fifth time.
         """
         refs = list(refs)
-        tries_left = 5
+        remaining_tries = 5
         while True:
             infos = list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
-            tries_left -= 1
+            remaining_tries -= 1
             try:
                 return run(infos)
             except (Conflict, NotFound):
-                if not tries_left:
+                if not remaining_tries:
                     raise
 
     def change(
@@ -272,10 +272,10 @@ class Upkeep:
         """
         live = [info for info in infos if info.project != model.ARCHIVE_PROJECT]
         if live:
-            about = (live[0].project, live[0].path)
+            first_place = (live[0].project, live[0].path)
         else:
-            about = None
-        with self.memory.change("archive", about, fresh=False) as change:
+            first_place = None
+        with self.memory.change("archive", first_place, fresh=False) as change:
             for info in live:
                 self._archive(change, info, "user", categories.get(info.id))
         return self._after(change, infos)
@@ -653,22 +653,22 @@ class Ingested:
     @verb
     def known(self) -> IngestedTexts:
         """The texts and files known now. One pass over the memories, one over the history."""
-        texts_known = IngestedTexts()
+        ingested_texts = IngestedTexts()
         merged: set[str] = set()
         upkeep = Upkeep(self.memory)
         with self.engine.writing():
             for info in (*upkeep.every(), *upkeep.every(Query(archived=True))):
                 texts = _texts_of(content_of(self.memory, info), info.header)
-                texts_known.hold(info.id, frozenset(texts))
+                ingested_texts.hold(info.id, frozenset(texts))
                 source_ref = info.header.get(SOURCE_REF)
                 if isinstance(source_ref, str):
-                    texts_known.refs.setdefault(source_ref, info)
+                    ingested_texts.refs.setdefault(source_ref, info)
                 merged.update(writing.id_list(info.header.get("merged")))
-            texts_known.change = self.engine.ledger.history.last
-        self._add_removed(texts_known, merged)
-        return texts_known
+            ingested_texts.change = self.engine.ledger.history.last
+        self._add_removed(ingested_texts, merged)
+        return ingested_texts
 
-    def _add_removed(self, texts_known: IngestedTexts, merged: set[str]) -> None:
+    def _add_removed(self, ingested_texts: IngestedTexts, merged: set[str]) -> None:
         """Add the texts and files of memories that were removed, except those `merged` into
         another, whose files are known by that one."""
         history = self.engine.ledger.history
@@ -684,13 +684,13 @@ class Ingested:
                 header = frontmatter.parse(yaml_text or "")
                 identity = str(header.get("id"))
                 # The memory was moved, or brought back.
-                if identity in texts_known.texts:
+                if identity in ingested_texts.texts:
                     continue
                 content = text[body_at:].removesuffix("\n")
-                texts_known.gone_hashes.update(_texts_of(content, header))
+                ingested_texts.gone_hashes.update(_texts_of(content, header))
                 source_ref = header.get(SOURCE_REF)
                 if identity not in merged and isinstance(source_ref, str):
-                    texts_known.gone_refs.add(source_ref)
+                    ingested_texts.gone_refs.add(source_ref)
 
     def _removed_files(self) -> Iterator[tuple[str, str]]:
         """(hash of the text, path) of the memory files that changes removed and did not move.
@@ -723,8 +723,10 @@ class Ingested:
         for batch in batches:
             with self.engine.writing():
                 records = batch
-                later = takewhile(lambda change: change.number > known.change, history.changes())
-                if any(change.verb == INGEST for change in later):
+                later_changes = takewhile(
+                    lambda change: change.number > known.change, history.changes()
+                )
+                if any(change.verb == INGEST for change in later_changes):
                     now = self.known()
                     records = [
                         item

@@ -170,12 +170,12 @@ class Gate:
             outcome = "written all the same"
             if mode == REDACT:
                 outcome = "redacted"
-            note_named = place
+            shown_place = place
             if is_in_header:
                 # The place itself may contain the secret.
-                note_named = f"a note of {place.partition('/')[0]}"
+                shown_place = f"a note of {place.partition('/')[0]}"
             notices.append(
-                f"{note_named}, {position}: looks like {rule.why} (rule {rule.id}); {outcome}"
+                f"{shown_place}, {position}: looks like {rule.why} (rule {rule.id}); {outcome}"
             )
         if mode == REDACT:
             return secrets
@@ -274,8 +274,8 @@ class DayUse:
         if not self._begins <= now < self._ends or self._last > history.last:
             day = now.astimezone(settings.zone).date()
             self._begins, self._ends = (
-                to_utc(datetime.combine(day_looked_at, time()), settings.zone)
-                for day_looked_at in (day, day + timedelta(days=1))
+                to_utc(datetime.combine(bound, time()), settings.zone)
+                for bound in (day, day + timedelta(days=1))
             )
             self._last = 0
             self._agents = {}
@@ -316,29 +316,29 @@ def check_limits(
     use = day.since_midnight(now, settings).get(agent, Use())
     new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
     size = sum(len(step.data or b"") for step in puts)
-    for name, limit, used, more, unit in (
+    for name, limit, used, added, unit in (
         ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
         ("agent_bytes_per_day", settings.agent_bytes_per_day, use.bytes, size, "bytes"),
     ):
-        if limit and more and used + more > limit:
+        if limit and added and used + added > limit:
             raise LimitExceeded(
-                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {more:,} more. "
+                f"Agent {agent} wrote {used:,} of the {limit:,} {unit} it may write a day; this is {added:,} more. "
                 f"Nothing was changed. Go on tomorrow, or let the owner raise limits.{name}."
             )
 
 
-def _check_sizes(puts: Sequence[Step], key: str, most: int) -> None:
+def _check_sizes(puts: Sequence[Step], key: str, most_bytes: int) -> None:
     """Raise LimitExceeded if a note would become larger than allowed and does not shrink.
 
-    most: the allowed bytes; 0 means any number.
+    most_bytes: the allowed bytes; 0 means any number.
     key: the key of the configuration, for the error.
     """
-    for step in puts if most else ():
+    for step in puts if most_bytes else ():
         size = len(step.data or b"")
         before = len(step.old.data) if step.old else 0
-        if size > max(most, before):
+        if size > max(most_bytes, before):
             raise LimitExceeded(
-                f"{step.path} would have {size:,} bytes; a note may have {most:,}. "
+                f"{step.path} would have {size:,} bytes; a note may have {most_bytes:,}. "
                 f"Nothing was changed. Split it, or let the owner raise {key}."
             )
 
@@ -364,9 +364,9 @@ def sign(
             continue
         if verb in _WHOLE:
             continue
-        same = _same_text(steps, step, verb, removed_steps, index)
-        if same is not None:
-            step.by = same.row()
+        origin_of_same_text = _same_text(steps, step, verb, removed_steps, index)
+        if origin_of_same_text is not None:
+            step.by = origin_of_same_text.row()
             continue
         sources = _sources(step, verb, removed_steps, index)
         if step.old is None:

@@ -183,10 +183,12 @@ def free_path(
     """Where a memory goes, with the whole id in its name should the usual one be taken, also by
     this change.
     """
-    plain = plain_id(identity)
+    short_id = plain_id(identity)
     root = session.engine.source(project).root
-    names = itertools.chain((name, f"{plain}.md"), (f"{plain}-{n}.md" for n in itertools.count(2)))
-    paths = (f"{category}/{this_name}" for this_name in names)
+    names = itertools.chain(
+        (name, f"{short_id}.md"), (f"{short_id}-{n}.md" for n in itertools.count(2))
+    )
+    paths = (f"{category}/{file_name}" for file_name in names)
     return next(
         path
         for path in paths

@@ -33,7 +33,7 @@ class Tree:
     apart: folders that are never entered (the memory home).
     """
 
-    def __init__(self, root: Path | None, apart: Collection[Path] = ()):
+    def __init__(self, root: Path | None, excluded_folders: Collection[Path] = ()):
         if root is None:
             self.root = ""
         else:
@@ -41,7 +41,7 @@ class Tree:
         self.warnings: list[str] = []
         self.seen = 0
         self._real = os.path.realpath(self.root)
-        self._apart = {os.path.realpath(folder) for folder in apart}
+        self._apart = {os.path.realpath(folder) for folder in excluded_folders}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
         """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
@@ -145,8 +145,8 @@ class Tree:
 
     def warn(self, path: str, why: str) -> None:
         """Note that `path` was not read as a whole."""
-        path_shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        self.warnings.append(f"{path_shown}: {why}")
+        printable_path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        self.warnings.append(f"{printable_path}: {why}")
 
 
 def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
@@ -208,8 +208,10 @@ class SourceNote:
         inline = (
             () if self.inline is None else inline_tags(self.content, bracketed=self.inline == "[[")
         )
-        plain = (tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline))
-        return tuple(dict.fromkeys(tag for tag in plain if tag))
+        normalized_tags = (
+            tag.strip().lstrip("#").strip().lower() for tag in (*self.own_tags, *inline)
+        )
+        return tuple(dict.fromkeys(tag for tag in normalized_tags if tag))
 
 
 def scan_claude(tree: Tree) -> Iterator[SourceNote]:
@@ -437,5 +439,7 @@ def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
         return ()
     targets = {relation.target for relation in grammar.scan(probe)[1]}
     return tuple(
-        dict.fromkeys(name for at, name in enumerate(names) if f"{_PLACEHOLDER}{at}" in targets)
+        dict.fromkeys(
+            name for number, name in enumerate(names) if f"{_PLACEHOLDER}{number}" in targets
+        )
     )

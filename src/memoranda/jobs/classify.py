@@ -114,9 +114,9 @@ class Classifier:
             if memory.info is not None and memory.info.may_say((SET_BY,))
         )
         corrected = [
-            (this_memory.content, this_memory.category)
-            for this_memory in may_be
-            if this_memory.header.get(SET_BY) == OWNER
+            (memory_state.content, memory_state.category)
+            for memory_state in may_be
+            if memory_state.header.get(SET_BY) == OWNER
         ]
         self._corrected = Examples(corrected) if corrected else None
 
@@ -279,10 +279,10 @@ def _by_time(times: Iterable[timephrase.Reading | None]) -> CategoryChoice | Non
     return CategoryChoice(category, "time", f'{category} (time "{reading.phrase}")')
 
 
-def _votes(near: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
+def _votes(neighbours: Iterable[tuple[float, str, str]], power: float) -> defaultdict[str, float]:
     """The votes of (likeness, category, example) for each category."""
     votes = defaultdict[str, float](float)
-    for likeness, category, _ in near:
+    for likeness, category, _ in neighbours:
         votes[category] += likeness**power
     return votes
 
@@ -300,16 +300,18 @@ def _joined(
     return joined
 
 
-def _elected(votes: Mapping[str, float], near: Sequence[tuple[float, str, str]]) -> CategoryChoice:
+def _elected(
+    votes: Mapping[str, float], neighbours: Sequence[tuple[float, str, str]]
+) -> CategoryChoice:
     """The category with most votes, and the second if it is close."""
-    (category, most), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
-    examples_of_category = [example for _, name, example in near if name == category]
+    (category, most_votes), *later_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    examples_of_category = [example for _, name, example in neighbours if name == category]
     if examples_of_category:
         nearest = examples_of_category[0]
     else:
-        nearest = near[0][2]
+        nearest = neighbours[0][2]
     second = None
-    if later_votes and most < _SURE * later_votes[0][1]:
+    if later_votes and most_votes < _SURE * later_votes[0][1]:
         second = later_votes[0][0]
     reason = f'{category} (nearest to "{shortened(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
@@ -349,7 +351,7 @@ class Examples:
         self._unknown = log(2 * (len(counts) + 1))
         self._with = defaultdict[str, list[tuple[int, float]]](list)
         # loops, no small functions: there are a thousand
-        for at, features in enumerate(counts):
+        for example_index, features in enumerate(counts):
             weights = {}
             squares = 0.0
             for feature, count in features.items():
@@ -357,9 +359,9 @@ class Examples:
                 squares += weight * weight
             length = sqrt(squares) or 1.0
             for feature, weight in weights.items():
-                self._with[feature].append((at, weight / length))
+                self._with[feature].append((example_index, weight / length))
 
-    def nearest(self, text: str, most: int, least: float) -> list[tuple[float, str, str]]:
+    def nearest(self, text: str, limit: int, least: float) -> list[tuple[float, str, str]]:
         """(likeness, category, example) of the nearest ones that are like `text` by `least` at
         least, best first.
         """
@@ -371,13 +373,17 @@ class Examples:
         }
         length = sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         for feature, weight in weights.items():
-            for at, example in self._with.get(feature, ()):
-                likeness[at] += weight / length * example
-        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:most]
+            for example_index, example in self._with.get(feature, ()):
+                likeness[example_index] += weight / length * example
+        best = sorted(range(len(likeness)), key=likeness.__getitem__, reverse=True)[:limit]
         return [
-            (likeness[at], self.labelled[at][1], self.labelled[at][0])
-            for at in best
-            if likeness[at] > least
+            (
+                likeness[example_index],
+                self.labelled[example_index][1],
+                self.labelled[example_index][0],
+            )
+            for example_index in best
+            if likeness[example_index] > least
         ]
 
 
@@ -417,16 +423,18 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
         text = text[:_READ]
         features = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
-        for at, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
+        for word_index, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):
             if not word.isascii() and is_cjk(word):
                 features += [*word, *map(add, word, word[1:])]
-                features += [f"^{word[0]}", f"^{word[:2]}"] if at == 0 else []
+                features += [f"^{word[0]}", f"^{word[:2]}"] if word_index == 0 else []
             else:
                 if word.isdigit():
-                    plain = ""
+                    feature_word = ""
                 else:
-                    plain = word
-                features += ([plain] if plain else []) + ([f"^{plain}"] if at == 0 else [])
+                    feature_word = word
+                features += ([feature_word] if feature_word else []) + (
+                    [f"^{feature_word}"] if word_index == 0 else []
+                )
         written = _LATIN_WORD.findall(text)
         if written:
             first = written[0].lower()
@@ -471,14 +479,14 @@ class _Entry(NamedTuple):
     weight: int
     exact: bool
 
-    def is_at(self, at: int, text: str) -> bool:
+    def is_at(self, start: int, text: str) -> bool:
         """Whether it stands at a position of `text`, an English entry as a separate word."""
-        end = at + len(self.sought)
-        if not text.startswith(self.sought, at):
+        end = start + len(self.sought)
+        if not text.startswith(self.sought, start):
             return False
         # Chinese, Japanese and Korean letters end an English word: `这个API的`.
-        around = (text[at - 1 : at], text[end : end + 1]) if self.sought.isascii() else ()
-        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in around)
+        neighbours = (text[start - 1 : start], text[end : end + 1]) if self.sought.isascii() else ()
+        return not any(char == "_" or (char < "\u2e80" and char.isalnum()) for char in neighbours)
 
 
 def classify(text: str) -> Classified:
@@ -494,10 +502,10 @@ def classify(text: str) -> Classified:
     matched: dict[_Entry, None] = {}
     matched_until = 0
     for match in _WORD_START.finditer(lowered):
-        at = match.start()
+        position = match.start()
         for entry in table.get(match[0], ()):
-            if entry.is_at(at, text if entry.exact else lowered):
-                end = at + len(entry.sought)
+            if entry.is_at(position, text if entry.exact else lowered):
+                end = position + len(entry.sought)
                 if end > matched_until:
                     matched_until = end
                     matched[entry] = None

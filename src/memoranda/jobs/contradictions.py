@@ -70,8 +70,8 @@ class LinePair(NamedTuple):
             self.first.value,
             self.second.value,
         ]
-        whole = "\0".join(parts).encode("utf-8", "surrogatepass")
-        return f"{KIND}:{hashlib.sha256(whole).hexdigest()[:16]}"
+        joined_parts = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return f"{KIND}:{hashlib.sha256(joined_parts).hexdigest()[:16]}"
 
 
 @cache

@@ -47,10 +47,10 @@ def words(low: str) -> list[str]:
     texts.
     """
     low = low.replace("’", "'")
-    words_found = _WORD.findall(low)
+    word_list = _WORD.findall(low)
     if "'s" in low:
-        return [intern(word.removesuffix("'s")) for word in words_found]
-    return list(map(intern, words_found))
+        return [intern(word.removesuffix("'s")) for word in word_list]
+    return list(map(intern, word_list))
 
 
 def han_runs(low: str) -> list[str]:
@@ -166,13 +166,13 @@ def _merges_in(group: Iterable[MemoryState]) -> list[tuple[_Text, _Text]]:
     """(text, survivor) of each memory of a block that is merged away."""
     merges: list[tuple[_Text, _Text]] = []
     survivors: dict[str, _Text] = {}
-    same: dict[tuple[str, ...], _Text] = {}
+    holders: dict[tuple[str, ...], _Text] = {}
     with_line = defaultdict[str, list[_Text]](list)
     texts = [text for text in map(_Text, group) if text.lines]
     for text in sorted(texts, key=lambda candidate: candidate.rank):
-        holder = same.get(text.same)
+        holder = holders.get(text.same)
         if holder is None:
-            same[text.same] = text
+            holders[text.same] = text
             holder = _holder_of(text, with_line)
             for line in {*text.lines, *text.unended}:
                 with_line[line].append(text)
@@ -212,13 +212,13 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     remaining = after_actions(memories, merges)
     terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
     comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
-    similar: list[tuple[float, str, str]] = []
+    pairs: list[tuple[float, str, str]] = []
     for group in _grouped(comparable):
-        similar += _links([(memory, terms_by_id[memory.id]) for memory in group])
-    similar.sort()
-    similar_pairs = {(a, b) for _, a, b in similar}
+        pairs += _links([(memory, terms_by_id[memory.id]) for memory in group])
+    pairs.sort()
+    similar_pairs = {(a, b) for _, a, b in pairs}
 
-    links = [("similar", -score, a, b) for score, a, b in similar]
+    links = [("similar", -score, a, b) for score, a, b in pairs]
     for score, a, b in near_pairs(remaining):
         if (a, b) not in similar_pairs:
             links.append(("near", score, a, b))
@@ -358,14 +358,14 @@ def _replaces_word(a: _Said, b: _Said) -> bool:
 
 def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
     """Whether `other_words` are these words with the last clause put first."""
-    twice = _joined([*words, *words])
+    doubled_words = _joined([*words, *words])
     joined_words = _joined(other_words)
-    at = twice.find(joined_words)
-    while at >= 0:
-        number = twice.count(_APART, 0, at)
+    position = doubled_words.find(joined_words)
+    while position >= 0:
+        number = doubled_words.count(_APART, 0, position)
         if _CLAUSE <= number <= len(words) - _CLAUSE:
             return True
-        at = twice.find(joined_words, at + 1)
+        position = doubled_words.find(joined_words, position + 1)
     return False
 
 
@@ -425,11 +425,11 @@ def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
     """How many of the rarer words two texts share, by their positions; none share more than that
     is looked at, as frequent words would make every text a pair of every other."""
     with_word = defaultdict[str, list[int]](list)
-    for at, (all_words, content) in enumerate(spoken_texts):
+    for text_index, (all_words, content) in enumerate(spoken_texts):
         if len(all_words) > _LONGEST_SAID:
             continue
         for word in content.union(_han_pairs(all_words)):
-            with_word[word].append(at)
+            with_word[word].append(text_index)
     shared = Counter[tuple[int, int]]()
     for word, holders in with_word.items():
         is_single_character = is_cjk(word) and len(word) == 1
@@ -457,16 +457,16 @@ class _RareTerms:
         self._with_term: dict[int, set[int]] = {}
         self._terms: dict[int, list[int]] = {}
 
-    def add(self, at: int, ranks: list[int]) -> None:
-        """Add the set at position `at`."""
-        self._terms[at] = ranks[: len(ranks) // 9 + 2]
-        for rank in self._terms[at]:
-            self._with_term.setdefault(rank, set()).add(at)
+    def add(self, position: int, ranks: list[int]) -> None:
+        """Add the set of the text at `position`."""
+        self._terms[position] = ranks[: len(ranks) // 9 + 2]
+        for rank in self._terms[position]:
+            self._with_term.setdefault(rank, set()).add(position)
 
-    def remove(self, at: int) -> None:
+    def remove(self, position: int) -> None:
         """Remove a set that was added."""
-        for rank in self._terms[at]:
-            self._with_term[rank].discard(at)
+        for rank in self._terms[position]:
+            self._with_term[rank].discard(position)
 
     def candidates(self, ranks: list[int]) -> list[int]:
         """The positions of sets that may overlap with one at least as large as they are."""
@@ -523,23 +523,23 @@ def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float,
     ranks_by_term = _ranks_by_rarity(term_sets)
     rare_terms = _RareTerms()
     links: list[tuple[float, str, str]] = []
-    for at, own_terms in enumerate(term_sets):
-        if link_counts[at] >= MOST_LINKS:
+    for row_number, own_terms in enumerate(term_sets):
+        if link_counts[row_number] >= MOST_LINKS:
             continue
         ranks = sorted(map(ranks_by_term.__getitem__, own_terms))
         scores: list[tuple[float, int]] = []
-        for position in rare_terms.candidates(ranks):
-            if (position, at) not in closed:
-                scores.append((-overlap(own_terms, term_sets[position]), position))
+        for other_position in rare_terms.candidates(ranks):
+            if (other_position, row_number) not in closed:
+                scores.append((-overlap(own_terms, term_sets[other_position]), other_position))
         best_scores = sorted(item for item in scores if item[0])
-        for score, position in best_scores[: MOST_LINKS - link_counts[at]]:
-            ids = sorted((memories[at].id, memories[position].id))
+        for score, other_position in best_scores[: MOST_LINKS - link_counts[row_number]]:
+            ids = sorted((memories[row_number].id, memories[other_position].id))
             links.append((score, ids[0], ids[1]))
-            link_counts.update((at, position))
-            if link_counts[position] == MOST_LINKS:
-                rare_terms.remove(position)
-        if link_counts[at] < MOST_LINKS:
-            rare_terms.add(at, ranks)
+            link_counts.update((row_number, other_position))
+            if link_counts[other_position] == MOST_LINKS:
+                rare_terms.remove(other_position)
+        if link_counts[row_number] < MOST_LINKS:
+            rare_terms.add(row_number, ranks)
     return links
 
 

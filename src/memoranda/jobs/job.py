@@ -234,16 +234,16 @@ def linked_pairs(memories: Sequence[MemoryState], key: str = "links") -> set[tup
     """The pairs of positions (smaller first) in `memories` that either side's `links` name, or
     `unlinked` as `key`. An id merged into one of them counts as that one."""
     positions: dict[str, int] = {}
-    for at, memory in enumerate(memories):
-        positions |= dict.fromkeys(memory.merged, at)
+    for position, memory in enumerate(memories):
+        positions |= dict.fromkeys(memory.merged, position)
     # A memory's own id counts more than what was merged into another.
-    positions |= {memory.id: at for at, memory in enumerate(memories)}
+    positions |= {memory.id: position for position, memory in enumerate(memories)}
     pairs: set[tuple[int, int]] = set()
-    for at, memory in enumerate(memories):
+    for position, memory in enumerate(memories):
         for id in getattr(memory, key):
-            other_position = positions.get(id, at)
-            if other_position != at:
-                pairs.add((min(at, other_position), max(at, other_position)))
+            other_position = positions.get(id, position)
+            if other_position != position:
+                pairs.add((min(position, other_position), max(position, other_position)))
     return pairs
 
 

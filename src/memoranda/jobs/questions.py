@@ -238,13 +238,13 @@ def _outdated(memory: MemorySession) -> Iterator[ReviewItem]:
 
 def _remind(memory: MemorySession, item: ReviewItem, choice: str) -> bool:
     if item.key.startswith(_OUTDATED):
-        if all(item_found.key != item.key for item_found in _outdated(memory)):
+        if all(other_item.key != item.key for other_item in _outdated(memory)):
             raise NotFound(item.key, "the open questions")
         if choice == "n":
             memory.delete(memory.memory_id(item.refs[0]))
         return choice == "n"
     action = next(
-        (action for item_found, action in _doubtful(memory) if item_found.key == item.key), None
+        (action for other_item, action in _doubtful(memory) if other_item.key == item.key), None
     )
     if action is None:
         raise NotFound(item.key, "the open questions")

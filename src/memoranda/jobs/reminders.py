@@ -70,8 +70,10 @@ def store(
     source: str | None = None,
 ) -> Note:
     """Store a reminder of `text` at the time read. Raises as `Memory.write`."""
-    more: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
-    return memory.write(Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **more))
+    draft_fields: dict[str, Any] = {"scope": scope, "source": source, "metadata": keys_of(reading)}
+    return memory.write(
+        Draft(text, CATEGORY_PROJECT, category=REMINDERS, tags=tuple(tags), **draft_fields)
+    )
 
 
 def listed(memory: MemorySession, *, fired: bool = False) -> list[tuple[NoteInfo, Reminder]]:
@@ -129,12 +131,12 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
     def keys(reminder: Reminder) -> dict[str, Any]:
         if reminder.repeat:
             return reminder.put_off(reading.due, memory.clock(), memory.settings.reading_zone)
-        again = (
+        new_keys = (
             dict.fromkeys(("fired_at", "acked_at", "all_day"), REMOVE)
             | keys_of(reading)
             | {"repeat": REMOVE}
         )
-        return again | {SNOOZED: stamp(reading.due)}
+        return new_keys | {SNOOZED: stamp(reading.due)}
 
     return _changed(memory, ref, SNOOZE, keys)
 

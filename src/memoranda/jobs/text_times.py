@@ -182,19 +182,19 @@ class _MemoryText:
         from memoranda.note import timephrase
 
         hours: dict[int, datetime] = {}
-        behind = self.groups[index + 1 : index + 1 + _HOURS_LOOKED_AT]
-        for later, ((start, _), outcome) in enumerate(behind, index + 1):
+        next_groups = self.groups[index + 1 : index + 1 + _HOURS_LOOKED_AT]
+        for later_index, ((start, _), outcome) in enumerate(next_groups, index + 1):
             if start >= place.end or getattr(outcome, "is_dated", False):
                 break
-            if self.ends_range(later):
+            if self.ends_range(later_index):
                 # The end of a range may be after midnight.
                 continue
             words = f"{day.phrase} {outcome.phrase}"
             with suppress(TimeRefused):
-                both = timephrase.read(words, self._created, self._zone, self._settings.day_hour)
-                is_hour = not (both.all_day or both.repeat)
-                if is_hour and both.due.date() == day.due.date():
-                    hours[later] = both.due
+                reading = timephrase.read(words, self._created, self._zone, self._settings.day_hour)
+                is_hour = not (reading.all_day or reading.repeat)
+                if is_hour and reading.due.date() == day.due.date():
+                    hours[later_index] = reading.due
         return hours
 
     def with_hour(self, day: Reading, hours: dict[int, datetime], place: _Place) -> Reading:

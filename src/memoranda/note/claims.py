@@ -337,9 +337,9 @@ def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
     Code, quotations, tables and headings are left out.
     """
     # Blanks of the same length keep the places of what follows.
-    plain = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    without_code = _FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     start = 0
-    for line in plain.splitlines(keepends=True):
+    for line in without_code.splitlines(keepends=True):
         if line.lstrip()[:1] not in ("", ">", "|", "#", '"', "“"):
             yield from _sentences_of_line(line, start)
         start += len(line)
@@ -366,11 +366,11 @@ def claim_of(sentence: str, *, is_alone: bool = True) -> Claim | None:
     if not _is_promising(sentence):
         return None
     text = _without_signs(sentence)
-    plain = words.openings.sub("", text).rstrip(" .!。！;；")
-    if _has_han(plain):
-        claim = _chinese_claim(plain)
+    statement = words.openings.sub("", text).rstrip(" .!。！;；")
+    if _has_han(statement):
+        claim = _chinese_claim(statement)
     else:
-        claim = _english_claim(plain, is_alone)
+        claim = _english_claim(statement, is_alone)
     if claim is None or _OVER.search(text):
         return None
     # "No longer" is what a negation says, and else that something is over.
@@ -527,11 +527,11 @@ def _preference(text: str) -> Claim | None:
     subject, chosen, less = match.groups()
     liked = " ".join(_value_words(chosen))
     disliked = " ".join(_value_words(_cut(less)))
-    both = sorted((liked, disliked))
+    preferences = sorted((liked, disliked))
     who = _subject_words(subject)
-    if not all(both) or not who:
+    if not all(preferences) or not who:
         return None
-    key = "|".join(["prefer", " ".join(who), *both])
+    key = "|".join(["prefer", " ".join(who), *preferences])
     return Claim(key, f"{subject} prefers", chosen, 0)
 
 

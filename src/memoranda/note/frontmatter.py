@@ -182,8 +182,8 @@ class _UsualHeader:
             return False
         group = row.lastindex
         if group == 2:
-            plain = row[2].rstrip()
-            self.rows[key] = _TYPED.get(plain, plain)
+            value_text = row[2].rstrip()
+            self.rows[key] = _TYPED.get(value_text, value_text)
         elif group == 5:
             self.rows[key] = [_item_value(*item) for item in _FLOW_ITEM.findall(row[5])]
         elif group != 1:
@@ -200,13 +200,13 @@ class _UsualHeader:
         """Add `- value`, a match of _ITEM. Returns False for one that is in no list of ours."""
         if self._open_key is None:
             return False
-        indent, plain, double_quoted, single_quoted = item.groups()
+        indent, plain_text, double_quoted, single_quoted = item.groups()
         if self._indent is None:
             self.rows[self._open_key] = []
             self._indent = indent
         elif indent != self._indent:
             return False
-        value = _item_value(plain or "", double_quoted or "", single_quoted or "")
+        value = _item_value(plain_text or "", double_quoted or "", single_quoted or "")
         self.rows[self._open_key].append(value)
         return True
 
@@ -216,11 +216,11 @@ def _is_plain_value(value: str) -> bool:
     return value[:1].isalnum() and "#" not in value and ": " not in value and value[-1] not in ": "
 
 
-def _item_value(plain: str, double_quoted: str, single_quoted: str) -> Any:
+def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
     """The value of a list's item, which has one of three forms."""
-    if not plain:
+    if not plain_text:
         return double_quoted or single_quoted
-    text = plain.rstrip()
+    text = plain_text.rstrip()
     return _TYPED.get(text, text)
 
 
@@ -232,9 +232,10 @@ _COLUMNS = 400
 _RUN = lazy_pattern(rf"^[ \-?]{{{_COLUMNS}}}", re.MULTILINE)
 
 
-def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
-    """The mapping as PyYAML reads it, without its guesses about types; `plain` reads what has no
-    quotes.
+def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
+    """The mapping as PyYAML reads it, without its guesses about types.
+
+    scalar_of: makes the value of a text without quotes.
     """
     import yaml
 
@@ -253,7 +254,7 @@ def _full(text: str, plain: Callable[[str], Any] = str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    return _built(root, [_NODES], 0, plain)
+    return _built(root, [_NODES], 0, scalar_of)
 
 
 def _is_too_deep(text: str) -> bool:
@@ -290,7 +291,7 @@ def _composer() -> Any:
     return Composer
 
 
-def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]) -> Any:
+def _built(node: Any, budget: list[int], depth: int, scalar_of: Callable[[str], Any]) -> Any:
     """Convert a node to a plain value, and count its nodes off `budget[0]`. Anchors are expanded.
 
     Raises ValueError if the budget is used up or the nodes are nested too deeply.
@@ -303,17 +304,17 @@ def _built(node: Any, budget: list[int], depth: int, plain: Callable[[str], Any]
             return _TYPED[node.value]
         if node.style:
             return node.value
-        return plain(node.value)
+        return scalar_of(node.value)
     if node.id == "sequence":
-        return [_built(child, budget, depth + 1, plain) for child in node.value]
+        return [_built(child, budget, depth + 1, scalar_of) for child in node.value]
     rows: dict[str, Any] = {}
     for key, value in node.value:
         if key.id != "scalar":
             raise ValueError("a key is no text")
         name = key.value
-        if plain is AsWritten and not key.style:
+        if scalar_of is AsWritten and not key.style:
             name = AsWritten(name)
-        rows[name] = _built(value, budget, depth + 1, plain)
+        rows[name] = _built(value, budget, depth + 1, scalar_of)
     return rows
 
 
@@ -452,8 +453,8 @@ def _lines_of_mapping(mapping: Mapping[Any, Any], indent: str) -> list[str]:
 def _item_lines(item: Any, indent: str) -> list[str]:
     """The lines of an item of the list whose key has this indentation."""
     if isinstance(item, Mapping) and item:
-        first, *rest = _lines_of_mapping(item, indent + "    ")
-        return [f"{indent}  - {first.lstrip(' ')}", *rest]
+        first, *other_lines = _lines_of_mapping(item, indent + "    ")
+        return [f"{indent}  - {first.lstrip(' ')}", *other_lines]
     if isinstance(item, (Mapping, list, tuple)):
         return [f"{indent}  - {_flow(item)}"]
     return [f"{indent}  - {scalar(item)}"]
@@ -579,9 +580,9 @@ def _spans(lines: list[str]) -> list[tuple[str, int, int]]:
 
 def _key_written(match: re.Match[str]) -> str:
     """The key of a match of _TOP_KEY without its quotes."""
-    double_quoted, single_quoted, plain = match.groups()
+    double_quoted, single_quoted, plain_key = match.groups()
     if double_quoted is None:
-        return plain or (single_quoted or "").replace("''", "'")
+        return plain_key or (single_quoted or "").replace("''", "'")
     # A key with escapes that are not JSON's stays as written.
     with suppress(ValueError):
         return str(json.loads(f'"{double_quoted}"'))
@@ -616,8 +617,8 @@ def _place_of_new_key(
     """The line at which a new key is put: behind those that `order` names before it."""
     if key not in order:
         return end
-    earlier = order[: order.index(key)]
-    return max((last for name, _, last in spans if name in earlier), default=0)
+    earlier_keys = order[: order.index(key)]
+    return max((last for name, _, last in spans if name in earlier_keys), default=0)
 
 
 def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[str]:

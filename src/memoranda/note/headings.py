@@ -117,11 +117,11 @@ def _is_at(headings: Sequence[ShownHeading], heading: ShownHeading, steps: list[
         return False
     remaining = steps[:-1]
     level = heading.level
-    for above in reversed(headings[: headings.index(heading)]):
-        if above.level >= level:
+    for upper_heading in reversed(headings[: headings.index(heading)]):
+        if upper_heading.level >= level:
             continue
-        level = above.level
-        if remaining and above.title == remaining[-1]:
+        level = upper_heading.level
+        if remaining and upper_heading.title == remaining[-1]:
             remaining.pop()
     return not remaining
 

@@ -250,9 +250,9 @@ def _with_header_links(relations: list[Relation], yaml_text: str | None) -> list
     header_relations: list[Relation] = []
     for key, line, link in header_links(yaml_text):
         kind = relation_type(key, LINKS_TO)
-        same = relation_key(kind, link.target, link.project, link.rest)
-        if same not in present:
-            present.add(same)
+        relation_key_of_link = relation_key(kind, link.target, link.project, link.rest)
+        if relation_key_of_link not in present:
+            present.add(relation_key_of_link)
             header_relations.append(
                 Relation(kind, link.target, None, link.project, line, rest=link.rest)
             )
@@ -285,11 +285,11 @@ def names(note: Note) -> tuple[str, ...]:
 
     A memory can also be named by its first line, with and without leading `#` (contract 001, 4).
     """
-    names_found = [note.title, *note.aliases]
+    all_names = [note.title, *note.aliases]
     if note.project in model.MEMORY_PROJECTS:
         line = first_line(note.content)
-        names_found += [line, line.lstrip("#").strip()]
-    return tuple(dict.fromkeys(name for name in names_found if name))
+        all_names += [line, line.lstrip("#").strip()]
+    return tuple(dict.fromkeys(name for name in all_names if name))
 
 
 def _text(value: Any) -> str:
@@ -425,8 +425,8 @@ def _superseded(note: Note, value: Any) -> tuple[str, ...]:
         else:
             names.append(text)
     pages = [_PAGE.fullmatch(name) for name in names]
-    plain = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
-    return tuple(dict.fromkeys(name for name in plain if name))
+    target_names = [page[1] if page else name for page, name in zip(pages, names, strict=True)]
+    return tuple(dict.fromkeys(name for name in target_names if name))
 
 
 def _count(note: Note, key: str, value: Any, least: int) -> int:
@@ -521,12 +521,12 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
 def _memory_folder(path: str) -> tuple[str, str | None]:
     """(folder, phase) that the path of a memory names: `long-term/people/a.md` is in folder
     `people`, with the phase older programs meant by `long-term`. No folder is "", no phase None."""
-    top, _, rest = path.partition("/")
-    if not rest:
+    top, _, path_below = path.partition("/")
+    if not path_below:
         return "", None
     old_phase = _OLD_FOLDERS.get(top)
     if old_phase:
-        return rest.partition("/")[0], old_phase
+        return path_below.partition("/")[0], old_phase
     return top, None
 
 
@@ -620,26 +620,26 @@ def compose_note(
     replaced = _header_of_replaced(old)
     values = replaced.values | own_header.values
     rows = [*own_header.rows, *_rows_that_stay(replaced, own_header, bool(keep))]
-    extra = dict(metadata or {})
+    other_keys = dict(metadata or {})
     # Title and type have their own arguments.
-    extra.pop("title", None)
-    extra.pop("type", None)
-    tags_named = [
+    other_keys.pop("title", None)
+    other_keys.pop("type", None)
+    all_tags = [
         *_listed_texts(own_header.values.get("tags")),
-        *_listed_texts(extra.pop("tags", None)),
+        *_listed_texts(other_keys.pop("tags", None)),
         *tags,
     ]
 
     # The stronger, the later.
-    chosen = dict(extra)
-    chosen |= _decided(title, type, tags_named, values, habits)
+    chosen = dict(other_keys)
+    chosen |= _decided(title, type, all_tags, values, habits)
     chosen |= _without_none(keep or {})
     written = {key: lines for key, lines in rows if values.get(key) is not None}
     defaults = _defaults(permalink, created, values, habits)
 
     lines = _first_lines(chosen, written, defaults)
-    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in extra]
-    lines.append(dump({key: value for key, value in extra.items() if key not in _FIRST_KEYS}))
+    lines += [text for key, text in rows if key not in _FIRST_KEYS and key not in other_keys]
+    lines.append(dump({key: value for key, value in other_keys.items() if key not in _FIRST_KEYS}))
     return _file_text("".join(lines), body, may_be_bare=habits is not None)
 
 

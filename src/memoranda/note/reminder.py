@@ -183,11 +183,11 @@ class Reminder:
         """
         keys: dict[str, Any] = dict.fromkeys(("fired_at", "acked_at", FIRED_FOR), REMOVE)
         is_open = (self.has_fired and not self.is_done) or self.snoozed is not None
-        later = self.regular
-        if later is not None and (not is_open or later <= now):
-            later = self._next(max(now, later), zone)
+        next_time = self.regular
+        if next_time is not None and (not is_open or next_time <= now):
+            next_time = self._next(max(now, next_time), zone)
         return keys | (
-            {"due_at": stamp(later), SNOOZED: stamp(to)} if later else {"due_at": stamp(to)}
+            {"due_at": stamp(next_time), SNOOZED: stamp(to)} if next_time else {"due_at": stamp(to)}
         )
 
     def _next(self, now: datetime, zone: tzinfo) -> datetime | None:
@@ -224,5 +224,5 @@ def moment_of(value: object) -> datetime | None:
 def keys_of(reading: Reading) -> dict[str, Any]:
     """The header keys of a reminder whose time was read so."""
     keys: dict[str, Any] = {"due_at": stamp(reading.due), "due_text": reading.phrase}
-    more = {"all_day": reading.all_day, "repeat": reading.repeat}
-    return keys | {key: value for key, value in more.items() if value}
+    optional_keys = {"all_day": reading.all_day, "repeat": reading.repeat}
+    return keys | {key: value for key, value in optional_keys.items() if value}

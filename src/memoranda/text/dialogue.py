@@ -89,12 +89,12 @@ def turns_of(text: str) -> list[str]:
     lines begin with who speaks.
     """
     lines = [line for line in text.split("\n") if line.strip()]
-    starts = [at for at, line in enumerate(lines) if _TURN.match(line)]
+    starts = [line_index for line_index, line in enumerate(lines) if _TURN.match(line)]
     if len(starts) < _MIN_TURNS or len(starts) * 2 < len(lines):
         return []
     starts[0] = 0
     ends = [*starts[1:], len(lines)]
-    turns = ["\n".join(lines[at:end]) for at, end in zip(starts, ends, strict=True)]
+    turns = ["\n".join(lines[line_index:end]) for line_index, end in zip(starts, ends, strict=True)]
     # A turn that says little is read with the one before it
     first = len(turns) - 1
     word_total = _words_said(turns[first])

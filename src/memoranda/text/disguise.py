@@ -180,10 +180,10 @@ class FoldedText:
     def has_spaced_letters(self) -> bool:
         """Whether enough words of one letter follow each other to be one that is spelled out."""
         lengths = list(map(len, self.words))
-        at = -1
+        position = -1
         for _ in range(lengths.count(1)):
-            at = lengths.index(1, at + 1)
-            if lengths[at : at + _SPACED_RUN] == _SPACED_WORDS:
+            position = lengths.index(1, position + 1)
+            if lengths[position : position + _SPACED_RUN] == _SPACED_WORDS:
                 return True
         return False
 
@@ -282,9 +282,9 @@ def decoded(text: str) -> Iterator[str]:
 
 def _from_base64(block: str) -> bytes:
     letters = block.rstrip("=").replace("-", "+").replace("_", "/")
-    whole = letters[: len(letters) - (len(letters) % 4 == 1)]
+    whole_quads = letters[: len(letters) - (len(letters) % 4 == 1)]
     try:
-        return base64.b64decode(whole + "=" * (-len(whole) % 4))
+        return base64.b64decode(whole_quads + "=" * (-len(whole_quads) % 4))
     except (binascii.Error, ValueError):
         return b""
 

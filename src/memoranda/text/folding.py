@@ -115,9 +115,9 @@ def fold(text: str) -> str:
     if not folded or None in folded.values():
         return _changed().sub(lambda run: _RUNS[run[0]], low)
     # Much faster than a look at each run
-    for character, plain in folded.items():
-        if plain is not None and plain != character:
-            low = low.replace(character, plain)
+    for character, folded_character in folded.items():
+        if folded_character is not None and folded_character != character:
+            low = low.replace(character, folded_character)
     return low
 
 
@@ -147,7 +147,7 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
         piece = fold(run[0])
         last = len(run[0]) - 1
         pieces.append(piece)
-        places.extend(run.start() + min(at, last) for at in range(len(piece)))
+        places.extend(run.start() + min(offset, last) for offset in range(len(piece)))
         position = run.end()
     pieces.append(text[position:].lower())
     places.extend(range(position, len(text)))
@@ -155,7 +155,7 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     if "".join(pieces) != folded:
         # A mark apart from its letter was composed: places are right to some characters.
         share = len(text) / max(1, len(folded))
-        places = [int(at * share) for at in range(len(folded))]
+        places = [int(offset * share) for offset in range(len(folded))]
     return folded, places
 
 
@@ -170,8 +170,8 @@ def is_changed(text: str) -> bool:
 
 
 def _folded_run(run: str) -> str:
-    plain = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
-    folded = "".join(map(_CHARACTERS.__getitem__, plain))
+    normalized_run = unicodedata.normalize("NFKC", run.translate(_BLANKS)).casefold()
+    folded = "".join(map(_CHARACTERS.__getitem__, normalized_run))
     folded = _SARA_AM.sub(r"\2\1", _NASALS.sub("ं", folded))
     table, sequences = _table()
     folded = sequences.sub(lambda match: table[match[0]], folded)

@@ -328,16 +328,20 @@ class Vocabulary:
             words += [(piece, False) for piece in pieces]
             if word.endswith("*"):
                 words[-1] = (words[-1][0], True)
-        main = max(range(len(words)), key=lambda number: len(words[number][0]))
-        first, is_stem = words[main]
+        longest_index = max(range(len(words)), key=lambda number: len(words[number][0]))
+        first, is_stem = words[longest_index]
         if is_stem:
             table = self._stems
         else:
             table = self._exact
         others = frozenset(
-            other for at, (other, may_end) in enumerate(words) if at != main and not may_end
+            other
+            for at, (other, may_end) in enumerate(words)
+            if at != longest_index and not may_end
         )
-        table.setdefault(first, []).append(_Entry(language, part, tuple(words), main, others))
+        table.setdefault(first, []).append(
+            _Entry(language, part, tuple(words), longest_index, others)
+        )
 
     def bits(self, word: str) -> int:
         """The parts that `word` may belong to, or be the main word of, in any language."""
@@ -353,20 +357,24 @@ class Vocabulary:
         return known_word
 
     def _look_up(self, word: str) -> _Known:
-        alone: dict[str, int] = {}
+        bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         for entry in self._entries(word):
             if len(entry.words) > 1:
                 several.append(entry)
             else:
-                alone[entry.language] = alone.get(entry.language, 0) | self.parts[entry.part]
+                bits_by_language[entry.language] = (
+                    bits_by_language.get(entry.language, 0) | self.parts[entry.part]
+                )
         if not word.isascii() and runs().search(word):
             for language, part, _ in self._in_run(word):
-                alone[language] = alone.get(language, 0) | self.parts[part]
+                bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
         bits = 0
-        for part_bits in chain(alone.values(), [self.parts[entry.part] for entry in several]):
+        for part_bits in chain(
+            bits_by_language.values(), [self.parts[entry.part] for entry in several]
+        ):
             bits |= part_bits
-        return _Known(bits, tuple(alone.items()), tuple(several))
+        return _Known(bits, tuple(bits_by_language.items()), tuple(several))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
         """The parts that words of a sentence belong to. All words of an entry with several words
@@ -419,10 +427,10 @@ class Vocabulary:
 
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
         """Language, part and place of each entry in a run of Chinese or Japanese."""
-        for at, char in enumerate(run):
+        for start, char in enumerate(run):
             for length in self._run_lengths.get(char, ()):
-                for language, part in self._runs.get(run[at : at + length], ()):
-                    yield language, part, at
+                for language, part in self._runs.get(run[start : start + length], ()):
+                    yield language, part, start
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
@@ -431,23 +439,23 @@ class Vocabulary:
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
         orders = _places_of_orders(words)
-        at = 0.0
+        text_place = 0.0
         for number, word in enumerate(spoken):
             for entry in self._entries(word):
                 if len(entry.words) == 1 or self._is_here(entry, spoken, number):
                     parts = places_by_language.setdefault(entry.language, {})
-                    parts.setdefault(entry.part, []).append(at)
+                    parts.setdefault(entry.part, []).append(text_place)
                     if entry.language != "en" or number - entry.main in orders:
-                        parts.setdefault(entry.part + _ORDERED, []).append(at)
+                        parts.setdefault(entry.part + _ORDERED, []).append(text_place)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
-                    place = at + offset / 2
+                    place = text_place + offset / 2
                     parts = places_by_language.setdefault(language, {})
                     parts.setdefault(part, []).append(place)
                     parts.setdefault(part + _ORDERED, []).append(place)
-                at += len(word) / 2
+                text_place += len(word) / 2
             else:
-                at += _GAP if word == BREAK else 1
+                text_place += _GAP if word == BREAK else 1
         return places_by_language
 
     def _called(self, words: Sequence[str]) -> Iterator[float]:
@@ -506,16 +514,16 @@ class Vocabulary:
     def segmented(self, run: str) -> list[str]:
         """The known words in letters without blanks between words."""
         words = []
-        at = 0
-        while at < len(run):
-            for length in range(min(14, len(run) - at), 1, -1):
-                piece = run[at : at + length]
+        start = 0
+        while start < len(run):
+            for length in range(min(14, len(run) - start), 1, -1):
+                piece = run[start : start + length]
                 if piece in self._exact or piece in self._stems:
                     words.append(piece)
-                    at += length
+                    start += length
                     break
             else:
-                at += 1
+                start += 1
         return words
 
 
@@ -589,26 +597,26 @@ class Orders:
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         folded_text = _folded_with_marks(clear)
-        rules_found = self._in_text(folded_text)
+        rule_ids = self._in_text(folded_text)
         if folded_text.has_spaced_letters():
             joined = joined_letters(clear)
             if joined is not None:
-                rules_found |= self._in_text(_folded_with_marks(joined))
+                rule_ids |= self._in_text(_folded_with_marks(joined))
         for hidden in decoded(clear):
-            rules_found |= self._in_text(_folded_with_marks(uncovered(hidden)))
-        return rules_found
+            rule_ids |= self._in_text(_folded_with_marks(uncovered(hidden)))
+        return rule_ids
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """The rules that match in the sentences of a text."""
-        rules_found: dict[str, None] = {}
+        rule_ids: dict[str, None] = {}
         telling_words = self._telling(text.words)
         for sentence, words in text.sentences():
             lines = self._lines_for(words, telling_words.intersection(words))
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    rules_found |= self._in_sentence(part, lines)
-        return rules_found
+                    rule_ids |= self._in_sentence(part, lines)
+        return rule_ids
 
     def _telling(self, words: Iterable[str]) -> set[str]:
         """Those of the words that belong to any part."""
@@ -641,26 +649,28 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found = self._matching(folded(sentence).split(), lines)
-        if not rules_found:
-            return rules_found
-        outside = _QUOTE.sub(" ", sentence)
-        if len(outside) == len(sentence):
-            return rules_found
+        rule_ids = self._matching(folded(sentence).split(), lines)
+        if not rule_ids:
+            return rule_ids
+        text_outside_quotes = _QUOTE.sub(" ", sentence)
+        if len(text_outside_quotes) == len(sentence):
+            return rule_ids
         # A text that its writer only quotes asks nobody for anything.
-        rest = folded(outside).split()
-        is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
+        words_outside_quotes = folded(text_outside_quotes).split()
+        is_report = any(
+            self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
+        )
         if is_report:
-            return self._matching(rest, lines)
-        return rules_found
+            return self._matching(words_outside_quotes, lines)
+        return rule_ids
 
     def _matching(self, words: Sequence[str], lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found: dict[str, None] = {}
+        rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
-                if line.rule not in rules_found and _is_met(line, parts):
-                    rules_found[line.rule] = None
-        return rules_found
+                if line.rule not in rule_ids and _is_met(line, parts):
+                    rule_ids[line.rule] = None
+        return rule_ids
 
 
 def _places_of_orders(words: Sequence[str]) -> set[int]:
@@ -669,30 +679,30 @@ def _places_of_orders(words: Sequence[str]) -> set[int]:
     """
     orders: set[int] = set()
     number = 0
-    for at, word in enumerate(words):
+    for position, word in enumerate(words):
         if word == _COMMA:
             continue
-        if _is_order(words, at):
+        if _is_order(words, position):
             orders.add(number)
         number += 1
     return orders
 
 
-def _is_order(words: Sequence[str], at: int) -> bool:
+def _is_order(words: Sequence[str], position: int) -> bool:
     """Whether the verb at this place would tell somebody to do it."""
-    before = at - 1
+    before = position - 1
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
-    if words[at].endswith(_PARTICIPLES):
+    if words[position].endswith(_PARTICIPLES):
         # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
         is_passive = before >= 1 and words[before] == "be"
         return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
-    if words[at].endswith("s") and not words[at].endswith("ss"):
+    if words[position].endswith("s") and not words[position].endswith("ss"):
         # "The assistant pays": what somebody is said to do is what it should do
         return before >= 0 and words[before] in _TELLERS
     if before < 0 or words[before] in _CLAUSE_BEGINS:
         # "Email: …" is a label, and no order to mail something
-        return words[at + 1 : at + 2] not in ([_COMMA], [BREAK])
+        return words[position + 1 : position + 2] not in ([_COMMA], [BREAK])
     subject = words[max(0, before - 3) : before]
     if words[before] in _MODALS:
         return not _TELLERS.isdisjoint(subject[-1:])
@@ -755,12 +765,12 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        at = _places_of(term.parts, parts)
+        part_places = _places_of(term.parts, parts)
         for first, second in term.pairs:
-            at += _following(parts.get(first, ()), parts.get(second, ()))
-        if not at:
+            part_places += _following(parts.get(first, ()), parts.get(second, ()))
+        if not part_places:
             return False
-        places += [(place, number) for place in at]
+        places += [(place, number) for place in part_places]
     against = sorted(_places_of(line.without, parts))
     return any(
         not _is_between(against, first - _BEFORE, last)
@@ -783,8 +793,8 @@ def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:
 
 def _is_between(places: Sequence[float], first: float, last: float) -> bool:
     """Whether one of the sorted `places` is between these two."""
-    at = bisect_left(places, first)
-    return at < len(places) and places[at] <= last
+    first_index = bisect_left(places, first)
+    return first_index < len(places) and places[first_index] <= last
 
 
 def _near(

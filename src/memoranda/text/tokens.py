@@ -59,9 +59,9 @@ class Passage(NamedTuple):
 def fts_text(text: str) -> str:
     """`text` as it goes into a full-text table: folded, runs as pairs, and at the end what its
     words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
-    more = extras(text)
-    if more:
-        return f"{indexed(fold(text))} {more}"
+    extra_tokens = extras(text)
+    if extra_tokens:
+        return f"{indexed(fold(text))} {extra_tokens}"
     return indexed(fold(text))
 
 
@@ -118,14 +118,14 @@ def words(text: str) -> list[str]:
     letters are left out; a CJK run is cut at its stop words. If nothing is left, all words are
     returned."""
     latin = stop_words()
-    words_found: list[str] = []
+    token_words: list[str] = []
     all_tokens = tokens(text)
     for word in all_tokens:
         if is_cjk(word):
-            words_found += filter(None, _run_stop_words().split(word))
+            token_words += filter(None, _run_stop_words().split(word))
         elif word not in latin and (len(word) > 1 or not word.isalpha()):
-            words_found.append(word)
-    return list(dict.fromkeys(words_found or all_tokens))
+            token_words.append(word)
+    return list(dict.fromkeys(token_words or all_tokens))
 
 
 @cache
@@ -139,7 +139,7 @@ def stop_words() -> frozenset[str]:
 def passages(text: str) -> list[Passage]:
     """`text` in passages of about 200 words (CJK: 300 characters), cut at headings and
     paragraphs; a longer paragraph is cut at line or sentence ends. Covers all but blank edges."""
-    passages_found: list[Passage] = []
+    result: list[Passage] = []
     heading = ""
     passage_heading = ""
     begin = 0
@@ -149,7 +149,7 @@ def passages(text: str) -> list[Passage]:
         new = _HEADING.match(block) if block.startswith("#") else None
         weight = word_count(block)
         if size and (size + weight > PASSAGE_WORDS * 1.25 or (new and size > PASSAGE_WORDS * 0.4)):
-            passages_found.append(Passage(begin, block_start, passage_heading))
+            result.append(Passage(begin, block_start, passage_heading))
             begin = block_start
             size = 0.0
         if new:
@@ -159,8 +159,8 @@ def passages(text: str) -> list[Passage]:
             passage_heading = heading
         size += weight
     if size:
-        passages_found.append(Passage(begin, len(text), passage_heading))
-    return passages_found
+        result.append(Passage(begin, len(text), passage_heading))
+    return result
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
@@ -190,12 +190,12 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     return blocks
 
 
-def _blank_after(text: str, at: int) -> int:
+def _blank_after(text: str, position: int) -> int:
     """The end of the next blank, if it is near."""
-    blank = _BLANK.search(text, at, at + _TAIL)
+    blank = _BLANK.search(text, position, position + _TAIL)
     if blank:
         return blank.end()
-    return min(at, len(text))
+    return min(position, len(text))
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -215,10 +215,10 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _cut_before(text: str, start: int, reach: int) -> int:
     """Where a piece that begins at `start` ends, at `reach` at the latest."""
     # The last line end, if it is near, is looked for from where no blank goes on.
-    at = reach - 100
-    while at < reach and (text[at].isspace() or text[at - 1].isspace()):
-        at += 1
-    near_line_ends = _line_ends(text, at, reach)
+    earliest = reach - 100
+    while earliest < reach and (text[earliest].isspace() or text[earliest - 1].isspace()):
+        earliest += 1
+    near_line_ends = _line_ends(text, earliest, reach)
     if near_line_ends and near_line_ends[-1] > start + 300:
         return near_line_ends[-1]
     line_ends = [end for end in _line_ends(text, start + 1, reach) if end > start + 300]
@@ -233,7 +233,7 @@ def _cut_before(text: str, start: int, reach: int) -> int:
 def _line_ends(text: str, start: int, end: int) -> list[int]:
     """Where lines end, of the ends of sentences in this part of a text."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
-    return [at for at in ends if text[at - 1] == "\n"]
+    return [line_end for line_end in ends if text[line_end - 1] == "\n"]
 
 
 def word_count(block: str) -> float:

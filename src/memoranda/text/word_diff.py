@@ -46,8 +46,8 @@ def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[
         return
     for old, new in zip(old_lines, new_lines, strict=True):
         parts = changed_words(old, new)
-        same = sum(len(part.text) for part in parts if part.kind == SAME)
-        if 2 * same < _ALIKE * (len(old) + len(new)):
+        same_length = sum(len(part.text) for part in parts if part.kind == SAME)
+        if 2 * same_length < _ALIKE * (len(old) + len(new)):
             yield [Part(OLD, old)]
             yield [Part(NEW, new)]
         else:

@@ -242,10 +242,10 @@ def compounds(text: str) -> list[Compound]:
     """The compounds in a piece of text that have other forms."""
     pattern = _ASCII_COMPOUND if text.isascii() else _compound()
     words = pattern.findall(text)
-    compounds_found = [
+    compound_words = [
         compound(word) for word in words if not (word.isdigit() or _is_one_part(word))
     ]
-    return [form for form in compounds_found if form.joined or form.parts]
+    return [form for form in compound_words if form.joined or form.parts]
 
 
 def _is_one_part(word: str) -> bool:

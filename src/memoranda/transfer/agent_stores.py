@@ -219,8 +219,8 @@ def _memory_sections(text: str) -> Iterator[str]:
         if not _MEMORIES.search(heading[2]):
             continue
         depth = len(heading[1])
-        later = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
-        end = next((other.start() for other in later), len(text))
+        next_headings = (other for other in headings[number + 1 :] if len(other[1]) <= depth)
+        end = next((other.start() for other in next_headings), len(text))
         yield text[heading.end() : end]
 
 

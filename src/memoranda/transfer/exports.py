@@ -132,10 +132,10 @@ def plan_export(
     exchange = Exchange(memory)
 
     def act(items: Sequence[MoveAction]) -> None:
-        records = [this_item.what for this_item in items if isinstance(this_item.what, Record)]
+        records = [action.what for action in items if isinstance(action.what, Record)]
         if records:
             exchange.put(records)
-        notes = [this_item.what for this_item in items if not isinstance(this_item.what, Record)]
+        notes = [action.what for action in items if not isinstance(action.what, Record)]
         if notes:
             over = {path: old for path, _, old in notes if old is not None}
             exchange.add_files(name, [(path, data) for path, data, _ in notes], over)
@@ -156,15 +156,15 @@ def _plan_records(plan: MovePlan, exchange: Exchange, records: Sequence[Record])
     known_records = exchange.known(record.id for record in records)
     for record in records:
         existing = known_records.get(record.id)
-        item_named = f"memory {' '.join(record.content.split())[:60]}"
+        title = f"memory {' '.join(record.content.split())[:60]}"
         if existing is None:
-            plan.items.append(MoveAction(IMPORT, item_named, len(record.content), record))
+            plan.items.append(MoveAction(IMPORT, title, len(record.content), record))
         elif existing[1] == record.content:
             plan.unchanged += 1
         elif record.updated > parse_stamp(existing[0].updated or existing[0].changed):
-            plan.items.append(MoveAction(UPDATE, item_named, len(record.content), record))
+            plan.items.append(MoveAction(UPDATE, title, len(record.content), record))
         else:
-            plan.skipped.append((item_named, _NEWER_HERE))
+            plan.skipped.append((title, _NEWER_HERE))
 
 
 def _newest_copies(kind: str, items: Found, plan: MovePlan) -> list[Exported]:
@@ -290,12 +290,12 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     """Name and bytes of the files whose names match, in a folder, a zip and the zips an export
     comes in parts as; or of the one file `path`. Raises WrongStore."""
     if path.is_dir():
-        for path_found in sorted(path.rglob("*")):
-            if path_found.is_file() and not path_found.is_symlink():
-                if re.fullmatch(pattern, path_found.name):
-                    yield str(path_found.relative_to(path)), read_bytes(path_found)
-                elif _PART.fullmatch(path_found.name):
-                    yield from _zipped(path_found, pattern)
+        for member_path in sorted(path.rglob("*")):
+            if member_path.is_file() and not member_path.is_symlink():
+                if re.fullmatch(pattern, member_path.name):
+                    yield str(member_path.relative_to(path)), read_bytes(member_path)
+                elif _PART.fullmatch(member_path.name):
+                    yield from _zipped(member_path, pattern)
     elif zipfile.is_zipfile(path):
         yield from _zipped(path, pattern)
     else:
@@ -429,14 +429,14 @@ class _Context(NamedTuple):
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
     content = message.get("content")
     author = message.get("author")
-    about = message.get("metadata")
+    metadata = message.get("metadata")
     text = _parts(content)
     to = message.get("recipient")
     if isinstance(author, dict):
         role = author.get("role")
     else:
         role = None
-    is_hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation")
     speaker = _SPEAKERS.get(str(role), "")
     if is_hidden or to not in (None, "all") or not text.strip():
         speaker = ""
@@ -574,14 +574,14 @@ def _parts(content: Any) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or "")
-    texts_shown = []
+    texts = []
     for part in filter(None, parts):
         # Spoken parts have a text.
         if isinstance(part, dict):
-            texts_shown.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
+            texts.append(str(part.get("text") or f"[{part.get('content_type', 'part')}]"))
         else:
-            texts_shown.append(part if isinstance(part, str) else "[part]")
-    return _CITED.sub("", "\n".join(texts_shown))
+            texts.append(part if isinstance(part, str) else "[part]")
+    return _CITED.sub("", "\n".join(texts))
 
 
 _CLAUDE_FILES = r"(conversations|memories|projects)\.json|[0-9a-f]{8}-[0-9a-f-]{27}\.json"

@@ -73,17 +73,17 @@ class GitHistory:
     Raises InvalidInput if somebody else moved the branch, StorageError.
     """
 
-    def __init__(self, folder: Path, own: Path):
+    def __init__(self, folder: Path, state_folder: Path):
         self._folder = folder
-        self._own = own
-        self._known = own / "commits.json"
+        self._own = state_folder
+        self._known = state_folder / "commits.json"
         self.made = 0
         """How many commits this run made."""
         if not (folder / ".git").exists():
             self._git("init", "-q", "--template=", "--initial-branch=main")
         info = folder / ".git" / "info"
         make_private(info)
-        put_derived(info / "exclude", f"/{own.name}/\n".encode())
+        put_derived(info / "exclude", f"/{state_folder.name}/\n".encode())
         put_derived(info / "attributes", _ATTRIBUTES)
         # A killed run may have left the lock of its index. The lock of the mirror shows that no run
         # is active.
@@ -113,13 +113,13 @@ class GitHistory:
             trailer = f"--format=%(trailers:key={_CHANGE},valueonly)"
             self._settle(_Commits(head, int(self._ask("log", "-1", trailer, head) or known.change)))
             return
-        back = ""
+        remedy = ""
         if known.head:
-            back = f": git -C {self._folder} update-ref {_BRANCH} {known.head}"
+            remedy = f": git -C {self._folder} update-ref {_BRANCH} {known.head}"
         raise InvalidInput(
             f"somebody else committed in {self._folder}, or switched its branch. A mirror is "
             "written by the memory alone: mirror to a new folder, or put its branch main back"
-            f"{back}"
+            f"{remedy}"
         )
 
     def _is_of_killed_run(self, head: str) -> bool:
@@ -189,9 +189,9 @@ class GitHistory:
             "GIT_AUTHOR_DATE": f"{int(now.timestamp())} +0000",
             "GIT_COMMITTER_DATE": f"{int(now.timestamp())} +0000",
         }
-        above = ["-p", parent] if parent else []
+        parent_options = ["-p", parent] if parent else []
         data = message.encode("utf-8", "replace")
-        head = self._git("commit-tree", tree, *above, data=data, more=who)
+        head = self._git("commit-tree", tree, *parent_options, data=data, more_environment=who)
         self._git("update-ref", _BRANCH, head)
         self.made += 1
         return head
@@ -201,8 +201,8 @@ class GitHistory:
         is_rewritten = self._commits.is_rewriting
         # Somebody's git may be using its index: that is for people only
         own_index = {"GIT_INDEX_FILE": str(self._folder / ".git" / "index")}
-        self._run(("read-tree", _BRANCH), more=own_index)
-        self._run(("update-index", "-q", "--refresh"), more=own_index)
+        self._run(("read-tree", _BRANCH), more_environment=own_index)
+        self._run(("update-index", "-q", "--refresh"), more_environment=own_index)
         if is_rewritten:
             self._git("reflog", "expire", "--expire=now", "--all")
             self._git("gc", "-q", "--prune=now")
@@ -229,7 +229,10 @@ class GitHistory:
         return notices
 
     def _run(
-        self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] | None = None
+        self,
+        arguments: Sequence[str],
+        data: bytes = b"",
+        more_environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git on the folder, with nothing of the machine's settings. Raises StorageError."""
         settings: list[str] = []
@@ -249,7 +252,7 @@ class GitHistory:
         try:
             return subprocess.run(
                 ["git", *settings, *arguments],
-                env=environment | dict(more or {}),
+                env=environment | dict(more_environment or {}),
                 cwd=self._folder,
                 input=data,
                 capture_output=True,
@@ -261,10 +264,10 @@ class GitHistory:
             ) from None
 
     def _git(
-        self, *arguments: str, data: bytes = b"", more: Mapping[str, str] | None = None
+        self, *arguments: str, data: bytes = b"", more_environment: Mapping[str, str] | None = None
     ) -> str:
         """The output of git. Raises StorageError with its last words."""
-        outcome = self._run(arguments, data, more)
+        outcome = self._run(arguments, data, more_environment)
         if outcome.returncode:
             words = one_line(outcome.stderr.decode("utf-8", "replace"))[-200:]
             raise StorageError(f"git {arguments[0]}", words)

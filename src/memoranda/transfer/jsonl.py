@@ -108,9 +108,11 @@ def row(memory: MemorySession, note: Note | NoteInfo, content: str) -> dict[str,
     # The rules of the importing home decide what is suspicious there.
     document.pop("suspicious", None)
     document["source"] = document["source"] or MANUAL
-    extra = {key: value for key, value in _further_keys(note.header).items() if key not in FURTHER}
-    if extra:
-        return {**document, "extra": extra}
+    other_keys = {
+        key: value for key, value in _further_keys(note.header).items() if key not in FURTHER
+    }
+    if other_keys:
+        return {**document, "extra": other_keys}
     return document
 
 
@@ -165,7 +167,7 @@ def read(
     expires = _time(values, "expires_at")
     if "expires_at" not in values and phase == INBOX:
         expires = now + ttl
-    further = _further(values, has_old_phase)
+    other_keys = _further(values, has_old_phase)
     tags = tuple(_texts(values, "tags"))
     links = tuple(_texts(values, "links"))
     record = Record(
@@ -182,9 +184,9 @@ def read(
         _number(values, "access_count", 0),
         links,
         _number(values, "version", 1),
-        further,
+        other_keys,
     )
-    _check_shape([further, tags, links])
+    _check_shape([other_keys, tags, links])
     # Only an escape can hold half of a pair: the bytes were read as UTF-8.
     if b"\\u" in data:
         _check_unicode(record)

@@ -206,14 +206,15 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
     # Refuses an agent, from whom some of it is private
     Contents(memory)
     built_in = (*BUILT_IN_PROJECTS, ARCHIVE_PROJECT, TRACE_PROJECT)
-    projects_here = {*built_in, *(project.name for project in memory.projects)}
+    known_projects = {*built_in, *(project.name for project in memory.projects)}
     places = [(name, path / name.removeprefix(".")) for name in built_in]
     if (path / OWN).is_dir():
-        more = sorted((path / OWN).iterdir())
+        owned_places = sorted((path / OWN).iterdir())
     else:
-        more = []
+        owned_places = []
     places += [
-        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder) for plan_or_folder in more
+        (plan_or_folder.name.replace("%2E", ".", 1), plan_or_folder)
+        for plan_or_folder in owned_places
     ]
     plan = MovePlan(lambda items: None)
     plans = dict[str, MovePlan]()
@@ -228,18 +229,18 @@ def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
                 )
             continue
         files = files_below(folder, kept=partial(is_kept_name, name))
-        plans[name] = plan_or_folder = _Copying(memory, name, is_new=name not in projects_here).add(
-            folder, files
-        )
+        plans[name] = plan_or_folder = _Copying(
+            memory, name, is_new=name not in known_projects
+        ).add(folder, files)
         plan.items += [replace(item, what=(name, item)) for item in plan_or_folder.items]
         plan.unchanged += plan_or_folder.unchanged
         plan.skipped += plan_or_folder.skipped
 
     def act(items: Sequence[MoveAction]) -> None:
         for name, group in groupby(items, lambda item: item.what[0]):
-            if name not in projects_here:
+            if name not in known_projects:
                 memory.add_project(name, str(memory.home / OWN / name))
-                projects_here.add(name)
+                known_projects.add(name)
             plans[name].act([item.what[1] for item in group])
 
     plan.act = act
@@ -384,9 +385,9 @@ class _Copying:
 
         Empty if none exists.
         """
-        earlier = self._paths.setdefault(path.casefold(), path)
-        if earlier != path:
-            return f"{earlier} is there under the same name but for its case"
+        earlier_path = self._paths.setdefault(path.casefold(), path)
+        if earlier_path != path:
+            return f"{earlier_path} is there under the same name but for its case"
         if self._exchange.is_taken(self._project, path):
             return "something is there under the same name but for its case"
         return ""
@@ -466,13 +467,13 @@ def _united_entities(graph_text: GraphText) -> dict[str, tuple[Entity, dict[str,
     Entities with one name are merged.
     """
     entities: dict[str, tuple[Entity, dict[str, Any]]] = {}
-    for entity, more in graph_text.entities:
+    for entity, other_keys in graph_text.entities:
         if entity.name in entities:
             first, keys = entities[entity.name]
-            both = dict.fromkeys([*first.observations, *entity.observations])
-            entity = Entity(first.name, first.type, tuple(both))
-            more = {**more, **keys}
-        entities[entity.name] = entity, more
+            observations = dict.fromkeys([*first.observations, *entity.observations])
+            entity = Entity(first.name, first.type, tuple(observations))
+            other_keys = {**other_keys, **keys}
+        entities[entity.name] = entity, other_keys
     return entities
 
 
@@ -583,11 +584,11 @@ def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
     if existing is None:
         plan.items.append(MoveAction(IMPORT, name, size, incoming))
         return
-    entry_here, is_locked = existing
-    if _compared(entry_here) == _compared(entry):
+    present_entry, is_locked = existing
+    if _compared(present_entry) == _compared(entry):
         plan.unchanged += 1
-    elif entry.created.replace(microsecond=0) <= entry_here.created.replace(microsecond=0):
-        passing = entry.expires is not None or entry_here.expires is not None
+    elif entry.created.replace(microsecond=0) <= present_entry.created.replace(microsecond=0):
+        passing = entry.expires is not None or present_entry.expires is not None
         plan.skipped.append((name, _OLDER_PASSING if passing else _OLDER))
         plan.items += [] if passing else [MoveAction(KEEP, name, size, incoming)]
     elif is_locked:

@@ -157,9 +157,9 @@ def _meta(row: re.Match[str] | None) -> dict[str, Any]:
     return {}
 
 
-def _enclosed(head: str, body: str, about: About, more: Mapping[str, str]) -> bytes:
+def _enclosed(head: str, body: str, about: About, more_keys: Mapping[str, str]) -> bytes:
     """A note in a separate header, in which the old one is a text."""
-    meta = {"project": about.project, "path": about.path, "head": head, **more}
+    meta = {"project": about.project, "path": about.path, "head": head, **more_keys}
     keys = about.keys() | {_META: meta}
     rows = ["---", _MARK, *(f"{key}: {_flow(value)}" for key, value in keys.items()), "---", ""]
     return ("\n".join(rows) + body).encode("utf-8", "surrogatepass")

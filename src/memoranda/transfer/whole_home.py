@@ -179,13 +179,13 @@ class FolderMove:
                 f"{target} is or holds {source}, or lies in it; name another folder."
             )
         try:
-            names_there = os.listdir(self.target)
+            target_names = os.listdir(self.target)
         except FileNotFoundError:
-            names_there = []
+            target_names = []
         except NotADirectoryError:
-            names_there = [str(self.target)]
-        came_to_nothing = names_there == [MOVING] and not self._staged.exists()
-        if names_there and not came_to_nothing and not self._noted():
+            target_names = [str(self.target)]
+        came_to_nothing = target_names == [MOVING] and not self._staged.exists()
+        if target_names and not came_to_nothing and not self._noted():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
@@ -336,15 +336,15 @@ class FolderMove:
                 self._put(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
 
-    def _remove_all_but(self, names_kept: set[str]) -> None:
+    def _remove_all_but(self, kept_names: set[str]) -> None:
         """Remove from the copy what the home does not have any more."""
-        for name in self._seen.keys() - names_kept:
+        for name in self._seen.keys() - kept_names:
             del self._seen[name]
             self._digests.pop(name, None)
         for folder, folders, file_names in walk(self._staged, top_down=False):
             for place in map(Path(folder).joinpath, (*folders, *file_names)):
                 is_folder = place.is_dir() and not place.is_symlink()
-                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in names_kept:
+                if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept_names:
                     place.rmdir() if is_folder else place.unlink()
 
     def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
@@ -401,9 +401,9 @@ class FolderMove:
         StorageError.
         """
         for number, (name, digest) in enumerate(self._digests.items()):
-            etag_there = digest_of(self._staged / name)
-            if etag_there != digest or (
-                name.startswith(_TEXTS) and etag_there != name.rpartition("/")[2]
+            staged_etag = digest_of(self._staged / name)
+            if staged_etag != digest or (
+                name.startswith(_TEXTS) and staged_etag != name.rpartition("/")[2]
             ):
                 raise StorageError(
                     name, f"the copy at {self.target} is not what was read; run the move again"
@@ -643,16 +643,19 @@ class Mirror:
             return
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
-        alone = len(changed) <= _SYNCED_ALONE
+        syncs_each_file = len(changed) <= _SYNCED_ALONE
         for number, name in enumerate(removed):
             self._remove(name)
             mirrored.removed += state.files.pop(name, None) is not None
             if progress is not None:
                 progress(number, len(removed) + len(changed))
         for number, name in enumerate(changed, len(removed) + 1):
-            if self._copy_file(name, state, listed, mirrored, alone) and progress is not None:
+            if (
+                self._copy_file(name, state, listed, mirrored, syncs_each_file)
+                and progress is not None
+            ):
                 progress(number, len(removed) + len(changed))
-        if not alone:
+        if not syncs_each_file:
             os.sync()
         state.writing = []
 
@@ -679,7 +682,7 @@ class Mirror:
         return changed, removed
 
     def _copy_file(
-        self, name: str, state: _State, listed: Listed, mirrored: Mirrored, alone: bool
+        self, name: str, state: _State, listed: Listed, mirrored: Mirrored, is_synced_alone: bool
     ) -> bool:
         """Write one file. Returns whether it could be read."""
         project, path, _ = listed.files[name]
@@ -692,7 +695,7 @@ class Mirror:
             mirrored.left.append(f"{name} ({error})")
             return False
         before = state.files.get(name)
-        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, alone):
+        if self._write(name, file.data, file.mode, file.stamp.mtime_ns, is_synced_alone):
             if before is not None and before[0] == file.etag:
                 mirrored.restored += 1
             else:
@@ -736,23 +739,23 @@ class Mirror:
 
     def _open(self, parent: str) -> Folder:
         """The open folder, made if it is missing."""
-        above = parent
+        parent_path = parent
         missing: list[str] = []
         while True:
             try:
-                folder = open_folder(str(self.folder), above, "the mirror")
+                folder = open_folder(str(self.folder), parent_path, "the mirror")
                 break
             except NotFound:
-                if not above:
+                if not parent_path:
                     raise
-                above, _, last = above.rpartition("/")
+                parent_path, _, last = parent_path.rpartition("/")
                 missing.append(last)
         while missing:
             name = missing.pop()
             with folder:
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
-                above = folder.at(name)
-            folder = open_folder(str(self.folder), above, "the mirror")
+                parent_path = folder.at(name)
+            folder = open_folder(str(self.folder), parent_path, "the mirror")
         return folder
 
     def _remove(self, name: str) -> None:

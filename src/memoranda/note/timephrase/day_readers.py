@@ -256,8 +256,8 @@ def read_monthday(match: re.Match[str], before: str) -> Values:
         if 1 <= day <= 31:
             return [("monthday", day)]
         return []
-    rest = match.string[match.end() : match.end() + 20]
-    if not (match["sure"] or _AFTER_MONTHDAY.match(rest)):
+    following_text = match.string[match.end() : match.end() + 20]
+    if not (match["sure"] or _AFTER_MONTHDAY.match(following_text)):
         return []
     if 1 <= day <= 31:
         return [("monthday", day)]

@@ -125,9 +125,9 @@ def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
     said while this week's is ahead may be either."""
     weeks = span[1] if span else value.weeks
     if weeks is None:
-        ahead = (value.day - today.weekday()) % 7
-        if ahead:
-            return [today + timedelta(days=ahead)]
+        days_ahead = (value.day - today.weekday()) % 7
+        if days_ahead:
+            return [today + timedelta(days=days_ahead)]
         return [today, today + timedelta(days=7)]
     day = first_day(("week", weeks), today) + timedelta(days=value.day)
     week_before = day - timedelta(days=7)

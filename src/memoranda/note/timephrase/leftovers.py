@@ -23,16 +23,16 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     """The words right beside joined parts that make them another time, as written; "" without."""
     start = cluster[0].start
     end = max(part.end for part in cluster)
-    near = max(0, start - _LONGEST_BEFORE)
+    search_start = max(0, start - _LONGEST_BEFORE)
     patterns = list(data_file("leftovers.toml")["before"])
     if cluster[0].is_day:
         patterns += data_file("leftovers.toml")["before_day"]
     if cluster[0].kind == "clock":
         patterns += data_file("leftovers.toml")["before_clock"]
     for pattern in patterns:
-        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
+        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[search_start:start])
         if match:
-            return text.as_written(near + match.start(), start)
+            return text.as_written(search_start + match.start(), start)
     for pattern in _patterns("after"):
         match = pattern.match(text.plain, end)
         if match:

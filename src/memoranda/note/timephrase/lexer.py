@@ -43,13 +43,13 @@ def _leads(names: str) -> list[str]:
     return list(leads)
 
 
-def scan(plain: str) -> list[Lexeme]:
-    """The time words of `plain` (see Text) in order, not overlapping. Words such as "tonight" give
+def scan(phrase: str) -> list[Lexeme]:
+    """The time words of `phrase` (see Text) in order, not overlapping. Words such as "tonight" give
     two lexemes with one place."""
     shapes, starts = _shapes()
     lexemes: list[Lexeme] = []
     end = 0
-    for start in starts.finditer(plain):
+    for start in starts.finditer(phrase):
         if start.start() < end:
             continue
         if start[0].isdigit():
@@ -57,7 +57,7 @@ def scan(plain: str) -> list[Lexeme]:
         else:
             lead = start[0]
         for kind, pattern in shapes.get(lead, ()):
-            matched = _lexemes_at(plain, start.start(), end, kind, pattern)
+            matched = _lexemes_at(phrase, start.start(), end, kind, pattern)
             if matched:
                 lexemes += matched
                 end = matched[0].end
@@ -65,14 +65,14 @@ def scan(plain: str) -> list[Lexeme]:
     return lexemes
 
 
-def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
+def _lexemes_at(phrase: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
     """The lexemes of a shape at `start`; the one before ends at `end`."""
-    match = compiled(pattern).match(plain, start)
+    match = compiled(pattern).match(phrase, start)
     if not match or not match[0]:
         return []
     first, last = match.span()
     if first > end:
-        before = plain[first - 1 : first]
+        before = phrase[first - 1 : first]
     else:
         before = ""
     try:

@@ -36,10 +36,10 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
     exact = [part for part in sentence.parts if _is_exact(part)]
     if exact:
         moments = {_exact_moment(part, sentence, clock) for part in exact}
-        rest = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
-        is_today = all(part.kind == "day" and part.lexeme.value == 0 for part in rest)
+        other_parts = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
+        is_today = all(part.kind == "day" and part.lexeme.value == 0 for part in other_parts)
         if not is_today:
-            moments |= _moments_beside(sentence, rest, clock)
+            moments |= _moments_beside(sentence, other_parts, clock)
         due = _decided(sentence, moments, clock)
         return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
     return _read_days_and_clocks(sentence, clock)
@@ -79,14 +79,14 @@ def _exact_moment(part: Part, sentence: Sentence, clock: Clock) -> datetime:
     return zone.check(wall_time(instant.date(), instant.time(), zone.zone))
 
 
-def _moments_beside(sentence: Sentence, rest: Sequence[Part], clock: Clock) -> set[datetime]:
+def _moments_beside(sentence: Sentence, other_parts: Sequence[Part], clock: Clock) -> set[datetime]:
     """The moments that the parts beside an exact one name; they must be the same."""
-    if not rest:
+    if not other_parts:
         return set()
-    loose = [part for part in rest if part.is_loose]
+    loose = [part for part in other_parts if part.is_loose]
     if loose:
         raise sentence.unused(*loose)
-    readings = _read_days_and_clocks(Sentence(sentence.text, rest), clock)
+    readings = _read_days_and_clocks(Sentence(sentence.text, other_parts), clock)
     return {reading.due for reading in readings}
 
 
@@ -214,20 +214,20 @@ def _moments(
 
 def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
     """The moment of a day without a clock: the usual hour, or the late one if that has passed."""
-    usual = wall_time(day, time(clock.day_hour), clock.zone)
+    usual_time = wall_time(day, time(clock.day_hour), clock.zone)
     late = wall_time(day, _LATE, clock.zone)
-    if is_only and usual <= clock.now < late:
+    if is_only and usual_time <= clock.now < late:
         return late
-    return usual
+    return usual_time
 
 
 def _next_showing(hour: Hour, zone: tzinfo, clock: Clock) -> datetime:
     """The next time a clock shows an hour; the end of the working day is today's."""
     today = clock.now.astimezone(zone).date()
-    ahead = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
+    moments = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
     if hour.word == "eod":
-        return ahead[1]
-    for moment in ahead:
+        return moments[1]
+    for moment in moments:
         if moment.astimezone(UTC) > clock.now.astimezone(UTC):
             return moment
-    return ahead[-1]
+    return moments[-1]

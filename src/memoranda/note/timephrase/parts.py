@@ -67,39 +67,39 @@ def parts_of(text: Text) -> list[Part]:
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         if parts:
-            previous = parts[-1]
+            previous_part = parts[-1]
         else:
-            previous = None
-        if previous and previous.lexeme.start == lexeme.start:
+            previous_part = None
+        if previous_part and previous_part.lexeme.start == lexeme.start:
             # The second lexeme of a word such as "tonight"
-            parts.append(replace(previous, lexeme=lexeme, link="beside"))
+            parts.append(replace(previous_part, lexeme=lexeme, link="beside"))
         else:
-            parts.append(_joined(text.plain, previous, lexeme))
+            parts.append(_joined(text.plain, previous_part, lexeme))
     return parts
 
 
-def _joined(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
+def _joined(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
-    if previous:
-        gap_start = previous.end
+    if previous_part:
+        gap_start = previous_part.end
     else:
         gap_start = 0
     # The words of a role are close by
-    near = max(gap_start, lexeme.start - _LONGEST_ROLE)
-    role, role_start = _role_before(plain[near : lexeme.start])
+    search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
+    role, role_start = _role_before(phrase[search_start : lexeme.start])
     if role:
-        start = near + role_start
+        start = search_start + role_start
     else:
         start = lexeme.start
     link = "apart"
-    if previous:
-        link, link_role = _link(plain, previous, lexeme, start)
+    if previous_part:
+        link, link_role = _link(phrase, previous_part, lexeme, start)
         if link_role and not role:
             role = link_role
             start = gap_start
     end = lexeme.end
     for suffix, name in (("start_after", START), ("end_after", END), ("except_after", EXCEPT)):
-        match = _pattern(suffix).match(plain, lexeme.end)
+        match = _pattern(suffix).match(phrase, lexeme.end)
         if match and match[0].strip():
             role = role or name
             end = match.end()
@@ -120,17 +120,17 @@ def _role_before(gap: str) -> tuple[str, int]:
     return "", 0
 
 
-def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
+def _link(phrase: str, previous_part: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
     """How a lexeme is joined to the part before, and the role that this gives it."""
-    gap = plain[previous.end : start]
-    whole_gap = plain[previous.end : lexeme.start]
-    if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
+    gap = phrase[previous_part.end : start]
+    whole_gap = phrase[previous_part.end : lexeme.start]
+    if PARAGRAPH.search(whole_gap) or "vague" in (previous_part.kind, lexeme.kind):
         return "apart", ""
-    if _is_range(previous, lexeme, whole_gap):
+    if _is_range(previous_part, lexeme, whole_gap):
         return "beside", END
     if _pattern("or").fullmatch(gap):
         return "or", ""
-    if _is_list(previous, lexeme, gap):
+    if _is_list(previous_part, lexeme, gap):
         return "and", ""
     if whole_gap.strip() == "of":
         return ("beside" if lexeme.kind in ("span", "month") else "apart"), ""
@@ -140,17 +140,17 @@ def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, 
     return "apart", ""
 
 
-def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
+def _is_range(previous_part: Part, lexeme: Lexeme, gap: str) -> bool:
     """Whether a lexeme is the end of a range that the part before begins."""
-    if _class_of(previous.lexeme) != _class_of(lexeme):
+    if _class_of(previous_part.lexeme) != _class_of(lexeme):
         return False
-    is_between = previous.role == BETWEEN and _pattern("and").fullmatch(gap)
+    is_between = previous_part.role == BETWEEN and _pattern("and").fullmatch(gap)
     return bool(is_between or _pattern("to").fullmatch(gap))
 
 
-def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
+def _is_list(previous_part: Part, lexeme: Lexeme, gap: str) -> bool:
     """Whether a comma, or in Chinese nothing, is between two words of a list: 周二周四."""
-    if previous.kind != lexeme.kind:
+    if previous_part.kind != lexeme.kind:
         return False
     return bool(_COMMA.fullmatch(gap)) or (lexeme.kind == "weekday" and not gap)
 
@@ -175,14 +175,14 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield cluster
 
 
-def settled(parts: Sequence[Part], plain: str) -> list[Part]:
+def settled(parts: Sequence[Part], phrase: str) -> list[Part]:
     """The parts that count. A weak word counts beside a sure one, or where the words before it say
     that it is a time; a part of the day or a span elsewhere is loose; others say no time.
     """
     counting: list[Part] = []
     for cluster in clusters(parts):
         for index, part in enumerate(cluster):
-            surroundings = _Surroundings(parts, cluster, index, plain)
+            surroundings = _Surroundings(parts, cluster, index, phrase)
             if not part.lexeme.weak or surroundings.make_sure():
                 counting.append(part)
             elif part.kind in ("part", "span"):
@@ -194,12 +194,12 @@ class _Surroundings:
     """The surroundings of a weak part: its cluster, the other parts of the text, the words before
     it."""
 
-    def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
+    def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, phrase: str):
         self._parts = parts
         self._part = cluster[index]
         self._previous = cluster[index - 1] if index else None
         self._neighbours = [part for part in cluster if part is not self._part]
-        self._plain = plain
+        self._plain = phrase
 
     def make_sure(self) -> bool:
         """Whether they make the part one that says a time."""
@@ -225,10 +225,10 @@ class _Surroundings:
 
     def _check_zone(self) -> bool:
         """Whether an abbreviation means a zone: only right after a clock."""
-        previous = self._previous
-        if previous is None or previous.kind not in ("clock", "instant", "zone"):
+        previous_part = self._previous
+        if previous_part is None or previous_part.kind not in ("clock", "instant", "zone"):
             return False
-        return "," not in self._plain[previous.end : self._part.lexeme.start]
+        return "," not in self._plain[previous_part.end : self._part.lexeme.start]
 
     def _check_month(self) -> bool:
         """Whether "June" means the month: after a preposition, and beside a repetition (12月每天)."""
@@ -270,14 +270,14 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 }
 
 
-def _is_clause(part: Part, plain: str) -> bool:
+def _is_clause(part: Part, phrase: str) -> bool:
     """Whether a Chinese part of the day is a clause: 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
-    if plain[start:end].isascii():
+    if phrase[start:end].isascii():
         return False
-    before = plain[:start].rstrip()
-    after = plain[end:].lstrip()
+    before = phrase[:start].rstrip()
+    after = phrase[end:].lstrip()
     is_begun = before == "" or before[-1] in ",;。、:"
     is_ended = after == "" or after[0] in ",;。、"
     return is_ended and is_begun and not (before == "" and after == "")

@@ -162,13 +162,13 @@ def _needed(values: Mapping[str, str]) -> tuple[str, ...]:
     return _NEEDED_KEYS[values.get("FREQ", "")]
 
 
-def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
+def _numbers(text: str | None, lowest: int, highest: int) -> tuple[int, ...]:
     if text is None:
         parts = []
     else:
         parts = text.split(",")
     for part in parts:
-        is_number = len(part) <= 6 and part.isascii() and least <= int(part) <= most
+        is_number = len(part) <= 6 and part.isascii() and lowest <= int(part) <= highest
         if not is_number:
             raise ValueError(text)
     return tuple(sorted({int(part) for part in parts}))

@@ -270,7 +270,7 @@ def _rules(
 ) -> list[Recurrence]:
     """The rules, without an hour, of a repetition and the day words beside it; none when a part is
     missing or two contradict each other."""
-    plain = Recurrence(
+    base_rule = Recurrence(
         _FREQUENCIES[repetition.unit],
         int(repetition.interval),
         months=repetition.months,
@@ -278,65 +278,65 @@ def _rules(
         days=repetition.days,
         nth=repetition.nth,
     )
-    if plain.freq == "DAILY" or plain.days or plain.monthdays:
-        return _rules_of_complete(plain, day_words)
+    if base_rule.freq == "DAILY" or base_rule.days or base_rule.monthdays:
+        return _rules_of_complete(base_rule, day_words)
     if not day_words and first:
-        return [_on_day(plain, first)]
-    if plain.freq == "WEEKLY":
-        return _rules_of_week(plain, day_words)
+        return [_on_day(base_rule, first)]
+    if base_rule.freq == "WEEKLY":
+        return _rules_of_week(base_rule, day_words)
     if len(day_words) != 1:
         return []
-    if plain.freq == "MONTHLY":
-        return _rules_of_month(plain, day_words[0])
-    return _rules_of_year(plain, day_words[0])
+    if base_rule.freq == "MONTHLY":
+        return _rules_of_month(base_rule, day_words[0])
+    return _rules_of_year(base_rule, day_words[0])
 
 
-def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
+def _rules_of_complete(base_rule: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
     """A rule that says its days; beside it a day can only say the same again."""
     for lexeme in day_words:
         is_same = (
             lexeme.kind == "weekday"
             and lexeme.value.weeks is None
-            and plain.freq == "WEEKLY"
-            and plain.days == (lexeme.value.day,)
+            and base_rule.freq == "WEEKLY"
+            and base_rule.days == (lexeme.value.day,)
         )
         if not is_same:
             return []
-    return [plain]
+    return [base_rule]
 
 
-def _on_day(plain: Recurrence, day: date) -> Recurrence:
+def _on_day(base_rule: Recurrence, day: date) -> Recurrence:
     """A rule that repeats on the day of its start: "every week from Monday"."""
-    if plain.freq == "WEEKLY":
-        return replace(plain, days=(day.weekday(),))
-    if plain.freq == "MONTHLY":
-        return replace(plain, monthdays=(day.day,))
-    return replace(plain, months=(day.month,), monthdays=(day.day,))
+    if base_rule.freq == "WEEKLY":
+        return replace(base_rule, days=(day.weekday(),))
+    if base_rule.freq == "MONTHLY":
+        return replace(base_rule, monthdays=(day.day,))
+    return replace(base_rule, months=(day.month,), monthdays=(day.day,))
 
 
-def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
+def _rules_of_week(base_rule: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
     if [lexeme.kind for lexeme in day_words] == ["weekend"]:
-        return [replace(plain, days=(5,))]
+        return [replace(base_rule, days=(5,))]
     for lexeme in day_words:
         if lexeme.kind != "weekday" or lexeme.value.weeks is not None:
             return []
     days = tuple(sorted({lexeme.value.day for lexeme in day_words}))
     if days:
-        return [replace(plain, days=days)]
+        return [replace(base_rule, days=days)]
     return []
 
 
-def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
+def _rules_of_month(base_rule: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
     if lexeme.kind == "edge" and lexeme.value[:2] == ("month", 0):
-        return [replace(plain, monthdays=(-1 if lexeme.value[2] else 1,))]
+        return [replace(base_rule, monthdays=(-1 if lexeme.value[2] else 1,))]
     if lexeme.kind == "monthday":
-        return [replace(plain, monthdays=(lexeme.value,))]
+        return [replace(base_rule, monthdays=(lexeme.value,))]
     return []
 
 
-def _rules_of_year(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
+def _rules_of_year(base_rule: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
     dates = _dates_of_year(lexeme)
-    return [replace(plain, months=(month,), monthdays=(day,)) for month, day in dates]
+    return [replace(base_rule, months=(month,), monthdays=(day,)) for month, day in dates]
 
 
 def _dates_of_year(lexeme: Lexeme) -> list[tuple[int, int]]:

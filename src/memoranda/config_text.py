@@ -17,11 +17,11 @@ def read(path: Path) -> dict[str, Any]:
     """The keys and values of the file at `path`; none if it does not exist. Raises ConfigError."""
     text = _text(path)
     if text:
-        return parsed(path, text)
+        return parse(path, text)
     return {}
 
 
-def stored(rows: dict[str, Any], key: str) -> Any:
+def stored_value(rows: dict[str, Any], key: str) -> Any:
     """The value of a key such as `daemon.interval` in the rows of a file, or None if it is not set."""
     value: Any = rows
     for part in key.split("."):
@@ -45,7 +45,7 @@ def _text(path: Path) -> str:
         raise ConfigFileError(path, why) from None
 
 
-def parsed(path: Path, text: str) -> dict[str, Any]:
+def parse(path: Path, text: str) -> dict[str, Any]:
     """The keys and values of a configuration text.
 
     `path` is named in errors. Raises ConfigError.

@@ -199,7 +199,7 @@ def _run(arguments: list[str], invocation: Invocation) -> int:
         message, hint = usage_words(error)
         return _failed(invocation, message, "usage", 2, hint)
     except MemorandaError as error:
-        return _refused(invocation, error)
+        return _report_error(invocation, error)
 
 
 def _invoke(arguments: list[str], invocation: Invocation) -> int:
@@ -222,7 +222,7 @@ def _invoke(arguments: list[str], invocation: Invocation) -> int:
         return ended.exit_code
 
 
-def _refused(invocation: Invocation, error: MemorandaError) -> int:
+def _report_error(invocation: Invocation, error: MemorandaError) -> int:
     """Report an expected error, with what may help. Returns its exit status."""
     from memoranda.cli import output
     from memoranda.errors import NotFound, ProjectNotFound, choices

@@ -282,7 +282,7 @@ def _print_unit(call: Invocation, system: str, options: Mapping[str, str | bool 
     output.text(unit_file(system, arguments, log).rstrip("\n"))
 
 
-def _spelled(span: timedelta) -> str:
+def _span_text(span: timedelta) -> str:
     """A time span as the command takes it: `1h0m0s`, `5m0s`, `30s`."""
     minutes, seconds = divmod(int(span.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
@@ -353,7 +353,7 @@ def _serve(call: Invocation, settings: Settings, service: Service) -> int:
 
         def ready() -> None:
             if service.show is None:
-                interval = _spelled(service.span)
+                interval = _span_text(service.span)
                 _announce(f"Memory daemon running ({where}, interval: {interval})")
             else:
                 service.show(address)

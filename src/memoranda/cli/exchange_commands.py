@@ -150,12 +150,12 @@ def _export_lines(
     secrets: list[None],
 ) -> Iterator[str]:
     """The lines of these projects [all]; a category is one of memories alone."""
-    from memoranda.transfer.jsonl import exported
+    from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
     note = lambda: secrets.append(None)
     if not projects or CATEGORY_PROJECT in projects:
-        yield from exported(memory, category, scope, redacts=redacts, secret=note)
+        yield from exported_lines(memory, category, scope, redacts=redacts, secret=note)
     if category is None:
         yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
 
@@ -294,7 +294,7 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             tally = importing.plan(say, output.notice)
             conversations = Tally()
             notes.run(conversations, output.notice, say)
-            return _imported(call, "Would import", tally, conversations)
+            return _answer_imported(call, "Would import", tally, conversations)
         if not skip_bad:
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
@@ -303,10 +303,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
         with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
             importing.run(tally, output.notice, progress)
             notes.run(conversations, output.notice)
-        _imported(call, "Imported", tally, conversations)
+        _answer_imported(call, "Imported", tally, conversations)
 
 
-def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
+def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with what was taken in: of memories alone in their word."""
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
@@ -368,7 +368,7 @@ def _move_in(
 
             lines = _read_graph(path)
             plan = plan_graph(_graph(memory, path), lines)
-            text = _counted(lines)[0]
+            text = _graph_counts(lines)[0]
         else:
             plan = _plan(
                 memory,
@@ -545,7 +545,7 @@ def graph_import(call: Invocation, file: str) -> None:
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    text, counts = _counted(lines)
+    text, counts = _graph_counts(lines)
     call.answer(f"{'Imported' if is_new else 'Nothing new in'} {text}", **counts)
 
 
@@ -561,7 +561,7 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
+def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
     """The number of entities, relations and bad lines, in words and as keys of a document."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
@@ -775,8 +775,8 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
-    source = _shown(source)
-    target = _shown(target)
+    source = _place_without_password(source)
+    target = _place_without_password(target)
     summary = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
     verb = "Would move" if dry_run else "Moved"
     lines = [f"{verb} {summary} from {source} to {target}"]
@@ -792,7 +792,7 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     call.answer("\n".join(lines), **asdict(moved))
 
 
-def _shown(place: str) -> str:
+def _place_without_password(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 

@@ -197,21 +197,23 @@ def _difference(call: Invocation, before: str, after: str) -> str:
     lines = []
     for parts in changed_lines(before, after):
         if len(parts) == 1 and parts[0].kind != SAME:
-            lines.append(_painted(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}"))
+            lines.append(
+                _paint_part(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}")
+            )
             continue
         shown_lines = []
         for part in parts:
             text = visible(flat(part.text))
             if part.kind == OLD:
-                text = _painted(call, OLD, f"[-{text}-]")
+                text = _paint_part(call, OLD, f"[-{text}-]")
             elif part.kind == NEW:
-                text = _painted(call, NEW, f"{{+{text}+}}")
+                text = _paint_part(call, NEW, f"{{+{text}+}}")
             shown_lines.append(text)
         lines.append("  ~ " + "".join(shown_lines))
     return "\n".join(lines)
 
 
-def _painted(call: Invocation, kind: str, text: str) -> str:
+def _paint_part(call: Invocation, kind: str, text: str) -> str:
     if not call.on_terminal:
         return text
     return paint(visible(text), "old" if kind == OLD else "new")

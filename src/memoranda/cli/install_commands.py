@@ -29,8 +29,8 @@ from memoranda.clients.install import (
     FileChange,
     Installer,
     Target,
-    checked,
     checked_name,
+    checked_text,
     present,
     snippet,
 )
@@ -117,14 +117,14 @@ def install(
 
     if native_memory and not any((ids, all_)):
         ids = ("claude-code",)
-    clients = _chosen(ids, all_, project, print_=print_, agents_md=agents_md)
+    clients = _clients_to_connect(ids, all_, project, print_=print_, agents_md=agents_md)
     request = InstallRequest(project, hooks, native_memory, replace, dry_run)
     connecting = Connecting(call, request, server, [*program, *_globals(call)])
     if print_:
         rows = connecting.print_entries(clients, are_named=bool(ids))
     else:
         rows = connecting.connect_all(clients)
-    texts = [_told(client, row) for client, row in zip(clients, rows, strict=True)]
+    texts = [_result_line(client, row) for client, row in zip(clients, rows, strict=True)]
     started = None
     if _is_any_connected(rows) and not (dry_run or print_):
         if not http:
@@ -166,11 +166,11 @@ def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -
             f'invalid address "{server.url}": use http(s)://HOST[:PORT]/mcp, without user, '
             "password and query"
         )
-        checked(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
+        checked_text(server.url, r"https?://[^\s/@?#]+(/[^\s@?#]*)?", message)
     if server.token:
         # The message does not repeat it: it may be the token.
         message = "--token-env takes the NAME of a variable in capitals, never the token; e.g. MEMORY_TOKEN"
-        checked(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
+        checked_text(server.token, r"[A-Z_][A-Z0-9_]{0,63}", message)
     return server
 
 
@@ -375,7 +375,7 @@ def uninstall(
         raise Usage("requires a CLIENT, or --all")
     server = Server(checked_name(name))
     installer = Installer(call.settings.home)
-    clients = _chosen(ids, all_, project, agents_md=agents_md)
+    clients = _clients_to_connect(ids, all_, project, agents_md=agents_md)
     rows = []
     texts = []
     for client in clients:
@@ -385,7 +385,7 @@ def uninstall(
         row = _row(client, remove)
         rows.append(row)
         if ids or row["result"] != "unchanged":
-            texts.append(_told(client, row))
+            texts.append(_result_line(client, row))
     texts += former_name.advice()
     call.answer("\n".join(texts) or "Nothing to take out.", clients=rows)
     return int(any(row["result"] == "refused" for row in rows))
@@ -441,7 +441,7 @@ def _check_known(ids: Sequence[str], clients_by_id: Mapping[str, Client]) -> Non
             raise Failure(message, guesses=near(name, clients_by_id))
 
 
-def _chosen(
+def _clients_to_connect(
     ids: Sequence[str], all_: bool, project: bool, *, print_: bool = False, agents_md: bool = False
 ) -> list[Client]:
     """The clients that were named, or those on this machine. Raises Failure for a name nobody has."""
@@ -613,7 +613,7 @@ def _diff_of(file: str, change: FileChange) -> str:
     return diff
 
 
-def _told(client: Client, row: dict[str, Any]) -> str:
+def _result_line(client: Client, row: dict[str, Any]) -> str:
     """The result for a client, for a person."""
     if row["result"] == "printed":
         heading = f"# {row['file']}\n" if row["file"] else ""

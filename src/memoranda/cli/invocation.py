@@ -107,7 +107,7 @@ class Invocation:
         that not every call looks at every file."""
         from memoranda.engine.memory import MemorySession
 
-        with self._opened(MemorySession, projects, watch=watch) as memory:
+        with self._open(MemorySession, projects, watch=watch) as memory:
             yield memory
 
     @contextmanager
@@ -117,7 +117,7 @@ class Invocation:
         """
         from memoranda.engine.read_session import ReadSession
 
-        with self._opened(ReadSession) as memory:
+        with self._open(ReadSession) as memory:
             if memory.has_left_work():
                 from memoranda.engine.memory import as_writer
 
@@ -125,7 +125,7 @@ class Invocation:
             yield memory
 
     @contextmanager
-    def _opened(
+    def _open(
         self,
         session_class: type[_Session],
         projects: Mapping[str, os.PathLike[str]] | None = None,

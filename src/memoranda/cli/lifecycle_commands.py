@@ -178,11 +178,11 @@ def tidy(call: Invocation, *, dry_run: bool) -> int:
             outcomes = lifecycle.tidy(memory, dry_run=dry_run, progress=progress)
         actions = list(chain.from_iterable(outcome.actions for outcome in outcomes))
         questions = len(memory.review(limit=_MOST_COUNTED))
-        lines = [action.line() if dry_run else _done(action) for action in actions]
+        lines = [action.line() if dry_run else _action_line(action) for action in actions]
         if not lines:
             lines = ["Nothing to do."]
         if questions:
-            lines.append(f"{_counted(questions)} for you: memory review")
+            lines.append(f"{_question_count(questions)} for you: memory review")
         lessons = _lessons(memory)
         if lessons:
             lines.append(f"{lessons} from your sessions to remember or not: {_LESSONS}")
@@ -224,12 +224,12 @@ _DONE = {
 }
 
 
-def _done(action: Action) -> str:
+def _action_line(action: Action) -> str:
     """A finished action, as one line."""
     return f"{_DONE.get(action.verb, action.verb):<9} {action.id[:8]} {action.reason}"
 
 
-def _counted(questions: int) -> str:
+def _question_count(questions: int) -> str:
     if questions == 1:
         return "1 question"
     return f"{questions}{'+' if questions == _MOST_COUNTED else ''} questions"

@@ -296,10 +296,10 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         else:
             verb = "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
-        call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
+        call.answer_each([f"{verb} {_label_of(info)}" for info in infos], rows)
 
 
-def _named(info: NoteInfo) -> str:
+def _label_of(info: NoteInfo) -> str:
     if info.project in MEMORY_PROJECTS:
         return f"memory: {info.id}"
     return f"note: {place(info)}"

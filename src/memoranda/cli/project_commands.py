@@ -192,7 +192,7 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
     if lines:
         lines.append(
             "Nothing in the folder was changed."
-            f" Links that lead nowhere: memory project check {_quoted(project.name)}"
+            f" Links that lead nowhere: memory project check {_quote(project.name)}"
         )
     return lines
 
@@ -261,7 +261,7 @@ def _access_lines(access: ProjectAccess) -> list[str]:
     return lines
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     if re.fullmatch(r"[\w.\-]+", name):
         return name
     return f"'{name}'"

@@ -250,7 +250,9 @@ def search(
             as_of=as_of_moment(memory, as_of),
         )
         query, text = narrowed(query, written, now=now, zone=zone)
-        infos, hits = _found(memory, query, text, limit, most, ranked=ranked, explain=explain)
+        infos, hits = _search_notes(
+            memory, query, text, limit, most, ranked=ranked, explain=explain
+        )
         passages = _in_transcripts(memory, written, limit) if traces else []
         if call.json:
             _search_document(call, memory, written, infos, hits, passages)
@@ -311,7 +313,7 @@ def _mention_traces(memory: ReadVerbs, query: Query) -> None:
             output.notice(f"Not shown: {total} traces (--traces)")
 
 
-def _found(
+def _search_notes(
     memory: ReadVerbs,
     query: Query,
     text: str,
@@ -334,7 +336,7 @@ def _found(
     return infos, Hits([], total)
 
 
-def _counted(hits: Hits) -> str:
+def _count_line(hits: Hits) -> str:
     return f"{hits.total}{' or more' if hits.is_lower_bound else ''}"
 
 
@@ -350,7 +352,7 @@ def _show_found(
 
     If nothing was found, print the nearest by words.
     """
-    total = _counted(hits)
+    total = _count_line(hits)
     # More words are rather a question, which is asked of any note that holds some
     if hits.relaxed and infos and len(text.split()) < _QUESTION:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')

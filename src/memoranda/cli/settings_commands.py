@@ -55,7 +55,7 @@ def _settings(call: Invocation) -> Settings:
 
 
 def _row(rows: dict[str, Any], key: ConfigKey) -> dict[str, Any]:
-    value = config_text.stored(rows, key.name)
+    value = config_text.stored_value(rows, key.name)
     if key.default.startswith("("):
         default = None
     else:
@@ -79,7 +79,7 @@ def _value(text: str, default: str) -> Any:
     return text
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, bool):
@@ -94,7 +94,7 @@ def config_get(call: Invocation, name: str) -> None:
     """Print the value of a setting: from config.yaml, or the default."""
     key = _key(name)
     row = _row(config_text.read(_settings(call).file), key)
-    call.answer(_shown(row["value"]), **row)
+    call.answer(_value_text(row["value"]), **row)
 
 
 @command(
@@ -136,7 +136,7 @@ def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
                 reason = error.reason
             raise Failure(f"cannot set {key.name}: {reason}", error.code) from None
     row = _row(config_text.read(settings.file), key)
-    call.answer(f"{key.name}: {_shown(row['value']) or key.default}", **row)
+    call.answer(f"{key.name}: {_value_text(row['value']) or key.default}", **row)
 
 
 @command("list", keys={"file": (), "settings": _KEYS}, example="memory config list")
@@ -152,9 +152,9 @@ def config_list(call: Invocation) -> None:
     cells = []
     for key, row in known_keys:
         if row["set"]:
-            value = _shown(row["value"])
+            value = _value_text(row["value"])
         else:
-            value = f"{_shown(row['default']) or key.default.strip('()')} (default)"
+            value = f"{_value_text(row['default']) or key.default.strip('()')} (default)"
         cells.append((key.name, value, key.meaning))
     if call.json:
         return call.document(file=str(file), settings=[row for _, row in known_keys])

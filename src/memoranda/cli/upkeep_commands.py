@@ -268,7 +268,7 @@ def doctor(
         if citations:
             findings = _citations(memory, folders)
         else:
-            findings = _examined(memory, repairs=fix and not dry_run)
+            findings = _examine(memory, repairs=fix and not dry_run)
     rows = [{key: getattr(finding, key) for key in _FINDING_KEYS} for finding in findings]
     lines = [_finding_line(finding, is_dry_run=dry_run) for finding in findings]
     levels = [finding.level for finding in findings if not finding.fixed]
@@ -287,7 +287,7 @@ def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_fold
         raise Usage("--citations has nothing to fix: the notes are yours")
 
 
-def _examined(memory: MemorySession, *, repairs: bool) -> list[Finding]:
+def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
     """All that is wrong with the memory; with `repairs`, what loses nothing is repaired."""
     from memoranda.engine.doctor import examine, repair
 

@@ -178,7 +178,9 @@ def newline(text: str) -> str:
     return "\n"
 
 
-def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree | None) -> Tree:
+def with_changed_member(
+    tree: Tree, path: Sequence[str], position: int | None, member: Tree | None
+) -> Tree:
     """A copy of `tree` in which one member of the container at `path` is different.
 
     position: the member to change. None adds a member.
@@ -187,7 +189,10 @@ def changed(tree: Tree, path: Sequence[str], position: int | None, member: Tree 
     items = list(tree)
     if path:
         item_index = next(index for index, (key, _) in enumerate(items) if key == path[0])
-        items[item_index] = path[0], changed(items[item_index][1], path[1:], position, member)
+        items[item_index] = (
+            path[0],
+            with_changed_member(items[item_index][1], path[1:], position, member),
+        )
     elif position is None:
         items.append(member)
     else:
@@ -291,7 +296,10 @@ class JsonEditor(Editor):
             member = new_tree
         else:
             member = (key, new_tree)
-        check(_read(new).tree, changed(read.tree, path[: len(path) - len(missing)], index, member))
+        check(
+            _read(new).tree,
+            with_changed_member(read.tree, path[: len(path) - len(missing)], index, member),
+        )
         return new, Hint(len(missing), blank)
 
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -304,7 +312,7 @@ class JsonEditor(Editor):
             containers -= 1
             position = read.place(path, name)
             assert position is not None
-        text = _without(text, *position, changed(read.tree, path, position[1], None))
+        text = _without(text, *position, with_changed_member(read.tree, path, position[1], None))
         container, _ = _read(text).container(path)
         assert container is not None
         if inner is None or text[container.start + 1 : container.end - 1].strip(_SPACE):
@@ -443,14 +451,14 @@ def _read(text: str) -> Document:
         return Document(text, None, None, value)
     try:
         tree = json.loads(plain_json, object_pairs_hook=tuple, parse_constant=_refuse)
-        return Document(text, _parsed(without_comments), tree, value)
+        return Document(text, _parse(without_comments), tree, value)
     except RecursionError:
         raise Unsure("it is nested too deeply") from None
     except ValueError as error:
         raise Unsure(f"line {getattr(error, 'lineno', 1)} is not JSON") from None
 
 
-def _parsed(plain_json: str) -> Node:
+def _parse(plain_json: str) -> Node:
     """Where the values of a JSON text without comments are. Raises ValueError for a comma behind
     nothing.
     """

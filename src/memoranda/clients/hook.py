@@ -129,7 +129,7 @@ def _read(end: float | None) -> bytes:
     raise TimeoutError
 
 
-def answered(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
+def answer_to(event: HookEvent, settings: Settings, agent: str | None) -> str | None:
     """The answer to the client, perhaps empty. None if the event could not be handled.
 
     agent: who acts, if the caller said so.
@@ -174,7 +174,7 @@ def _may_say_something(event: HookEvent, settings: Settings) -> bool:
 
 
 def served(memory: MemorySession, params: dict[str, Any]) -> dict[str, str]:
-    """The daemon's answer to an event that `answered` sent. Raises TypeError, ValueError for what
+    """The daemon's answer to an event that `answer_to` sent. Raises TypeError, ValueError for what
     is not one.
     """
     from memoranda.clients.hook_events import CLIENTS, HookEvent

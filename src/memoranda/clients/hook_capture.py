@@ -95,7 +95,7 @@ def checkpoint(memory: MemorySession, event: HookEvent, session: SessionRows) ->
 
 def _extract(event: HookEvent, session: SessionRows) -> str:
     """A session in a few lines; "" for one in which nothing was said."""
-    prompts, answers, files, commands = _seen(event.transcript)
+    prompts, answers, files, commands = _read_ends(event.transcript)
     asked = [session.without_given(own_words(prompt)) for prompt in prompts or [event.prompt]]
     last_answer = session.without_given(FENCED.sub("", event.answer or "\n".join(answers[-1:])))
     if not "".join([*asked, last_answer]).strip():
@@ -135,7 +135,7 @@ class _Seen(NamedTuple):
     commands: list[str]
 
 
-def _seen(transcript: str) -> _Seen:
+def _read_ends(transcript: str) -> _Seen:
     """Read the beginning and the end of a transcript."""
     seen = _Seen([], [], [], [])
     for entry in _entries(transcript):

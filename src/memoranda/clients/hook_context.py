@@ -79,10 +79,10 @@ def at_start(memory: MemorySession, event: HookEvent, session: SessionRows) -> T
         since = session.last_seen()
         _tell_new_session(teller, memory, event, now)
     if since is not None:
-        news = _added(memory, since, now)
+        news = _notes_of_others(memory, since, now)
         teller.section("Added by others since your last session", news, START_TOKENS)
     elif not session.is_known:
-        by_agents = [(info, by) for info, by in _added(memory, now - _LATELY, now) if by]
+        by_agents = [(info, by) for info, by in _notes_of_others(memory, now - _LATELY, now) if by]
         teller.section("Added by other agents lately", by_agents[:_MOST_LATELY], 400)
     teller.end()
     is_empty = not teller.notes and session.is_known
@@ -323,7 +323,9 @@ def _projects_at(memory: MemorySession, cwd: str) -> tuple[str, ...]:
     return tuple(result)
 
 
-def _added(memory: MemorySession, since: datetime, now: datetime) -> Iterator[tuple[NoteInfo, str]]:
+def _notes_of_others(
+    memory: MemorySession, since: datetime, now: datetime
+) -> Iterator[tuple[NoteInfo, str]]:
     """Notes made since by anybody but this agent, newest first, with who made them."""
     writers: dict[tuple[str, str], str | None] = {}
     for change in memory.log(since=since, limit=300):

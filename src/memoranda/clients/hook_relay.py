@@ -43,7 +43,7 @@ def relayed(arguments: list[str]) -> str | None:
         request = _request(names, hook.read_event(end))
         if not request:
             return None
-        reply = _asked(socket_path, request, end)
+        reply = _ask(socket_path, request, end)
     except TimeoutError:
         # The time is up, so that the client gets nothing.
         return ""
@@ -100,7 +100,7 @@ def _request(names: list[str], payload: bytes) -> bytes:
     return head.encode() + payload + b"}}\n"
 
 
-def _asked(path: str, request: bytes, end: float) -> bytes:
+def _ask(path: str, request: bytes, end: float) -> bytes:
     """The reply of the daemon to a request; b"" where nothing answers. Raises OSError, and
     TimeoutError where the time is up at `end`, of the monotonic clock.
     """

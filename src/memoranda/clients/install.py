@@ -215,7 +215,7 @@ class Installer:
             for _ in range(_ATTEMPTS):
                 records = self._load()
                 notes = records.setdefault(str(target.file), {})
-                file_change = self._changed(target, change, notes)
+                file_change = self._change_file(target, change, notes)
                 if file_change is None:
                     continue
                 used = {file: notes for file, notes in records.items() if notes}
@@ -237,13 +237,15 @@ class Installer:
             raise StorageError(str(target.file), reason(denied))
         return FileChange(old, new)
 
-    def _changed(self, target: Target, change: _Change, notes: dict[str, Any]) -> FileChange | None:
+    def _change_file(
+        self, target: Target, change: _Change, notes: dict[str, Any]
+    ) -> FileChange | None:
         """Change the file once; None where another program changed it meanwhile. Raises Unsure,
         StorageError.
         """
         file = _read(target.file)
         old = _text(file)
-        created = _made(target.file, notes)
+        created = _folders_made_for(target.file, notes)
         new = change(old, notes)
         if new == old:
             return FileChange(old, new)
@@ -306,7 +308,7 @@ def _parents(file: Path) -> list[Path]:
     return [*Path(os.path.realpath(file)).parents]
 
 
-def _made(file: Path, notes: dict[str, Any]) -> list[Path]:
+def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
     """The folders above `file` that were made for it, as its notes say."""
     count = max(
         (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
@@ -319,7 +321,7 @@ def _made_folders(file: Path, records: dict[str, Any]) -> int:
     records: which of them goes last takes the folder with it."""
     ours: set[Path] = set()
     for name, notes in records.items():
-        ours.update(_made(Path(name), notes))
+        ours.update(_folders_made_for(Path(name), notes))
     return len([*takewhile(lambda folder: folder in ours or not folder.exists(), _parents(file))])
 
 
@@ -396,7 +398,7 @@ def _swap(file: Path, old: File | None, new: str | None) -> bool:
     return True
 
 
-def checked(text: str, pattern: str, message: str) -> str:
+def checked_text(text: str, pattern: str, message: str) -> str:
     """`text` if the pattern fits all of it. Raises InvalidInput with the message."""
     if not re.fullmatch(pattern, text):
         raise InvalidInput(message)
@@ -406,4 +408,4 @@ def checked(text: str, pattern: str, message: str) -> str:
 def checked_name(name: str) -> str:
     """A name for the entry. Raises InvalidInput."""
     message = f'invalid name "{name}": use up to 64 letters, digits, - and _'
-    return checked(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)
+    return checked_text(name, r"[A-Za-z][A-Za-z0-9_-]{0,63}", message)

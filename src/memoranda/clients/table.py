@@ -196,7 +196,7 @@ def entry(client: Client, server: Server) -> Edit:
         "url": server.url,
         "name": server.name,
     }
-    value = _filled(shape, words | {"token": server.token})
+    value = _fill(shape, words | {"token": server.token})
     name: Name = server.name
     if client.format == "yaml-list":
         name = lambda item: isinstance(item, dict) and item.get("name") == server.name
@@ -215,7 +215,7 @@ def hooks(client: Client, program: Sequence[str]) -> list[Edit]:
     ]
     events = CLIENTS[client.id].events
     entries = [
-        (event, _filled(_hook_entry(client, kind), {"hook": command, "event": event}))
+        (event, _fill(_hook_entry(client, kind), {"hook": command, "event": event}))
         for event, kind in events.items()
     ]
     return single_edits + [
@@ -309,12 +309,12 @@ def _strings(value: Any) -> list[str]:
     return list(chain.from_iterable(map(_strings, inner)))
 
 
-def _filled(shape: Any, words: Mapping[str, Any]) -> Any:
+def _fill(shape: Any, words: Mapping[str, Any]) -> Any:
     """The shape with its placeholders filled in."""
     if isinstance(shape, Mapping):
-        return {key: _filled(part, words) for key, part in shape.items()}
+        return {key: _fill(part, words) for key, part in shape.items()}
     if isinstance(shape, list):
-        return [_filled(part, words) for part in shape]
+        return [_fill(part, words) for part in shape]
     if isinstance(shape, str):
         for key, word in words.items():
             if shape == f"{{{key}}}":

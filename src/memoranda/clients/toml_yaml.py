@@ -17,9 +17,9 @@ from memoranda.clients.editing import (
     Name,
     Node,
     Unsure,
-    changed,
     check,
     newline,
+    with_changed_member,
 )
 
 # A key that TOML takes without quotes.
@@ -291,17 +291,17 @@ class YamlEditor(Editor):
         container = (key, (member.tree,) if isinstance(name, str) else [member.tree])
         if node is None:
             new = member.with_container(body, read, key)
-            expected = changed(read.tree or (), (), None, container)
+            expected = with_changed_member(read.tree or (), (), None, container)
         elif node.kind == "null":
             new = member.in_empty(body, node, key)
-            expected = changed(read.tree, (), index, container)
+            expected = with_changed_member(read.tree, (), index, container)
         elif node.raw.flow_style:
             new = member.in_brackets(body, node, key, is_new=read.position(node, name) is None)
-            expected = changed(read.tree, path, None, member.tree)
+            expected = with_changed_member(read.tree, path, None, member.tree)
         else:
             position = read.position(node, name)
             new = member.in_block(body, node, position)
-            expected = changed(read.tree, path, position, member.tree)
+            expected = with_changed_member(read.tree, path, position, member.tree)
         check(_yaml(new).tree, expected)
         return start + new, Hint(int(node is None))
 
@@ -315,7 +315,7 @@ class YamlEditor(Editor):
             return text
         node, index = place
         first, last = _span(body, node, index)
-        expected = changed(read.tree, path, index, None)
+        expected = with_changed_member(read.tree, path, index, None)
         if len(node.items) == 1 and not node.raw.flow_style:
             # The key that held the last member is left without a value, or goes if `put` made it.
             item_index = next(
@@ -326,7 +326,7 @@ class YamlEditor(Editor):
             if _was_made(hint) and _is_bare_key(body, head, first, key):
                 first = head
                 empty_item = None
-            expected = changed(read.tree, (), item_index, empty_item)
+            expected = with_changed_member(read.tree, (), item_index, empty_item)
         new = _without(body, first, last, newline(text))
         check(_yaml(new).tree or (), expected)
         return mark + new

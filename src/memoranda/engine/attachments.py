@@ -139,7 +139,7 @@ class AttachmentVerbs(ReadVerbs):
         """The file, no note, that `name` means in a project [the default one, then all others]: a
         path in it, or the name of one file alone."""
         address = name.removeprefix("memory://").strip()
-        for candidate in self._asked(project):
+        for candidate in self._projects_to_search(project):
             source = self.vault(candidate)
             if source is None or (attachment_kind(address) == "file" and "." not in address):
                 continue
@@ -150,10 +150,10 @@ class AttachmentVerbs(ReadVerbs):
             attachment_folder = source.conventions.attachments
             attachment = inventory_of(source).attachment(path, usual=attachment_folder)
             if attachment is not None:
-                return self._described(source, attachment)
+                return self._describe(source, attachment)
         return None
 
-    def _asked(self, project: str | None) -> builtins.list[str]:
+    def _projects_to_search(self, project: str | None) -> builtins.list[str]:
         """The names of the projects to look in: `project`, or without it all that the caller may
         use.
         """
@@ -164,17 +164,17 @@ class AttachmentVerbs(ReadVerbs):
             name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
         ]
 
-    def _described(self, source: FolderSource, attachment: Attachment) -> AttachedFile:
+    def _describe(self, source: FolderSource, attachment: Attachment) -> AttachedFile:
         changed = stamp(attachment.changed)
         attached = AttachedFile(
             source.name, attachment.path, attachment.kind, attachment.size, changed
         )
-        attached.linked_from = self._linking(source.name, attachment.path)
+        attached.linked_from = self._paths_linking_to(source.name, attachment.path)
         if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
             _read_canvas(Path(source.root, attachment.path), attached)
         return attached
 
-    def _linking(self, project: str, path: str) -> builtins.list[str]:
+    def _paths_linking_to(self, project: str, path: str) -> builtins.list[str]:
         """The paths of notes whose text has a link with the name of this file."""
         name = posixpath.basename(path)
         # Links leave the `.md` of a drawing out
@@ -197,7 +197,7 @@ class AttachmentVerbs(ReadVerbs):
         Returns None for a path that is not a symlink, and for a symlink that leads outside the
         project.
         """
-        for candidate in self._asked(project):
+        for candidate in self._projects_to_search(project):
             source = self.vault(candidate)
             if source is None:
                 continue
@@ -303,7 +303,7 @@ class _Reasons:
             return f"{note} is left out by {reason}"
         for hidden in self._inventory.left_out:
             folder = Path(self._source.root, hidden.path)
-            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escaped(path)}.md")):
+            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escape(path)}.md")):
                 return f"it is in {hidden.path}, which is left out by {hidden.reason}"
         return ""
 
@@ -333,7 +333,7 @@ def _plain(path: str) -> str:
     return unicodedata.normalize("NFC", path).removesuffix(".md")
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """A name as a glob that means it alone."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 

@@ -323,7 +323,7 @@ def _reading_warnings(memory: ReadVerbs) -> list[Finding]:
 
 
 def _reading_warning(project: str, path: str, warning: str) -> Finding:
-    """The finding for one warning of a note, with its code or without (`model.coded`)."""
+    """The finding for one warning of a note, with its code or without (`model.with_code`)."""
     place = f"{project}/{path}"
     code, text = warning_parts(warning)
     if not code:

@@ -181,7 +181,7 @@ class Embedding:
             is_first_look = False
             if progress is not None and not embedded:
                 total = vectors.counts().waiting
-            texts = self._waiting(vectors, thorough)
+            texts = self._waiting_notes(vectors, thorough)
             if not texts:
                 if embedded or thorough or not self.engine.vectors_collected:
                     self._collect(vectors, thorough)
@@ -208,7 +208,7 @@ class Embedding:
             return vectors.part(_NOTES_AT_ONCE, anew=anew)
 
     @verb
-    def _waiting(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
+    def _waiting_notes(self, vectors: Vectors, thorough: bool) -> dict[int, str]:
         return vectors.waiting(
             *(THOROUGH_AT_ONCE, THOROUGH_CHARACTERS) if thorough else (AT_ONCE, CHARACTERS)
         )

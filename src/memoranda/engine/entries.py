@@ -294,7 +294,7 @@ class NoteEntries(Entries):
             self._check(namespace)
         self.engine.fresh()
         counts = self.engine.reads.counts()
-        for entry in self._kept(bodies=True):
+        for entry in self._readable_entries(bodies=True):
             if namespace not in (None, entry.namespace):
                 continue
             if lowered in entry.key.lower() or lowered in notes.value_of(entry.body).lower():
@@ -318,10 +318,10 @@ class NoteEntries(Entries):
             )
         return entries, len(matches)
 
-    def _kept(self, *, bodies: bool = False) -> list[Kept]:
+    def _readable_entries(self, *, bodies: bool = False) -> list[Kept]:
         """The entries in the index that the caller may see.
 
-        `_expired` picks those past their time.
+        `_expired_entries` picks those past their time.
         """
         return [
             entry
@@ -329,7 +329,7 @@ class NoteEntries(Entries):
             if self._session.sees(entry.scope)
         ]
 
-    def _expired(self) -> list[Expired]:
+    def _expired_entries(self) -> list[Expired]:
         return [
             entry
             for entry in self.engine.index.entries.expired()
@@ -338,8 +338,8 @@ class NoteEntries(Entries):
 
     def _counted(self) -> tuple[Counter[str], Counter[str]]:
         self.engine.fresh()
-        return Counter(entry.namespace for entry in self._kept()), Counter(
-            entry.namespace for entry in self._expired()
+        return Counter(entry.namespace for entry in self._readable_entries()), Counter(
+            entry.namespace for entry in self._expired_entries()
         )
 
     @purging
@@ -349,10 +349,15 @@ class NoteEntries(Entries):
         with self.engine.writing():
             self._check(namespace)
             self.engine.fresh()
-            all_entries: list[Kept | Expired] = [*self._kept(), *self._expired()]
+            all_entries: list[Kept | Expired] = [
+                *self._readable_entries(),
+                *self._expired_entries(),
+            ]
             paths = [entry.path for entry in all_entries if entry.namespace == namespace]
             entry_files = [
-                entry_file for path in sorted(paths) if (entry_file := self._read(path, namespace))
+                entry_file
+                for path in sorted(paths)
+                if (entry_file := self._read_entry_file(path, namespace))
             ]
             if entry_files:
                 self._remove("delete", entry_files, f"{entry_files[0].path.rpartition('/')[0]}/")
@@ -361,7 +366,7 @@ class NoteEntries(Entries):
     @verb
     def stats(self) -> Totals:
         self.engine.fresh()
-        kept_entries = self._kept()
+        kept_entries = self._readable_entries()
         totals = Totals(
             self.engine.source(PROJECT).root,
             len(kept_entries),
@@ -369,7 +374,7 @@ class NoteEntries(Entries):
         )
         totals.namespaces = len(
             {entry.namespace for entry in kept_entries}
-            | {entry.namespace for entry in self._expired()}
+            | {entry.namespace for entry in self._expired_entries()}
         )
         if kept_entries:
             totals.oldest = EPOCH + timedelta(
@@ -394,7 +399,7 @@ class NoteEntries(Entries):
             entry_files = []
             for over in index.expired(limit):
                 with suppress(Unreadable):
-                    entry_file = self._read(over.path, over.namespace)
+                    entry_file = self._read_entry_file(over.path, over.namespace)
                     if entry_file is not None and self._is_over(entry_file.entry):
                         entry_files.append(entry_file)
             if entry_files:
@@ -444,13 +449,13 @@ class NoteEntries(Entries):
         the index.
         """
         usual_path = next(notes.places(namespace, key))
-        entry_file = self._read(usual_path, namespace)
+        entry_file = self._read_entry_file(usual_path, namespace)
         if entry_file and self._is_claim(entry_file, namespace, key):
             yield entry_file
         self.engine.fresh()
         for path in self.engine.index.entries.paths_with(key):
             if path != usual_path:
-                entry_file = self._read(path, namespace)
+                entry_file = self._read_entry_file(path, namespace)
             else:
                 entry_file = None
             if entry_file and self._is_claim(entry_file, namespace, key):
@@ -462,7 +467,7 @@ class NoteEntries(Entries):
             key,
         ) and self._session.sees(entry_file.scope)
 
-    def _read(self, path: str, namespace: str) -> _EntryFile | None:
+    def _read_entry_file(self, path: str, namespace: str) -> _EntryFile | None:
         """The entry in the file at `path`, or None. Raises Unreadable."""
         source = self.engine.source(PROJECT)
         try:

@@ -150,7 +150,7 @@ class Erasure:
             names = tuple(plan.names)
             if not names:
                 return Erased(names)
-            mentions = list(dict.fromkeys(self._linking(plan)))
+            mentions = list(dict.fromkeys(self._notes_linking_to(plan)))
             needles = self._needles(plan, trail)
             if dry_run:
                 return self._foretell(plan, trail, needles, mentions)
@@ -357,7 +357,7 @@ class Erasure:
                 entity = source.entity(path)
                 names = plan.entities.setdefault(os.path.realpath(source.root), [])
                 names.append(entity.name if entity else path.removesuffix(".md"))
-            file = _read(self.engine, place)
+            file = _file_at(self.engine, place)
             if file is not None:
                 plan.files.append((project, path, root, file.etag))
                 self._texts.append(file.data)
@@ -402,7 +402,7 @@ class Erasure:
         plan.ids = sorted(trail.ids)
         return trail
 
-    def _linking(self, plan: Plan) -> Iterator[str]:
+    def _notes_linking_to(self, plan: Plan) -> Iterator[str]:
         """The notes that link to what goes, and the files it was taken in from."""
         if plan.observation is None:
             erased_places = {file[:2] for file in plan.files}
@@ -480,7 +480,7 @@ def _carry_out(memory: HistoryVerbs, plan: Plan) -> tuple[int, int, tuple[str, .
 def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
     """The places of files that are still as they were when the erasure was planned."""
     for project, path, root, etag in plan.files:
-        file = _read(engine, (project, path, root))
+        file = _file_at(engine, (project, path, root))
         if file is not None and file.etag == etag:
             yield project, path, root
 
@@ -622,7 +622,7 @@ def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:
     engine.index.scrub()
 
 
-def _read(engine: Engine, place: Location) -> File | None:
+def _file_at(engine: Engine, place: Location) -> File | None:
     """The file at a place, or None."""
     try:
         return source_at(engine, place[0], place[2]).read(place[1])

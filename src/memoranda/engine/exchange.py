@@ -751,4 +751,4 @@ def without_state(config: Path) -> str:
 def _stored_keys(config: Path, *keys: str) -> dict[str, None]:
     """Those of the keys that a configuration has, each to be removed."""
     rows = config_text.read(config)
-    return {key: None for key in keys if config_text.stored(rows, key)}
+    return {key: None for key in keys if config_text.stored_value(rows, key)}

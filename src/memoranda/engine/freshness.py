@@ -27,7 +27,7 @@ from memoranda.note.model import (
     NOT_UTF8_CODE,
     UTF16_CODE,
     Note,
-    coded,
+    with_code,
 )
 from memoranda.note.project_access import is_in_force
 from memoranda.sources.base import Listing, Source, Stamp, Values, bounded
@@ -65,8 +65,10 @@ _LATE = (
     "The files of project {} are still being compared with the index: what changed before this "
     "server started may be missing here, or shown as it was. A note that is read is as it is on disk."
 )
-NOT_UTF8 = coded(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
-UTF16 = coded(UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8")
+NOT_UTF8 = with_code(NOT_UTF8_CODE, "bytes that are not UTF-8 are shown as U+FFFD")
+UTF16 = with_code(
+    UTF16_CODE, "it is UTF-16 text, which is shown and not changed; convert it to UTF-8"
+)
 
 
 class Freshness:

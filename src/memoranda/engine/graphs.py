@@ -249,7 +249,7 @@ class NoteEdits:
                 entity.name,
                 type=entity.type,
                 observations=entity.observations,
-                more=other_keys and _header_keys(other_keys),
+                other_keys=other_keys and _header_keys(other_keys),
             )
             return
         # A placeholder becomes an entity; its relations stay
@@ -266,7 +266,12 @@ class NoteEdits:
 
         Without a type it is a placeholder.
         """
-        empty: dict[str, Any] = {"type": None, "observations": (), "relations": [], "more": {}}
+        empty: dict[str, Any] = {
+            "type": None,
+            "observations": (),
+            "relations": [],
+            "other_keys": {},
+        }
         self._new[name] = {"name": name, "created": self._created_at(), **empty, **parts}
 
     def add_observations(self, name: str, texts: Sequence[str]) -> None:

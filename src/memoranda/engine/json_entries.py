@@ -77,10 +77,10 @@ class JsonEntryFolder:
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
                 with suppress(OSError, ValueError):
-                    if not self._pending(stem, self.files.read(stem), engine.reads):
+                    if not self._pending_recalls(stem, self.files.read(stem), engine.reads):
                         continue
                     with self.files.changing(stem) as open_rows:
-                        pending = self._pending(stem, open_rows.content, engine.reads)
+                        pending = self._pending_recalls(stem, open_rows.content, engine.reads)
                         rows = [*open_rows.content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
@@ -97,7 +97,9 @@ class JsonEntryFolder:
                             open_rows.replace(rows)
                         engine.reads.restart(*(name for name, _ in pending.values()))
 
-    def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
+    def _pending_recalls(
+        self, stem: str, content: Content, reads: Reads
+    ) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
         counts = reads.counts()
         names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
@@ -160,7 +162,7 @@ class JsonEntries(Entries):
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
-        content = self._read(stem, namespace)
+        content = self._read_content(stem, namespace)
         row = next(
             (candidate for candidate in content.rows if is_entry(candidate, stem, namespace, key)),
             None,
@@ -209,7 +211,7 @@ class JsonEntries(Entries):
         found_matches = (
             self._readable()
             if stem is None or namespace is None
-            else [(stem, self._read(stem, namespace))]
+            else [(stem, self._read_content(stem, namespace))]
         )
         for stem, content in found_matches:
             for row in content.rows:
@@ -281,10 +283,10 @@ class JsonEntries(Entries):
         names = set[str]()
         for stem in self._stems():
             try:
-                rows = self._read(stem, stem).rows
+                rows = self._read_content(stem, stem).rows
                 if limit > 0 and any(map(self._is_past, rows)):
                     limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
-                    rows = self._read(stem, stem).rows
+                    rows = self._read_content(stem, stem).rows
             except MemorandaError:
                 continue
             entries += len(rows)
@@ -300,13 +302,13 @@ class JsonEntries(Entries):
     def _readable(self) -> Iterator[tuple[str, Content]]:
         for stem in self._stems():
             with suppress(Unreadable):
-                yield stem, self._read(stem, stem)
+                yield stem, self._read_content(stem, stem)
 
     def _stems(self) -> list[str]:
         with storing("the folder of JSON files"):
             return self._files.stems()
 
-    def _read(self, stem: str, namespace: str) -> Content:
+    def _read_content(self, stem: str, namespace: str) -> Content:
         try:
             return self._files.read(stem)
         except (OSError, ValueError):

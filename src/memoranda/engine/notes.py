@@ -182,7 +182,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
             steps: list[Step] = []
             for draft in drafts:
                 old = memory_links.supersedable(self, draft.supersedes)
-                draft = self._completed(draft, old)
+                draft = self._complete_draft(draft, old)
                 if draft.project == CATEGORY_PROJECT:
                     step = self._put_memory(change, draft)
                 else:
@@ -198,7 +198,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
                 change.verb = "overwrite"
         return [Stored(change.written(step), step.old is None) for step in steps]
 
-    def _completed(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
+    def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
         """The draft in the scope its writer may give it, and with the times it is valid."""
         scope = self.check_scope(draft.scope)
         if scope != draft.scope:

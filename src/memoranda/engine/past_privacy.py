@@ -99,7 +99,7 @@ class PastPrivacy:
         """Whether the next step on the note hides it, or, after the last step, its place now. Adds to
         `waiting` where the note goes on.
         """
-        step = self._following(cursor)
+        step = self._step_after(cursor)
         if step is None:
             return not cursor.is_gone and self._is_private_now(cursor.place)
         if _begins_another(step, cursor.place):
@@ -109,7 +109,7 @@ class PastPrivacy:
         waiting += self._after(step, cursor.place)
         return False
 
-    def _following(self, cursor: _Cursor) -> PlacedStep | None:
+    def _step_after(self, cursor: _Cursor) -> PlacedStep | None:
         """The first step after the cursor on the file at its place, or on a folder above it.
 
         None if none follows.

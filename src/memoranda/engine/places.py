@@ -93,7 +93,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             if kind != "missing" and not is_same_file:
                 raise Exists(target)
             change.about = (info.project, info.path)
-            links = self._relinking([(info, target)], follow, update_links)
+            links = self._effects_on_links([(info, target)], follow, update_links)
             own_links = links.texts.get(info.row)
             if own_links:
                 data = own_links.data
@@ -128,7 +128,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             self._check_folder_target(source.name, origin, target, destination)
             infos, foreign = self._notes_below(source.name, origin)
             moves = [(info, target + info.path[len(origin) :]) for info in infos]
-            links = self._relinking(moves, follow, update_links)
+            links = self._effects_on_links(moves, follow, update_links)
             texts = {text.info.path: text.data for text in links.texts.values() if text.is_moved}
             change.about = (source.name, f"{origin}/")
             is_whole = not follow and not foreign and self._kind(source.name, target) == "missing"
@@ -216,7 +216,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         for folder in _emptied(source.root, origin, {step.path for step in change.steps}):
             change.add("rmdir", source.name, folder)
 
-    def _relinking(
+    def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
     ) -> Relinking:
         """The effects on links of moving these notes to these paths."""

@@ -153,7 +153,7 @@ class Files:
         return {
             path[start:]: bounded(listing.stamps[path])
             for path in sorted(listing.stamps)
-            if self._seen(path)
+            if self._may_see_file(path)
         }
 
     def count_access(self, place: PathInfo) -> None:
@@ -167,7 +167,7 @@ class Files:
         if note is not None:
             self._engine.reads.count_read(note.id)
 
-    def _seen(self, path: str) -> bool:
+    def _may_see_file(self, path: str) -> bool:
         """Whether the caller may see the file; only frontmatter can say otherwise."""
         if self._session.agent is None:
             return True
@@ -181,7 +181,7 @@ class Files:
         folder of such.
         """
         if place.kind == "file":
-            return self._seen(place.path)
+            return self._may_see_file(place.path)
         if place.kind != "folder" or self._session.agent is None or place.path == self._base:
             return True
         entries = self._source.entries(place.path)
@@ -199,17 +199,17 @@ class Files:
             else:
                 place = raw
             if raw.kind == "missing" and path:
-                self._put(change, raw, text, None)
+                self._put_file(change, raw, text, None)
             elif place.kind != "file":
                 raise Exists(path)
-            elif not self._seen(place.path):
+            elif not self._may_see_file(place.path):
                 raise Unusable(path)
             elif not overwrite:
                 raise Exists(path)
             else:
-                self._put(change, place, text, self._source.read(place.path))
+                self._put_file(change, place, text, self._source.read(place.path))
 
-    def _put(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
+    def _put_file(self, change: Transaction, place: PathInfo, text: str, old: File | None) -> None:
         """Write a file; the change is listed under its scope. Raises NotADirectory, InvalidInput
         for a scope the caller does not see."""
         if place.link:
@@ -237,7 +237,7 @@ class Files:
                     raise Unusable(path)
                 if place.kind not in ("file", "missing"):
                     raise Exists(path)
-                self._put(change, place, text, old)
+                self._put_file(change, place, text, old)
         return change.done
 
     @retry_conflicts
@@ -257,7 +257,7 @@ class Files:
             except UnicodeDecodeError:
                 raise NotText(path) from None
             edited = edit.apply(text)
-            self._put(change, place, edited.text, old)
+            self._put_file(change, place, edited.text, old)
         return edited
 
     @retry_conflicts
@@ -326,7 +326,7 @@ class Files:
                 return False
         return True
 
-    def _relinking(self, source: PathInfo, target: str) -> Relinking:
+    def _changed_links(self, source: PathInfo, target: str) -> Relinking:
         """The changes of links that moving a file or folder causes."""
         notes = self._session.index.notes
         infos = []
@@ -397,7 +397,7 @@ class Files:
             if source.kind == "missing" or not self._shows(source):
                 raise NotFound(path, self._project)
             _check_target(source, target, to, is_hidden=is_hidden)
-            links = self._relinking(source, target.path)
+            links = self._changed_links(source, target.path)
             moved_texts = {text.info.path: text for text in links.texts.values() if text.is_moved}
             is_partly = is_hidden or not self._is_all_shown(source)
             if source.kind == "folder" and (moved_texts or is_partly):

@@ -182,13 +182,13 @@ class ReadVerbs(ProjectList):
             EXACT.
         """
         if isinstance(ref, str):
-            info = self._named(ref, project, looseness)
+            info = self._note_named(ref, project, looseness)
         else:
             info = self._at_place(ref)
         self.engine.count_pending_reads([info])
         return info
 
-    def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+    def _note_named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
         """The note an identifier names. Raises as `find`."""
         if project is not None:
             project = self.engine.source(project).name

@@ -81,7 +81,7 @@ class Restoring:
         Raises NotInHistory, CannotUndo, Exists, Unusable, InvalidInput, and as `locate`.
         """
         if self._is_latest:
-            archived = self._archived()
+            archived = self._archived_memory()
             if archived is not None:
                 return self._bring_back(archived)
         session = self._session
@@ -110,7 +110,7 @@ class Restoring:
         session.keep_reads(transaction.steps)
         return target.name, source.number
 
-    def _archived(self) -> NoteInfo | None:
+    def _archived_memory(self) -> NoteInfo | None:
         """The memory in the archive that is meant, None for none."""
         info: NoteInfo | None = None
         with suppress(NotFound, Ambiguous):

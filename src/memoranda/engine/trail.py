@@ -182,7 +182,7 @@ class Trail:
 
     def _remember_text(self, touched: Touched) -> None:
         """Keep the text a step replaced, and the ids it names its note by."""
-        data = self._kept(touched.old)
+        data = self._kept_text(touched.old)
         if data is None:
             return
         self.texts.append(data)
@@ -232,7 +232,7 @@ class Trail:
 
     def _names_note(self, touched: Touched) -> bool:
         """Whether the key or the text of an answer names one of the notes."""
-        data = touched.path.encode() + (self._kept(touched.old) or b"")
+        data = touched.path.encode() + (self._kept_text(touched.old) or b"")
         names = [*self.ids, *(os.path.join(project, path) for project, path, _ in self._every)]
         return any(name.encode() in data for name in names)
 
@@ -242,14 +242,14 @@ class Trail:
         self._await_place(place)
 
     def _has_id(self, touched: Touched) -> bool:
-        data = self._kept(touched.old)
+        data = self._kept_text(touched.old)
         if data is not None:
             note = self._engine.parse(touched.project, touched.path, as_file(data))
         else:
             note = None
         return note is not None and note.own_id and note.id in self.ids
 
-    def _kept(self, digest: str | None) -> bytes | None:
+    def _kept_text(self, digest: str | None) -> bytes | None:
         try:
             if digest:
                 return self._history.text(digest, "")

@@ -352,7 +352,7 @@ class Transaction:
             folded=self.folded,
         )
         planned.check = self._check_limits
-        planned.show = self._made
+        planned.show = self._take_up
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
@@ -376,7 +376,7 @@ class Transaction:
             self.steps, engine.settings, self._session.agent, engine.day_use, engine.clock()
         )
 
-    def _made(self, change: Change) -> None:
+    def _take_up(self, change: Change) -> None:
         """Count a change that is on disk, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)

@@ -130,7 +130,7 @@ class Undo:
                 known_marks = self._marks(*place, as_file(step.data))
                 # No header that could hold it
                 with suppress(ValueError):
-                    step.data = _marked(step.data, list(dict.fromkeys([*known_marks, *marks])))
+                    step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
         """The actions on a memory that were taken back, as its header lists them."""
@@ -314,7 +314,7 @@ class Undo:
         else:
             marks = []
         for number in range(len(marks)):
-            if file and sha256(_marked(file.data, marks[:number])) == etag:
+            if file and sha256(_with_marks(file.data, marks[:number])) == etag:
                 self._carried[os.path.basename(path)] = marks[number:]
                 return file
         raise self._blocked(touched, path)
@@ -372,7 +372,7 @@ def _remembering(done_change: Change) -> list[Touched]:
     return touched_memories
 
 
-def _marked(data: bytes, marks: list[str]) -> bytes:
+def _with_marks(data: bytes, marks: list[str]) -> bytes:
     """A memory's text with just these marks. Raises ValueError for a header that cannot hold them."""
     from memoranda.note.edit import SetKeys
     from memoranda.note.frontmatter import REMOVE

@@ -102,15 +102,17 @@ class Upkeep:
         taken_paths: set[str] = set()
         with self.memory.change(verb) as change:
             for record in records:
-                self._put_record(change, record, self._known(record.id), taken_paths)
+                self._put_record(change, record, self._info_of_id(record.id), taken_paths)
 
     @verb
     def is_there(self, identity: str) -> bool:
         """Whether a memory, archived or not, has this id, or took it over."""
         self.engine.fresh()
-        return self._known(identity) is not None or bool(self._index.notes.survivors([identity]))
+        return self._info_of_id(identity) is not None or bool(
+            self._index.notes.survivors([identity])
+        )
 
-    def _known(self, identity: str) -> NoteInfo | None:
+    def _info_of_id(self, identity: str) -> NoteInfo | None:
         infos = self._index.notes.with_ids([identity], MEMORY_PROJECTS)
         return next((info for info in infos if self.memory.sees(info.scope)), None)
 
@@ -121,7 +123,9 @@ class Upkeep:
         change uses.
         """
         record = replace(
-            record, scope=self.memory.check_scope(record.scope), category=_checked(record.category)
+            record,
+            scope=self.memory.check_scope(record.scope),
+            category=_check_category(record.category),
         )
         data = writing.encoded(record.text())
         if record.phase == model.ARCHIVED:
@@ -197,10 +201,12 @@ class Upkeep:
         taken_paths: set[str] = set()
         with self.memory.change(verb, fresh=False) as change:
             for info, category in memories:
-                new_keys = dict(keys) | ({"category": _checked(category)} if category else {})
+                new_keys = dict(keys) | (
+                    {"category": _check_category(category)} if category else {}
+                )
                 folder = category or info.category or INBOX
                 self._set(change, info, new_keys, info.project, folder, taken_paths, touch=touch)
-        return self._written(change)
+        return self._written_memories(change)
 
     def _set(
         self,
@@ -255,7 +261,7 @@ class Upkeep:
                 raise Conflict(info.permalink, info.checksum, info.checksum)
             with self.memory.change(verb, (CATEGORY_PROJECT, info.path), fresh=False) as change:
                 self._archive(change, info, by, category)
-            return self._written(change)
+            return self._written_memories(change)
 
     @verb
     def archive_all(
@@ -322,7 +328,7 @@ class Upkeep:
 
     def _after(self, change: Transaction, infos: Sequence[NoteInfo]) -> list[NoteInfo]:
         """These memories as the change left them."""
-        written = {note_written.id: note_written for note_written in self._written(change)}
+        written = {note_written.id: note_written for note_written in self._written_memories(change)}
         return [written.get(info.id, info) for info in infos]
 
     @verb
@@ -343,7 +349,7 @@ class Upkeep:
                 self._as_read(info)
                 if partner.id not in info.links:
                     self._set(change, info, writing.linked_keys(info, partner), touch=True)
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def derive(
@@ -353,14 +359,14 @@ class Upkeep:
         One change. Returns both, the new one first. Raises Conflict, Exists when the id is taken,
         Locked, NotFound."""
         with self.memory.change(verb, fresh=False) as change:
-            if self._known(record.id) is not None:
+            if self._info_of_id(record.id) is not None:
                 raise Exists(record.id)
             change.made_from.append(source.provenance)
             self._put_record(change, replace(record, links=(*record.links, source.id)), None, set())
             self._set(
                 change, source, {"links": [*source.links, record.id]} | dict(keys), touch=True
             )
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def merge(self, survivor: NoteInfo, other: NoteInfo, added: str = "") -> list[NoteInfo]:
@@ -376,7 +382,7 @@ class Upkeep:
                 names(self.memory.parse(CATEGORY_PROJECT, other.path, other_file)),
             )
             pending = self.engine.reads.counts([other.id])[other.id]
-            keys, category = _merged(survivor, other, new_names, pending)
+            keys, category = _merged_header(survivor, other, new_names, pending)
             if added:
                 longer = Append(added).apply(text).text
                 text = writing.follow_content(self.memory, survivor, text, longer)
@@ -397,7 +403,7 @@ class Upkeep:
             for holder in self._index.notes.holding_link(other.id):
                 if holder.row not in (survivor.row, other.row):
                     self._redirect_link(change, holder, other.id, survivor.id)
-        return self._written(change)
+        return self._written_memories(change)
 
     @verb
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
@@ -443,7 +449,7 @@ class Upkeep:
         ids = [new if link == old else link for link in holder.links]
         writing.set_keys(self.memory, change, holder, {"links": list(dict.fromkeys(ids))})
 
-    def _written(self, change: Transaction) -> list[NoteInfo]:
+    def _written_memories(self, change: Transaction) -> list[NoteInfo]:
         """The index entries of the memories that a change wrote.
 
         Other files are not checked for changes: that would cost more than the change.
@@ -518,7 +524,7 @@ def _folded_keys(info: NoteInfo, row: ReadRow, before: int) -> dict[str, Any]:
     return keys
 
 
-def _checked(category: str) -> str:
+def _check_category(category: str) -> str:
     if category not in CATEGORIES:
         raise InvalidInput(f'invalid category "{category}"')
     return category
@@ -558,7 +564,7 @@ def _each_once(tags: Iterable[str]) -> list[str]:
     return list(tags_by_key.values())
 
 
-def _merged(
+def _merged_header(
     survivor: NoteInfo, merged_note: NoteInfo, names: Sequence[str], pending: int
 ) -> tuple[dict[str, Any], str]:
     """The keys the survivor takes over, and its category.

@@ -410,7 +410,7 @@ def _same_text(
         moved = _moved_by(steps, step)
         if moved is not None:
             # Only its links are other ones
-            return _known(index, moved)
+            return _origin_in_index(index, moved)
     if verb in ("merge", "edit"):
         return None
     if step.old is not None and _body(step.old.data) != _body(step.data):
@@ -424,17 +424,17 @@ def _sources(
 ) -> list[Provenance]:
     """The origins of the texts that make up the new text: the one before, and those it merges."""
     if step.old:
-        sources = [_known(index, step)]
+        sources = [_origin_in_index(index, step)]
     else:
         # Perhaps the same note under another path, in the archive or out of it
         body = _body(step.data)
         sources = [
-            _known(index, item)
+            _origin_in_index(index, item)
             for item in removed_steps
             if item.old and _body(item.old.data) == body
         ]
     if verb == "merge":
-        sources += [_known(index, item) for item in removed_steps]
+        sources += [_origin_in_index(index, item) for item in removed_steps]
     return sources
 
 
@@ -452,7 +452,7 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
     )
 
 
-def _known(index: Index, step: Step) -> Provenance:
+def _origin_in_index(index: Index, step: Step) -> Provenance:
     """Where the text that stands there comes from, if the index has seen these bytes."""
     info = index.notes.get(step.project, step.path)
     assert step.old is not None

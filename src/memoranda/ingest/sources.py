@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from memoranda.note import frontmatter, grammar
 from memoranda.note.inline import listed_names, listed_tags, page_fields
 from memoranda.note.links import TAG_SIGNS, without_suffix
-from memoranda.note.markdown import unpacked
+from memoranda.note.markdown import unpack_list
 from memoranda.sources.files import reason
 from memoranda.text.unicode import is_valid_unicode
 
@@ -230,7 +230,7 @@ def scan_claude(tree: Tree) -> Iterator[SourceNote]:
 def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
     """Car agent: all `*.md`, the first 5,000 characters of each."""
     for path in tree.notes(hidden=True):
-        content = shortened(tree.text(path))
+        content = shorten(tree.text(path))
         if content:
             yield SourceNote("car-agent", path, content, stem(path), ("car-agent",))
 
@@ -238,7 +238,7 @@ def scan_car_agent(tree: Tree) -> Iterator[SourceNote]:
 def scan_fingersaver(tree: Tree) -> Iterator[SourceNote]:
     """Fingersaver: `chat.md`, its first 5,000 characters."""
     if "chat.md" in tree.notes(hidden=True, deep=False) and (
-        content := shortened(tree.text("chat.md"))
+        content := shorten(tree.text("chat.md"))
     ):
         yield SourceNote("fingersaver", "chat.md", content, "chat", ("fingersaver", "chat"))
 
@@ -257,10 +257,10 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
             else:
                 empty.append(path)
     if empty:
-        tree.warn(_named(empty), "left out, as nothing is written there")
+        tree.warn(_named_paths(empty), "left out, as nothing is written there")
 
 
-def _named(paths: Sequence[str]) -> str:
+def _named_paths(paths: Sequence[str]) -> str:
     """The first paths, and the number of the others."""
     first_paths = ", ".join(paths[:_NAMED])
     if len(paths) > _NAMED:
@@ -357,7 +357,7 @@ def stem(path: str) -> str:
     return unicodedata.normalize("NFC", without_suffix(path.rpartition("/")[2]))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text trimmed. A longer text is cut after 5,000 characters, and `...` is added."""
     text = text.strip()
     if len(text) <= LONGEST_START:
@@ -401,7 +401,7 @@ def _text(header: dict[str, Any], key: str) -> str:
 def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...]:
     """The texts of some keys, a list each or separated."""
     texts: list[str] = []
-    for value in map(unpacked, map(header.get, keys)):
+    for value in map(unpack_list, map(header.get, keys)):
         if isinstance(value, str):
             parts: list[Any] = re.split(separator, value)
         elif isinstance(value, list):

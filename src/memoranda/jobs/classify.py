@@ -153,7 +153,7 @@ class Classifier:
         if not nearest:
             return None
         _, category, example = nearest[0]
-        reason = f'{category} (you put "{shortened(example)}" there)'
+        reason = f'{category} (you put "{one_line_of(example)}" there)'
         return CategoryChoice(category, "correction", reason)
 
     def _times_in(self, text: str, created: datetime) -> list[timephrase.Reading | None]:
@@ -185,7 +185,7 @@ class Classifier:
         votes = _votes(by_words, _WEIGHT)
         is_alike = False
         if by_meaning:
-            votes = _joined(votes, _votes(by_meaning, _BY_MEANING))
+            votes = _sum_of_votes(votes, _votes(by_meaning, _BY_MEANING))
         elif by_words[0][0] >= _ALIKE:
             is_alike = True
             votes[by_words[0][1]] = float("inf")
@@ -287,7 +287,7 @@ def _votes(neighbours: Iterable[tuple[float, str, str]], power: float) -> defaul
     return votes
 
 
-def _joined(
+def _sum_of_votes(
     by_words: Mapping[str, float], by_meaning: Mapping[str, float]
 ) -> defaultdict[str, float]:
     """The shares of both votes, added."""
@@ -313,7 +313,7 @@ def _elected(
     second = None
     if later_votes and most_votes < _SURE * later_votes[0][1]:
         second = later_votes[0][0]
-    reason = f'{category} (nearest to "{shortened(nearest)}")'
+    reason = f'{category} (nearest to "{one_line_of(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
 
 
@@ -329,7 +329,7 @@ def learn(settings: Settings) -> int:
     return 0
 
 
-def shortened(text: str) -> str:
+def one_line_of(text: str) -> str:
     """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
     if len(line) <= _SHOWN:

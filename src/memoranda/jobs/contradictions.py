@@ -124,7 +124,7 @@ def _lines(memory: MemorySession, info: NoteInfo) -> dict[str, list[Line]]:
 
 def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LinePair]:
     lines.sort(key=lambda line: line.number)
-    by_value = {_folded(line.value): line for line in lines}
+    by_value = {_fold_text(line.value): line for line in lines}
     if len(by_value) > _MOST_VALUES:
         return
     for (first_value, first), (second_value, second) in pairwise(by_value.items()):
@@ -133,7 +133,7 @@ def _pairs_of(info: NoteInfo, subject: str, lines: list[Line]) -> Iterator[LineP
             yield LinePair(info, subject, first, second)
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .。!！")
 
 
@@ -174,13 +174,13 @@ def _weights(pair: Contradiction) -> str:
             if not differ(statement.claim, side.claim)
         ]
         counts.append(len({info.id for info in infos}))
-        sayings.append(_saying(counts[-1], infos))
+        sayings.append(_count_of_sources(counts[-1], infos))
     if counts == [1, 1]:
         return ""
     return f" The first: {sayings[0]}; the second: {sayings[1]}."
 
 
-def _saying(count: int, infos: Sequence[NoteInfo]) -> str:
+def _count_of_sources(count: int, infos: Sequence[NoteInfo]) -> str:
     """How many notes say something, and of whom."""
     sources = sorted({author(info.provenance) for info in infos})
     noun = "notes"

@@ -131,7 +131,7 @@ def _are_in_order(lines: Iterable[str], other_lines: Iterable[str]) -> bool:
     return all(line in remaining for line in lines)
 
 
-def _grouped(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
+def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
     groups = defaultdict[Hashable, list[MemoryState]](list)
     for memory in memories:
         groups[memory.block].append(memory)
@@ -147,7 +147,7 @@ def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -
     away. The plan does not depend on the order of `memories`. Source: contract 001, 18.6.
     """
     merges: list[tuple[_Text, _Text]] = []
-    for group in _grouped(memories):
+    for group in _groups_of(memories):
         if len(group) > 1:
             merges += _merges_in(group)
     merges.sort(key=lambda merge: (merge[1].memory.id, merge[0].memory.created, merge[0].memory.id))
@@ -213,7 +213,7 @@ def plan_similar(memories: Sequence[MemoryState]) -> list[Action]:
     terms_by_id = {memory.id: terms(plain(memory.content)) for memory in remaining}
     comparable = [memory for memory in remaining if len(terms_by_id[memory.id]) >= FEWEST_TERMS]
     pairs: list[tuple[float, str, str]] = []
-    for group in _grouped(comparable):
+    for group in _groups_of(comparable):
         pairs += _links([(memory, terms_by_id[memory.id]) for memory in group])
     pairs.sort()
     similar_pairs = {(a, b) for _, a, b in pairs}
@@ -358,8 +358,8 @@ def _replaces_word(a: _Said, b: _Said) -> bool:
 
 def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
     """Whether `other_words` are these words with the last clause put first."""
-    doubled_words = _joined([*words, *words])
-    joined_words = _joined(other_words)
+    doubled_words = _join_words([*words, *words])
+    joined_words = _join_words(other_words)
     position = doubled_words.find(joined_words)
     while position >= 0:
         number = doubled_words.count(_APART, 0, position)
@@ -369,7 +369,7 @@ def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
     return False
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     return f"{_APART}{_APART.join(words)}{_APART}"
 
 
@@ -389,7 +389,7 @@ def near_pairs(
     best first. Not those that were unlinked nor, unless `linked`, those linked already; reminders
     take no part. No memory is in more than MOST_LINKS of them."""
     scored_pairs: list[tuple[float, str, str]] = []
-    for group in _grouped(memory for memory in memories if memory.category != REMINDERS):
+    for group in _groups_of(memory for memory in memories if memory.category != REMINDERS):
         closed = linked_pairs(group, "unlinked")
         if not linked:
             closed = closed | linked_pairs(group)

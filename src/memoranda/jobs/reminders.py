@@ -117,7 +117,7 @@ def acknowledge(memory: MemorySession, ref: str) -> NoteInfo:
         is_put_off = reminder.snoozed is not None and not reminder.has_fired
         return new_keys | {"acked_at": stamp(now)} | ({SNOOZED: REMOVE} if is_put_off else {})
 
-    return _changed(memory, ref, DONE, keys)
+    return _change_header(memory, ref, DONE, keys)
 
 
 def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
@@ -138,10 +138,10 @@ def snooze(memory: MemorySession, ref: str, when: str) -> NoteInfo:
         )
         return new_keys | {SNOOZED: stamp(reading.due)}
 
-    return _changed(memory, ref, SNOOZE, keys)
+    return _change_header(memory, ref, SNOOZE, keys)
 
 
-def _changed(
+def _change_header(
     memory: MemorySession, ref: str, verb: str, keys: Callable[[Reminder], dict[str, Any] | None]
 ) -> NoteInfo:
     """Set header keys of a reminder and return it. If `keys` returns None, nothing is set."""

@@ -124,13 +124,13 @@ class _Plan:
 
     def _ahead(self, outcome: Reading | TimeRefused) -> Reading | TimeRefused:
         """A reading at its time ahead, of a rule the next one; PastTime when it is over."""
-        from memoranda.note.timephrase import following
+        from memoranda.note.timephrase import next_time_after
 
         if isinstance(outcome, TimeRefused) or outcome.due > self._now:
             return outcome
         try:
             zone = self._settings.reading_zone
-            due = following(outcome.repeat or "", self._now, zone, since=outcome.due)
+            due = next_time_after(outcome.repeat or "", self._now, zone, since=outcome.due)
         except InvalidInput:
             return PastTime(outcome.phrase)
         return replace(outcome, due=due)

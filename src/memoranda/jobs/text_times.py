@@ -232,7 +232,7 @@ class _MemoryText:
         )
         if is_leap_day and due > self._created:
             # Without a year it is the next 29 February, which may be years ahead
-            due = timephrase.following(str(rule), self._created, self._zone)
+            due = timephrase.next_time_after(str(rule), self._created, self._zone)
         return replace(reading, due=due, repeat=str(rule))
 
     def doubt(self, outcome: Reading | TimeRefused, place: _Place) -> str:

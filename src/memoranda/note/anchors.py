@@ -141,7 +141,7 @@ def changed_anchors(before: str, after: str) -> bool:
     if end >= 0:
         after = after[: len(after) - (len(before) - end)]
         before = before[:end]
-    return _marked(before) != _marked(after)
+    return _heading_words(before) != _heading_words(after)
 
 
 def _same_characters(text: str, other: str) -> int:
@@ -157,5 +157,5 @@ def _same_characters(text: str, other: str) -> int:
     return same_count
 
 
-def _marked(text: str) -> list[str]:
+def _heading_words(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.lstrip().startswith("#") or "^" in line]

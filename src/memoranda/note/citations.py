@@ -65,7 +65,7 @@ class Citation(NamedTuple):
 def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
     """The places that a note with this header and text cites, each once."""
     result: dict[tuple[str, int, int, str], Citation] = {}
-    for citation in (*_declared(header.get(CITES)), *_written(text)):
+    for citation in (*_declared(header.get(CITES)), *_written_citations(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)
         result.setdefault(key, citation)
         if len(result) == _MOST:
@@ -92,7 +92,7 @@ def _declared(value: Any) -> Iterator[Citation]:
                 )
 
 
-def _written(text: str) -> Iterator[Citation]:
+def _written_citations(text: str) -> Iterator[Citation]:
     for code in _CODE.finditer(text):
         citation = parse(code[1])
         if citation is not None and _IS_PATH.search(citation.path):

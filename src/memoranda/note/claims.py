@@ -416,11 +416,13 @@ def _polar_claim(text: str) -> Claim | None:
     """
     match = _words().quality.fullmatch(text)
     if match is not None:
-        return _polar(match[1], match[2], "be", _cut(match[3]))
+        return _polar(match[1], match[2], "be", _without_addition(match[3]))
     match = _words().habit.fullmatch(text)
     if match is None:
         return None
-    return _polar(match[1], match[2], match[3].lower().removesuffix("s"), _cut(match[4]))
+    return _polar(
+        match[1], match[2], match[3].lower().removesuffix("s"), _without_addition(match[4])
+    )
 
 
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
@@ -476,7 +478,7 @@ def _use_claim(text: str) -> Claim | None:
     """
     match = _USE.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
+        return _statement(f"{match[1]} {_without_addition(match[3])}", match[2], "use")
     match = _USE_FOR.fullmatch(text)
     if match is not None:
         return _statement(f"{match[2]} {match[1]}", match[3], "use")
@@ -526,7 +528,7 @@ def _preference(text: str) -> Claim | None:
         return None
     subject, chosen, less = match.groups()
     liked = " ".join(_value_words(chosen))
-    disliked = " ".join(_value_words(_cut(less)))
+    disliked = " ".join(_value_words(_without_addition(less)))
     preferences = sorted((liked, disliked))
     who = _subject_words(subject)
     if not all(preferences) or not who:
@@ -587,7 +589,7 @@ def _role_claim(text: str) -> Claim | None:
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None
-    return _statement(_cut(match[2]), match[1], "is")
+    return _statement(_without_addition(match[2]), match[1], "is")
 
 
 def _is_someone(value: str) -> bool:
@@ -630,7 +632,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 
     A place such as "in production" belongs to the subject.
     """
-    match = _STATE.fullmatch(_cut(value))
+    match = _STATE.fullmatch(_without_addition(value))
     if match is None:
         return None
     for name, yes, no in _words().states:
@@ -643,7 +645,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
 
 def _statement(subject: str, value: str, verb: str) -> Claim | None:
     """The claim that a subject has a value. None if one of them is unclear."""
-    value = _cut(value)
+    value = _without_addition(value)
     group = _group(value)
     # How often a thing happens is one value of whatever thing.
     has_one_value = verb != "is" or group == "frequency" or _has_one_value(subject)
@@ -658,7 +660,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     return Claim(key, subject, value, 0)
 
 
-def _cut(value: str) -> str:
+def _without_addition(value: str) -> str:
     """A value without what is said after it."""
     match = _words().ends.search(value)
     if match is not None:

@@ -15,8 +15,8 @@ from memoranda.errors import CountMismatch, InvalidInput, LineOutOfRange, Sectio
 from memoranda.note.frontmatter import is_crlf, parse, set_keys, split
 from memoranda.note.headings import (
     ShownHeading,
-    matching,
-    named,
+    headings_named,
+    level_and_title,
     shown_headings,
     shown_title,
 )
@@ -296,7 +296,7 @@ class _Sections:
 
         Raises SectionError if there are several.
         """
-        headings = matching(self.headings, section)
+        headings = headings_named(self.headings, section)
         if len(headings) > 1:
             raise SectionError(section, lines=[heading.line for heading in headings])
         if headings:
@@ -333,7 +333,7 @@ def _without_heading(new_text: str, heading: ShownHeading) -> str:
 
 
 def _section_at_end(text: str, section: str, new_text: str, newline: str) -> Edited:
-    level, name = named(section)
+    level, name = level_and_title(section)
     body = _without_heading(new_text, ShownHeading(level or 2, name, shown_title(name), 1, 1))
     before = text
     if len(text) > split(text).body_at or (text and not text.endswith("\n")):

@@ -101,7 +101,7 @@ def observation_item(text: str) -> str:
     is_plain = _is_tidy(text) and text[0] not in _NO_START and not _NUMBERED.match(text)
     if is_plain and (text[0] != "[" or _CATEGORY.match(text)):
         return text
-    return coded(text)
+    return code_span_of(text)
 
 
 def relation_item(type: str, target: str) -> str:
@@ -112,7 +112,7 @@ def relation_item(type: str, target: str) -> str:
     elif is_quotable:
         kind = f'"{type}"'
     else:
-        kind = coded(type)
+        kind = code_span_of(type)
     if _is_tidy(target) and _NO_TARGET.isdisjoint(target) and "::" not in target:
         item = f"{kind} [[{target}]]"
         relation = read_relation(item, 0)
@@ -122,10 +122,10 @@ def relation_item(type: str, target: str) -> str:
             None,
         ):
             return item
-    return f"{kind} {coded(target)}"
+    return f"{kind} {code_span_of(target)}"
 
 
-def coded(text: str) -> str:
+def code_span_of(text: str) -> str:
     """One code span that holds `text` as a JSON string of one line."""
     inner = _ESCAPED.sub(
         lambda sign: f"\\u{ord(sign[0]):04x}", json.dumps(text, ensure_ascii=False)
@@ -216,9 +216,9 @@ class EntityText:
 
     def __init__(self, text: str):
         self.text = text
-        self._read()
+        self._read_structure()
 
-    def _read(self) -> None:
+    def _read_structure(self) -> None:
         self.body_at = frontmatter.split(self.text).body_at
         self._items: list[ListItem] = []
         self._headings: list[Heading] = scan(
@@ -311,7 +311,7 @@ class EntityText:
         read.
         """
         self.text = frontmatter.set_keys(self.text, changes, order)
-        self._read()
+        self._read_structure()
 
     def make_entity(self, type: str, created: int) -> None:
         """Turn a placeholder into an entity (5.4), with the heading `Observations`. Raises
@@ -350,7 +350,7 @@ class EntityText:
             line_index, new_lines = self._as_new_section(section, lines, new_lines)
         lines[line_index:line_index] = [line + newline for line in new_lines]
         self.text = "".join(lines)
-        self._read()
+        self._read_structure()
 
     def _below_text(
         self, heading: Heading, lines: Sequence[str], new_lines: Sequence[str]
@@ -415,7 +415,7 @@ class EntityText:
         self.text = "".join(
             line for line_index, line in enumerate(lines) if line_index not in dropped_lines
         )
-        self._read()
+        self._read_structure()
 
 
 def _end(line_index: int, lines: list[str], starts: set[int]) -> int:

@@ -361,7 +361,7 @@ def scalar(value: Any) -> str:
         return text
     if _reads_back_plain(text):
         return text
-    return _quoted(text)
+    return _quote(text)
 
 
 def _number(value: float) -> str:
@@ -381,7 +381,7 @@ def _reads_back_plain(text: str) -> bool:
     return is_safe and ": " not in text and " #" not in text and not _RETYPED.fullmatch(text)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     """JSON, with escapes for what YAML does not take raw."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return _ESCAPED.sub(
@@ -393,7 +393,7 @@ def dump(mapping: Mapping[str, Any]) -> str:
     """YAML lines for `mapping`, without fences: lists as block lists with two blanks, mappings as
     blocks.
     """
-    return _joined({key: _lines(_key(key), value, "") for key, value in mapping.items()})
+    return _join_lines({key: _lines(_key(key), value, "") for key, value in mapping.items()})
 
 
 def _key(key: Any) -> str:
@@ -410,7 +410,7 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(map(_flow, value)) + "]"
     if isinstance(value, AsWritten) and not _FLOW_SIGNS.search(value):
         return str(value)
-    return _quoted(value)
+    return _quote(value)
 
 
 # Signs that would end a bare item of a list in brackets.
@@ -421,7 +421,7 @@ def _lines(key: str, value: Any, indent: str) -> list[str]:
     """The lines of a key and its value, a mapping or list as a block."""
     # At the start of a line --- and ... would end the document.
     if key.startswith(("---", "...")):
-        written_key = _quoted(key)
+        written_key = _quote(key)
     else:
         written_key = scalar(key)
     name = f"{indent}{written_key}:"
@@ -470,7 +470,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     """
     yaml_text, body_at = split(text)
     lines = {key: _changed_lines(key, value) for key, value in changes.items()}
-    written = _joined(lines)
+    written = _join_lines(lines)
     if yaml_text is None:
         return text[:body_at] + _new_header(written, is_crlf(text)) + text[body_at:]
     before = parse(yaml_text)
@@ -498,7 +498,7 @@ def set_keys(text: str, changes: Mapping[str, Any], order: Sequence[str] = ()) -
     raise ValueError(f"the frontmatter is too unusual to set {', '.join(changes)} in it")
 
 
-def _joined(lines_by_key: Mapping[str, list[str]]) -> str:
+def _join_lines(lines_by_key: Mapping[str, list[str]]) -> str:
     """The lines of all keys as one text."""
     text = ""
     for lines in lines_by_key.values():

@@ -27,7 +27,7 @@ from memoranda.note.frontmatter import (
 from memoranda.note.grammar import LINKS_TO, MOST, STRUCTURED, is_cut, relation_key, scan
 from memoranda.note.inline import listed_names, page_fields
 from memoranda.note.links import first_line, permalink_for, without_suffix
-from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, coded, united
+from memoranda.note.model import BAD_HEADER, PARTLY_READ, Note, Relation, united, with_code
 from memoranda.note.names import UUID
 from memoranda.text.checksum import sha256
 from memoranda.text.pattern import lazy_pattern
@@ -55,7 +55,7 @@ TITLE_LENGTH = 2_000
 """
 # Flags are shown as YAML writes them.
 _AS_WRITTEN = {True: "true", False: "false"}
-_PARTLY_READ_WARNING = coded(
+_PARTLY_READ_WARNING = with_code(
     PARTLY_READ,
     f"links, observations and headings after {STRUCTURED:,} characters, or {MOST:,} of a kind, are "
     "not read. Split the note.",
@@ -151,7 +151,7 @@ def _read_header(text: str, project: str, warnings: list[str]) -> _Header:
     try:
         values = parse(yaml_text)
     except ValueError as error:
-        warnings.append(coded(BAD_HEADER, f"the frontmatter is not read, {error}"))
+        warnings.append(with_code(BAD_HEADER, f"the frontmatter is not read, {error}"))
         if project in model.MEMORY_PROJECTS:
             # A bad line must not cost a memory its id and its category.
             return _Header(yaml_text, {}, _readable_keys(yaml_text), end, end)
@@ -319,9 +319,9 @@ def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
     for key, value in header.items():
         if key.lower() not in keys:
             continue
-        for item in _texts(_with_pages(unpacked(value))):
+        for item in _texts(_with_pages(unpack_list(value))):
             is_list = item.startswith("[") and not item.startswith("[[")
-            texts += _texts(unpacked(item)) if is_list else [item]
+            texts += _texts(unpack_list(item)) if is_list else [item]
     return texts
 
 
@@ -338,7 +338,7 @@ def _with_pages(value: Any) -> Any:
     return members
 
 
-def unpacked(value: Any) -> Any:
+def unpack_list(value: Any) -> Any:
     """The list that a text spells, the value itself for any other."""
     if not isinstance(value, str):
         return value
@@ -415,7 +415,7 @@ def _each_once(note: Note, value: Any) -> tuple[str, ...]:
 def _superseded(note: Note, value: Any) -> tuple[str, ...]:
     """The ids or names of the notes that a note takes the place of. A comma in a text may be part of
     a name; between ids and between links it separates them."""
-    value = _with_pages(unpacked(value))
+    value = _with_pages(unpack_list(value))
     names: list[str] = []
     for item in value if isinstance(value, list) else [value]:
         text = _text(item)
@@ -498,7 +498,7 @@ def _read_memory(note: Note, header: dict[str, Any], is_bare: bool) -> None:
     if folder in model.CATEGORIES:
         if category and category != folder:
             difference = f"the folder {folder} counts, not {category} of the frontmatter"
-            note.warnings.append(model.coded(model.CATEGORY_DIFFERS, difference))
+            note.warnings.append(model.with_code(model.CATEGORY_DIFFERS, difference))
             # The phase belonged to the other category.
             phase = ""
         category = folder
@@ -632,7 +632,7 @@ def compose_note(
 
     # The stronger, the later.
     chosen = dict(other_keys)
-    chosen |= _decided(title, type, all_tags, values, habits)
+    chosen |= _keys_of_arguments(title, type, all_tags, values, habits)
     chosen |= _without_none(keep or {})
     written = {key: lines for key, lines in rows if values.get(key) is not None}
     defaults = _defaults(permalink, created, values, habits)
@@ -656,7 +656,7 @@ def _file_text(header: str, body: str, *, may_be_bare: bool) -> str:
     return f"---\n{header}---\n".replace("\n", newline) + body
 
 
-def _decided(
+def _keys_of_arguments(
     title: str,
     type: str | None,
     tags: Sequence[str],
@@ -787,7 +787,7 @@ def _says(text: str, key: str, value: Any) -> bool:
 
 
 def _listed_texts(value: Any) -> list[str]:
-    values = unpacked(value)
+    values = unpack_list(value)
     if isinstance(values, str):
         return values.split(",")
     if not isinstance(values, (list, tuple)):

@@ -195,13 +195,16 @@ class Reminder:
 
         None if the rule is unreadable or has no time left.
         """
-        from memoranda.note.timephrase.rules import completed, following
+        from memoranda.note.timephrase.rules import complete_rule, next_time_after
 
         if self.repeat is None or self.regular is None:
             return None
         try:
-            return following(
-                completed(self.repeat, self.regular.astimezone(zone)), now, zone, since=self.regular
+            return next_time_after(
+                complete_rule(self.repeat, self.regular.astimezone(zone)),
+                now,
+                zone,
+                since=self.regular,
             )
         except InvalidInput:
             return None

@@ -87,16 +87,16 @@ class _Folding(dict[int, str]):
     """A character's code -> what it is looked for as; filled as characters come."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = _folded(chr(code), code)
+        self[code] = _fold_character(chr(code), code)
         return self[code]
 
 
-def _folded(char: str, code: int) -> str:
+def _fold_character(char: str, code: int) -> str:
     if any(first <= code <= last for first, last in _MARKS):
         return ""
     # Tags repeat ASCII where nobody sees it
     if 0xE0020 <= code <= 0xE007E:
-        return _folded(chr(code - 0xE0000), code - 0xE0000)
+        return _fold_character(chr(code - 0xE0000), code - 0xE0000)
     known_look_alike = _look_alikes()[0].get(char)
     if known_look_alike is not None:
         return known_look_alike

@@ -43,7 +43,7 @@ _ALONE = f"[\u00a0-\u02af\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e]|[
 
 
 @cache
-def _changed() -> re.Pattern[str]:
+def _pattern_of_changes() -> re.Pattern[str]:
     """Matches runs of characters that folding may change. Compiled when first needed."""
     return re.compile(f"[^\\x00-\\x7f{_STABLE}]+")
 
@@ -113,7 +113,7 @@ def fold(text: str) -> str:
     if len(foreign) <= _FEW:
         folded = {character: _ALONE_FOLDED[character] for character in foreign}
     if not folded or None in folded.values():
-        return _changed().sub(lambda run: _RUNS[run[0]], low)
+        return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], low)
     # Much faster than a look at each run
     for character, folded_character in folded.items():
         if folded_character is not None and folded_character != character:
@@ -141,7 +141,7 @@ def fold_places(text: str) -> tuple[str, list[int] | None]:
     pieces: list[str] = []
     places: list[int] = []
     position = 0
-    for run in _changed().finditer(text):
+    for run in _pattern_of_changes().finditer(text):
         pieces.append(text[position : run.start()].lower())
         places.extend(range(position, run.start()))
         piece = fold(run[0])
@@ -166,7 +166,7 @@ def is_changed(text: str) -> bool:
     low = text.lower()
     if low.isascii() or not unicodedata.is_normalized("NFC", low):
         return True
-    return any(_RUNS[run[0]] != run[0] for run in _changed().finditer(low))
+    return any(_RUNS[run[0]] != run[0] for run in _pattern_of_changes().finditer(low))
 
 
 def _folded_run(run: str) -> str:

@@ -435,7 +435,7 @@ class Vocabulary:
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
         places_by_language: dict[str, dict[str, list[float]]] = {}
-        for place in self._called(words):
+        for place in self._places_of_calls(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
         orders = _places_of_orders(words)
@@ -458,7 +458,7 @@ class Vocabulary:
                 text_place += _GAP if word == BREAK else 1
         return places_by_language
 
-    def _called(self, words: Sequence[str]) -> Iterator[float]:
+    def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
         """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
         who = self.parts["who"]
         opener = self.parts["opener"] | who
@@ -649,7 +649,7 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        rule_ids = self._matching(folded(sentence).split(), lines)
+        rule_ids = self._matching_rules(folded(sentence).split(), lines)
         if not rule_ids:
             return rule_ids
         text_outside_quotes = _QUOTE.sub(" ", sentence)
@@ -661,10 +661,12 @@ class Orders:
             self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
         )
         if is_report:
-            return self._matching(words_outside_quotes, lines)
+            return self._matching_rules(words_outside_quotes, lines)
         return rule_ids
 
-    def _matching(self, words: Sequence[str], lines: Sequence[Combination]) -> dict[str, None]:
+    def _matching_rules(
+        self, words: Sequence[str], lines: Sequence[Combination]
+    ) -> dict[str, None]:
         rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
@@ -726,13 +728,13 @@ def _folded_with_marks(text: str) -> FoldedText:
     into a shell, files that hold keys, places that nobody sees.
     """
     folded_text = FoldedText(text)
-    marked = _marked(text, frozenset(folded_text.words))
+    marked = _mark_signs(text, frozenset(folded_text.words))
     if marked == text:
         return folded_text
     return FoldedText(marked)
 
 
-def _marked(text: str, words: frozenset[str]) -> str:
+def _mark_signs(text: str, words: frozenset[str]) -> str:
     """`text`, of these words, with its signs as words."""
     # A sign is found much faster than a pattern, and most texts have none of them
     if "http" in words or "https" in words:
@@ -767,7 +769,7 @@ def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     for number, term in enumerate(line.terms):
         part_places = _places_of(term.parts, parts)
         for first, second in term.pairs:
-            part_places += _following(parts.get(first, ()), parts.get(second, ()))
+            part_places += _places_close_after(parts.get(first, ()), parts.get(second, ()))
         if not part_places:
             return False
         places += [(place, number) for place in part_places]
@@ -786,7 +788,7 @@ def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[floa
     return places
 
 
-def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:
+def _places_close_after(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """The places of `second` that come closely after one of `first`."""
     return [place for place in second if _is_between(first, place - _NEXT_TO, place - 0.1)]
 

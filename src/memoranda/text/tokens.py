@@ -19,12 +19,12 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.words import (
     extras,
-    indexed,
     is_run,
     phrase_of,
     runs,
     units,
     words_in,
+    words_to_index,
 )
 
 _BLANKED = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
@@ -61,8 +61,8 @@ def fts_text(text: str) -> str:
     words are found by, too (`getUser`: `get user`, `e-mail`: `email`)."""
     extra_tokens = extras(text)
     if extra_tokens:
-        return f"{indexed(fold(text))} {extra_tokens}"
-    return indexed(fold(text))
+        return f"{words_to_index(fold(text))} {extra_tokens}"
+    return words_to_index(fold(text))
 
 
 def query_text(text: str) -> tuple[str, bool]:

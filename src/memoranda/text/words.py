@@ -289,13 +289,13 @@ def extras(text: str) -> str:
 
 def _extras_of(piece: str) -> tuple[str, ...]:
     forms = chain.from_iterable(compounds(piece))
-    extra_words = [indexed(form) for form in forms if form]
+    extra_words = [words_to_index(form) for form in forms if form]
     if "." in piece:
         extra_words += [_sign_word(f".{name}") for name in _EXTENSION.findall(piece)]
     return tuple(extra_words)
 
 
-def indexed(folded: str) -> str:
+def words_to_index(folded: str) -> str:
     """Folded text as the full-text tables hold it: runs as pairs, signs as characters of words.
 
     `重跑qx7z后` becomes `重跑 跑 qx7z 后`: pairs, then the run's last character on its own.
@@ -340,7 +340,7 @@ def phrase_of(folded: str) -> tuple[str, bool]:
     if len(words) == 1 and words[0].startswith("."):
         return _sign_word(words[0]), False
 
-    pieces = " ".join(indexed(word.removeprefix(".")) for word in words).split()
+    pieces = " ".join(words_to_index(word.removeprefix(".")) for word in words).split()
     if not is_run(words[-1]):
         return " ".join(pieces), False
     if len(units(words[-1])) > 1:

@@ -25,7 +25,7 @@ from memoranda.engine.exchange import Exchange, foreign_rows
 from memoranda.engine.upkeep import SOURCE_REF
 from memoranda.note.frontmatter import parse, split
 from memoranda.note.links import file_name, permalink_for
-from memoranda.note.markdown import Record, compose_note, unpacked
+from memoranda.note.markdown import Record, compose_note, unpack_list
 from memoranda.sources.base import File
 from memoranda.sources.files import reason
 from memoranda.text.unicode import flat, is_valid_unicode
@@ -387,7 +387,7 @@ def _chatgpt(path: Path) -> Found:
             yield memory
         yield talk.whole()
     for context in newest.values():
-        yield from (memory for memory in _told(context) if memory.text not in saved)
+        yield from (memory for memory in _told_memories(context) if memory.text not in saved)
 
 
 def _chatgpt_rows(path: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -490,7 +490,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
     return _Talk(Exported(ref, title, created, updated, turns=tuple(turns)), messages)
 
 
-def _told(context: _Context) -> Iterator[Exported]:
+def _told_memories(context: _Context) -> Iterator[Exported]:
     """The memories in what ChatGPT is told; a list of memories has one a line."""
     lines = [context.text]
     if context.key == "model_set_context":
@@ -761,7 +761,7 @@ def _claude_mem(path: Path) -> Found:
         raise WrongStore(f"{place} holds no observations of claude-mem")
     for row in rows:
         lines = [row.get("title"), row.get("subtitle"), row.get("narrative") or row.get("text")]
-        lines += [f"- {fact}" for fact in _listed(row.get("facts"))]
+        lines += [f"- {fact}" for fact in _list_from_json(row.get("facts"))]
         yield _observed("observation", row, lines)
     for summary in summaries or ():
         yield _observed("summary", summary, _summary_lines(summary))
@@ -792,7 +792,7 @@ def _observed(
 
 def _tags(value: Any) -> tuple[str, ...]:
     """Tags as a list, as the JSON text of one, or as text parted by commas."""
-    items = unpacked(value)
+    items = unpack_list(value)
     if isinstance(items, str):
         items = items.split(",")
     if isinstance(items, list):
@@ -802,7 +802,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     return tuple(tag for tag in tags if tag and tag != "None")
 
 
-def _listed(value: Any) -> list[str]:
+def _list_from_json(value: Any) -> list[str]:
     """A list that a database holds as JSON."""
     try:
         if isinstance(value, str):

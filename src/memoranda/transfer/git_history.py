@@ -89,10 +89,10 @@ class GitHistory:
         # is active.
         with suppress(FileNotFoundError):
             os.unlink(folder / ".git" / "memory-index.lock")
-        self._commits = self._noted()
+        self._commits = self._last_record()
         self._check_branch()
 
-    def _noted(self) -> _Commits:
+    def _last_record(self) -> _Commits:
         """The record of the last run. Raises StorageError."""
         try:
             row: dict[str, Any] = json.loads(self._known.read_bytes())
@@ -159,7 +159,9 @@ class GitHistory:
             return self._begin_anew(last, now)
         tree = self._tree()
         if tree != self._ask("rev-parse", "-q", "--verify", f"{before.head}^{{tree}}"):
-            head = self._made(tree, before.head, _message(changes, last), _author(changes), now)
+            head = self._make_commit(
+                tree, before.head, _message(changes, last), _author(changes), now
+            )
             self._settle(_Commits(head, last))
         elif last != before.change:
             self._note(_Commits(before.head, last))
@@ -170,7 +172,7 @@ class GitHistory:
         self._commits.is_rewriting = True
         self._note(self._commits)
         message = f"{_ANEW}\n\n{_CHANGE}: {last}\n"
-        head = self._made(self._tree(), "", message, "owner", now)
+        head = self._make_commit(self._tree(), "", message, "owner", now)
         self._settle(_Commits(head, last))
         return self._copies_elsewhere()
 
@@ -179,7 +181,7 @@ class GitHistory:
         self._git("add", "--all", "--force", "--", ".", f":(exclude,top){self._own.name}")
         return self._git("write-tree")
 
-    def _made(self, tree: str, parent: str, message: str, author: str, now: datetime) -> str:
+    def _make_commit(self, tree: str, parent: str, message: str, author: str, now: datetime) -> str:
         """Make a commit and move the branch to it. Returns its name."""
         who = {
             "GIT_AUTHOR_NAME": author,
@@ -281,7 +283,7 @@ class GitHistory:
         return ""
 
 
-def _seen(changes: Sequence[Change]) -> list[Change]:
+def _visible_changes(changes: Sequence[Change]) -> list[Change]:
     """The changes that people see: without counts of reads, and without those that replace erased
     ones.
     """
@@ -290,7 +292,7 @@ def _seen(changes: Sequence[Change]) -> list[Change]:
 
 def _author(changes: Sequence[Change]) -> str:
     """Who made the changes, `memory` if they are several, `unknown` for none."""
-    names = {change.agent or "owner" for change in _seen(changes)}
+    names = {change.agent or "owner" for change in _visible_changes(changes)}
     if not names:
         return "unknown"
     if len(names) > 1:
@@ -300,7 +302,7 @@ def _author(changes: Sequence[Change]) -> str:
 
 def _message(changes: Sequence[Change], last: int) -> str:
     """The message of a commit: what happened since the one before."""
-    lines = [_words(change) for change in _seen(changes)]
+    lines = [_words(change) for change in _visible_changes(changes)]
     if not lines:
         subject = _OUTSIDE
     elif len(lines) == 1:
@@ -309,7 +311,7 @@ def _message(changes: Sequence[Change], last: int) -> str:
         subject = f"{len(lines)} changes up to #{last}"
     body = [
         f"#{change.number} {line} ({change.agent or 'owner'}, {change.time})"
-        for change, line in zip(_seen(changes), lines, strict=True)
+        for change, line in zip(_visible_changes(changes), lines, strict=True)
     ][:_MOST_LINES]
     if len(lines) > _MOST_LINES:
         body.append(f"and {len(lines) - _MOST_LINES} more")

@@ -378,7 +378,7 @@ UNCHANGED = "unchanged"
 SKIP = "skip"
 
 
-def exported(
+def exported_lines(
     memory: MemorySession,
     category: str | None = None,
     scope: str | None = None,
@@ -531,14 +531,14 @@ class Import:
                 or size > _PAGE_BYTES
                 or ("id" in parsed.fields and parsed.record.id in ids)
             ):
-                yield from self._planned(batch, tally, warn)
+                yield from self._plan_batch(batch, tally, warn)
                 batch = []
                 ids = set()
                 size = 0
             batch.append((number, parsed))
             ids.add(parsed.record.id)
             size += len(line)
-        yield from self._planned(batch, tally, warn)
+        yield from self._plan_batch(batch, tally, warn)
 
     def _refuse(self, error: BadRecord, tally: Tally, warn: Say | None) -> None:
         if not self._skip_bad:
@@ -547,7 +547,7 @@ class Import:
         if warn is not None:
             warn(f"warning: {error}")
 
-    def _planned(
+    def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
@@ -589,7 +589,7 @@ class Import:
             now, own_state = _state(record)
             if own_state == text or now <= moment:
                 return _Action(UNCHANGED if own_state == text else OLDER, record)
-            return self._noted(_Action(UPDATE, record))
+            return self._note_action(_Action(UPDATE, record))
         if record.id in known_records:
             return self._against(parsed, *known_records[record.id])
         if record.id in survivors and {*compared_lines(record.content)} <= {
@@ -597,7 +597,7 @@ class Import:
         }:
             # Merged into another memory, which says all of it
             return _Action(SKIP, record)
-        return self._noted(_Action(NEW, record))
+        return self._note_action(_Action(NEW, record))
 
     def _against(self, parsed: ParsedRecord, info: NoteInfo, content: str) -> _Action:
         """The record against the memory that has its id: the newer one wins."""
@@ -638,12 +638,12 @@ class Import:
             raise InvalidInput(
                 f'{info.permalink} is locked and is not replaced. Remove its "locked: true" first.'
             )
-        self._noted(_Action(UPDATE, record))
+        self._note_action(_Action(UPDATE, record))
         return _Action(
             UPDATE, replace(record, access_count=max(record.access_count, info.access_count)), info
         )
 
-    def _noted(self, action: _Action) -> _Action:
+    def _note_action(self, action: _Action) -> _Action:
         """Note an action for the rest of the input, and return it."""
         if self._contents is not None:
             self._contents.add(digest(action.record.scope, action.record.content))

@@ -77,10 +77,10 @@ class Unpacked(NamedTuple):
 
 
 def packed(data: bytes, about: About) -> bytes:
-    """A note as a concept document of a bundle, from which `unpacked` makes the same bytes."""
+    """A note as a concept document of a bundle, from which `unpack` makes the same bytes."""
     with suppress(UnicodeDecodeError):
         document = _packed_text(data.decode("utf-8"), about)
-        if unpacked("", document).data == data and _is_concept(document):
+        if unpack("", document).data == data and _is_concept(document):
             return document
     # Not text, or text that would be read in another way
     return _enclosed("", "", about, {"base64": base64.b64encode(data).decode()})
@@ -118,7 +118,7 @@ def _packed_text(text: str, about: About) -> bytes:
     return (head[:end] + block + head[end:] + body).encode()
 
 
-def unpacked(path: str, data: bytes) -> Unpacked:
+def unpack(path: str, data: bytes) -> Unpacked:
     """A file of a bundle as the note it was, or as it is where another program made it."""
     foreign = Unpacked("", path, data)
     try:
@@ -333,7 +333,7 @@ def plan_bundle(memory: MemorySession, folder: Path, project: str) -> MovePlan:
 
     plan = MovePlan(act)
     for path, data in _files(folder, plan):
-        result = unpacked(path, data)
+        result = unpack(path, data)
         if result.project not in names:
             if result.project:
                 place = result.path

@@ -185,12 +185,12 @@ class FolderMove:
         except NotADirectoryError:
             target_names = [str(self.target)]
         came_to_nothing = target_names == [MOVING] and not self._staged.exists()
-        if target_names and not came_to_nothing and not self._noted():
+        if target_names and not came_to_nothing and not self._record_of_move():
             raise InvalidInput(
                 f"{target} is not empty, nor a move from {source} that was cut off; name another one."
             )
 
-    def _noted(self) -> dict[str, Any]:
+    def _record_of_move(self) -> dict[str, Any]:
         """The record of a move from this source to this target, if one began."""
         for note in (self._note, self._gone / _NOTE):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -204,7 +204,7 @@ class FolderMove:
         """Move, or go on. Raises StorageError with everything as it was, to be run again."""
         moved = HomeMoved()
         # The move was interrupted after the check.
-        moved_before = self._noted().get("moved")
+        moved_before = self._record_of_move().get("moved")
         if moved_before:
             self._finish()
             return HomeMoved(**moved_before)
@@ -224,7 +224,7 @@ class FolderMove:
             ]
             if dry_run:
                 self._seen = {name: stamp_of(os.lstat(self._place(name))) for name in self._names()}
-                return self._counted(moved)
+                return self._count(moved)
             with storing(str(self.target)):
                 make_private(self._note.parent)
                 put_derived(self._note, json.dumps({"from": str(self.source)}).encode())
@@ -246,7 +246,7 @@ class FolderMove:
                 moved.rewritten = []
             self._check(progress)
             moved.checksum = checksum(read)
-            self._counted(moved)
+            self._count(moved)
             os.sync()
             put_derived(
                 self._note, json.dumps({"from": str(self.source), "moved": asdict(moved)}).encode()
@@ -333,7 +333,7 @@ class FolderMove:
             self._digests[name] = file.etag
             is_there = staged.exists() and stamp_of(os.lstat(staged))[:2] == file.stamp[:2]
             if not is_there or digest_of(staged) != file.etag:
-                self._put(name, file.data, file.mode, file.stamp.mtime_ns)
+                self._put_file(name, file.data, file.mode, file.stamp.mtime_ns)
         self._seen[name] = stamp
 
     def _remove_all_but(self, kept_names: set[str]) -> None:
@@ -347,7 +347,7 @@ class FolderMove:
                 if f"{place.relative_to(self._staged)}{'/' if is_folder else ''}" not in kept_names:
                     place.rmdir() if is_folder else place.unlink()
 
-    def _put(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
+    def _put_file(self, name: str, data: bytes, mode: int, changed_ns: int) -> None:
         temp = self._staged / f"{TEMP_PREFIX}moving"
         temp.unlink(missing_ok=True)
         write_file(str(temp), data, mode=mode, durable=False)
@@ -361,7 +361,7 @@ class FolderMove:
             return
         file = read_file(str(self._staged / _CONFIG))
         data = without_state(self._staged / _CONFIG).encode()
-        self._put(_CONFIG, data, file.mode, file.stamp.mtime_ns)
+        self._put_file(_CONFIG, data, file.mode, file.stamp.mtime_ns)
         self._digests[_CONFIG] = sha256(data)
 
     def _relocate(self) -> list[str]:
@@ -386,7 +386,7 @@ class FolderMove:
                         data,
                     )
                 if data != file.data:
-                    self._put(name, data, file.mode, file.stamp.mtime_ns)
+                    self._put_file(name, data, file.mode, file.stamp.mtime_ns)
                     self._digests[name] = sha256(data)
                     changed.append(name)
         for name in [name for name in self._digests if _is_ledger(name)]:
@@ -424,7 +424,7 @@ class FolderMove:
             shutil.rmtree(self._gone / _STAGED, ignore_errors=True)
             shutil.rmtree(self._gone)
 
-    def _counted(self, moved: HomeMoved) -> HomeMoved:
+    def _count(self, moved: HomeMoved) -> HomeMoved:
         names = [name for name in self._seen if not name.endswith("/")]
         moved.files, moved.bytes = len(names), sum(self._seen[name][0] for name in names)
         ledger = self._staged / _LEDGER if self._staged.exists() else self._layout.ledger

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import available_timezones
 
-from memoranda.note.timephrase.numbers import HALF, number, whole, whole_or_none
+from memoranda.note.timephrase.numbers import HALF, number, read_whole_number, whole_or_none
 from memoranda.note.timephrase.values import (
     UNIT_SECONDS,
     Delay,
@@ -158,7 +158,7 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
 
 
 def read_workdays(match: re.Match[str], before: str) -> Values:
-    return [("workdays", whole(match["count"] or "1"))]
+    return [("workdays", read_whole_number(match["count"] or "1"))]
 
 
 # Which one of a month; -1 counts from its end.
@@ -185,7 +185,7 @@ def read_nth_weekday_zh(match: re.Match[str], before: str) -> Values:
     if match["last"]:
         nth = -1
     else:
-        nth = whole(match["nth"])
+        nth = read_whole_number(match["nth"])
     day = table("chinese.weekdays")[match["day"]]
     if match["every"]:
         return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
@@ -213,7 +213,7 @@ def read_date(match: re.Match[str], before: str) -> Values:
     groups = match.groupdict()
     year = whole_or_none(groups["y"])
     if "m" in groups:
-        month = whole(groups["m"])
+        month = read_whole_number(groups["m"])
     else:
         month = table("english.months")[groups["month"]]
     edge = groups.get("edge")
@@ -221,7 +221,7 @@ def read_date(match: re.Match[str], before: str) -> Values:
         return WRONG
     if edge:
         return [("month_edge", (year, month, edge != "初"))]
-    return [("date", ((year, month, whole(groups["d"])),))]
+    return [("date", ((year, month, read_whole_number(groups["d"])),))]
 
 
 def read_date_slash(match: re.Match[str], before: str) -> Values:
@@ -251,7 +251,7 @@ def read_monthday(match: re.Match[str], before: str) -> Values:
     """ "the 3rd" is a day when it follows "on" or "by", or when no name follows it ("the 3rd
     rock").
     """
-    day = whole(match["d"])
+    day = read_whole_number(match["d"])
     if "sure" not in match.groupdict():
         if 1 <= day <= 31:
             return [("monthday", day)]
@@ -289,7 +289,7 @@ def read_month(match: re.Match[str], before: str) -> Values:
     if match["month"]:
         month = table("english.months")[match["month"]]
     else:
-        month = whole(match["m"])
+        month = read_whole_number(match["m"])
     if not 1 <= month <= 12:
         return []
     return [("month?", (whole_or_none(match["y"]), month))]
@@ -351,8 +351,8 @@ def read_lunar(match: re.Match[str], before: str) -> Values:
     if spelled in _LUNAR_MONTHS:
         month = _LUNAR_MONTHS[spelled]
     else:
-        month = whole(spelled)
-    day = whole(match["day"].replace("廿", "二十").replace("初", ""))
+        month = read_whole_number(spelled)
+    day = read_whole_number(match["day"].replace("廿", "二十").replace("初", ""))
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
     year = whole_or_none(match["y"])

@@ -74,11 +74,11 @@ def parts_of(text: Text) -> list[Part]:
             # The second lexeme of a word such as "tonight"
             parts.append(replace(previous_part, lexeme=lexeme, link="beside"))
         else:
-            parts.append(_joined(text.plain, previous_part, lexeme))
+            parts.append(_part_after(text.plain, previous_part, lexeme))
     return parts
 
 
-def _joined(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part:
+def _part_after(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
     if previous_part:
         gap_start = previous_part.end
@@ -175,7 +175,7 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield cluster
 
 
-def settled(parts: Sequence[Part], phrase: str) -> list[Part]:
+def parts_that_count(parts: Sequence[Part], phrase: str) -> list[Part]:
     """The parts that count. A weak word counts beside a sure one, or where the words before it say
     that it is a time; a part of the day or a span elsewhere is loose; others say no time.
     """

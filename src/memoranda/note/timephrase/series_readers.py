@@ -12,7 +12,7 @@ from memoranda.note.timephrase.day_readers import (
     Values,
     interval_of,
 )
-from memoranda.note.timephrase.numbers import whole
+from memoranda.note.timephrase.numbers import read_whole_number
 from memoranda.note.timephrase.values import Repetition
 from memoranda.note.timephrase.words import table, units
 
@@ -84,7 +84,7 @@ def read_repeat_monthly(match: re.Match[str], before: str) -> Values:
         days = [1]
     else:
         numbers = re.findall(r"[0-9零〇一二两三四五六七八九十]+", match["list"])
-        days = sorted({whole(number) for number in numbers})
+        days = sorted({read_whole_number(number) for number in numbers})
     if not all(1 <= day <= 31 or day == _LAST for day in days):
         return WRONG
     return [("repeat", Repetition("month", interval, monthdays=tuple(days)))]
@@ -155,7 +155,7 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
 
 def read_times(match: re.Match[str], before: str) -> Values:
     """How often a series comes: "5 times", 共五次. Weak, as it may be about anything."""
-    return [("times?", whole(match["count"] or match["zcount"]))]
+    return [("times?", read_whole_number(match["count"] or match["zcount"]))]
 
 
 READERS: dict[str, Reader] = {

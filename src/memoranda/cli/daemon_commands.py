@@ -41,9 +41,9 @@ _UNITS = Names("unit", lambda _: ("systemd", "launchd"))
 _LOG_BYTES = 1_000_000
 _LOGS_KEPT = 5
 # Seconds a daemon may take to end.
-_ENDS_WITHIN = 10.0
+_SECONDS_TO_END = 10.0
 # Seconds a browser may take to open.
-_OPENING = 10.0
+_SECONDS_TO_OPEN = 10.0
 
 
 @command("serve", example="memory serve --once")
@@ -182,7 +182,7 @@ def _stop(call: Invocation, settings: Settings) -> None:
     from memoranda.sources.layout import Layout
 
     try:
-        process = daemon_client.stop(Layout(settings.home).daemon_lock, _ENDS_WITHIN)
+        process = daemon_client.stop(Layout(settings.home).daemon_lock, _SECONDS_TO_END)
     except (OSError, TimeoutError) as error:
         raise Failure(f"the daemon has not ended: {error}", "storage") from None
     if process is None:
@@ -241,7 +241,7 @@ def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
         opening = show(running)
         if opening:
             # Threads end with this process, so wait for this one.
-            opening.join(_OPENING)
+            opening.join(_SECONDS_TO_OPEN)
         return None
     from memoranda.serve.http import Place, place_of
 
@@ -447,7 +447,7 @@ def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
         if is_autostarted or not running.is_autostarted:
             raise
         with suppress(TimeoutError):
-            daemon_client.stop(lock, _ENDS_WITHIN)
+            daemon_client.stop(lock, _SECONDS_TO_END)
         stack.enter_context(daemon_lock(lock))
     return stack
 

@@ -56,13 +56,13 @@ _KINDS = (
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 # Bytes read at once.
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 # Seconds between two looks at the folder.
-_LOOKS = 1.0
+_SECONDS_BETWEEN_LOOKS = 1.0
 # Looks after which the files are compared even if the ledger has no new change.
-_ANYWAY = 60
+_LOOKS_BEFORE_COMPARING = 60
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
@@ -352,7 +352,7 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
         return
     try:
         with tempfile.TemporaryFile(dir=Layout(home).private) as spooled:
-            while block := stream.read(_BLOCK):
+            while block := stream.read(_BLOCK_BYTES):
                 spooled.write(block)
             yield spooled
     except OSError as error:
@@ -725,7 +725,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         looks = 0
         while True:
             now = memory.journal_stamp()
-            if before != now or looks >= _ANYWAY:
+            if before != now or looks >= _LOOKS_BEFORE_COMPARING:
                 before = now
                 looks = 0
                 with output.progress("Mirroring") as progress:
@@ -734,7 +734,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
             if not watch:
                 return 1 if outcome.left else 0
             looks += 1
-            threading.Event().wait(_LOOKS)
+            threading.Event().wait(_SECONDS_BETWEEN_LOOKS)
 
 
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:

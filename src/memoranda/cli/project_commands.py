@@ -41,7 +41,7 @@ _CONVENTION_KEYS = (
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
 # How many names to show of each kind of file that is not a note.
-_SHOWN = 8
+_SHOWN_NAMES = 8
 
 project = group(
     "project",
@@ -237,8 +237,8 @@ def _left_out_line(row: LeftOut) -> str:
 
 
 def _some(rows: Sequence[str]) -> str:
-    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
-    hidden_count = len(rows) - _SHOWN
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN_NAMES])
+    hidden_count = len(rows) - _SHOWN_NAMES
     if hidden_count > 0:
         return f"{names} and {hidden_count} more"
     return names

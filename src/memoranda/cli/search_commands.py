@@ -50,13 +50,13 @@ _LIST_ROW = "{:<8} {:<10} {:<10} {:<10} {:<20} {}"
 _DAY = 'YYYY-MM-DD, or e.g. yesterday, 7d, "last week", 上周.'
 _FRAMES = "Use e.g. 2h, 7d, yesterday, last week or 2026-11-01."
 # How many near notes are offered where nothing matches.
-_NEAREST = 5
+_NEAREST_NOTES = 5
 # How many passages of transcripts are shown.
 _PASSAGES = 10
 # Fewer words than this are not a question.
-_QUESTION = 3
+_WORDS_OF_QUESTION = 3
 # Columns from which a terminal shows all that a list knows of a note.
-_WIDE = 110
+_WIDE_COLUMNS = 110
 
 
 phase_option = option(
@@ -135,7 +135,7 @@ def _show_list(
         word = "Changed"
     else:
         word = "Created"
-    is_narrow = call.on_terminal and output.columns() < _WIDE
+    is_narrow = call.on_terminal and output.columns() < _WIDE_COLUMNS
     rows: list[tuple[str, ...]] = []
     for info, (ref, phase, kind, text) in zip(infos, cells(call, memory, infos, 40), strict=True):
         time = minute(info.changed if changed else info.created, zone)
@@ -354,7 +354,7 @@ def _show_found(
     """
     total = _count_line(hits)
     # More words are rather a question, which is asked of any note that holds some
-    if hits.relaxed and infos and len(text.split()) < _QUESTION:
+    if hits.relaxed and infos and len(text.split()) < _WORDS_OF_QUESTION:
         output.notice(f'No note holds all of "{one_line(text)}". Those that hold some, best first:')
     if not infos and text.strip():
         infos = _nearest(memory, query, text)
@@ -384,7 +384,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
     parts = list(chain.from_iterable(map(pairs, words(text))))
     for asked_words in (text, " OR ".join(f'"{part}"' for part in parts)):
         if asked_words:
-            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST)
+            hits = memory.search(query.replace(text=asked_words), limit=_NEAREST_NOTES)
             if hits.hits:
                 return [hit.note for hit in hits]
     return []

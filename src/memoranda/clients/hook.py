@@ -32,7 +32,7 @@ PAYLOAD_METHOD = "hook/payload"
 NOTHING_TO_SAY = b'"reply":""'
 """The end of a reply that tells a client nothing."""
 # Seconds after which a hook ends though it has not put aside what was asked.
-_GRACE = 5.0
+_GRACE_SECONDS = 5.0
 _ACTIONS = ("tool", "failed")
 LIMIT = 4 << 20
 """Bytes of an event that are read; a longer one is ignored."""
@@ -61,7 +61,7 @@ class HookLimit:
         self._timer.cancel()
 
     def _end(self) -> None:
-        last = time.monotonic() + _GRACE
+        last = time.monotonic() + _GRACE_SECONDS
         while time.monotonic() < last and not self.is_kept.wait(0.02):
             if self.is_reading and not is_sent(0):
                 break

@@ -51,9 +51,9 @@ _HOW = (
     "store what will matter later: decisions, preferences, facts."
 )
 # Characters of one line that a session is told.
-_LINE = 220
+_LINE_CHARACTERS = 220
 # Characters of one line of the profile.
-_PROFILE_LINE = 400
+_PROFILE_LINE_CHARACTERS = 400
 _LATELY = timedelta(days=7)
 # A client's first session is told this many notes from this far back: it has no last session.
 _MOST_LATELY = 10
@@ -105,7 +105,7 @@ def _tell_new_session(
             mark = PINNED
         marked.append((entry.info, mark))
     texts = {entry.info.row: entry.text for entry in entries}
-    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE)
+    teller.section("About the user", marked, 600, texts=texts, longest=_PROFILE_LINE_CHARACTERS)
     names = project_names(event.cwd)
     title = ""
     if names:
@@ -224,7 +224,7 @@ class _Teller:
         most_tokens: int,
         *,
         texts: Mapping[int, str] = {},
-        longest: int = _LINE,
+        longest: int = _LINE_CHARACTERS,
     ) -> None:
         """Add notes under a title.
 

@@ -26,11 +26,11 @@ _REMEMBER = re.compile(
     re.I | re.M,
 )
 # Characters of a request; the rest is cut.
-_LONGEST = 1_000
+_MOST_REQUEST_CHARACTERS = 1_000
 # Fewer characters are not a request: "remember: x".
-_LEAST = 4
+_LEAST_REQUEST_CHARACTERS = 4
 # Requests of one prompt.
-_MOST = 5
+_MOST_REQUESTS = 5
 
 
 def own_words(prompt: str) -> str:
@@ -65,8 +65,8 @@ def asked_to_remember(prompt: str) -> list[str]:
         end = match["end"] or match["stop"]
         if (
             end not in ("?", "？")
-            and len(text.strip()) >= _LEAST
+            and len(text.strip()) >= _LEAST_REQUEST_CHARACTERS
             and not text.rstrip().endswith(("吗", "么"))
         ):
-            requests.append((text.strip() + (end or ""))[:_LONGEST])
-    return requests[:_MOST]
+            requests.append((text.strip() + (end or ""))[:_MOST_REQUEST_CHARACTERS])
+    return requests[:_MOST_REQUESTS]

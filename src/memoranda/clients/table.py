@@ -35,7 +35,7 @@ _PLACES = (
     ("gemini", "", "~/.gemini", "tmp/*/memory"),
 )
 # The longest name of an entry that all clients take.
-_NAME = 64
+_MOST_NAME_CHARACTERS = 64
 # Present and former names of the command and of the module that clients start.
 _PROGRAMS = {"memory", "memoranda", former_name.NAME}
 
@@ -373,7 +373,7 @@ def _native_name(client: str, place: Path) -> str:
     user_folder = re.sub(r"[^A-Za-z0-9]", "-", os.path.expanduser("~"))
     path = "-".join(place.parts[1:-1]).removeprefix(user_folder)
     path = re.sub(r"[^\w .\-]+", "-", path).strip(" .-")
-    longest = _NAME - len(client) - 4
+    longest = _MOST_NAME_CHARACTERS - len(client) - 4
     return f"{client} {path[-longest:].strip(' .-')}".strip()
 
 

@@ -38,9 +38,9 @@ ATTACHMENT = "attachment"
 # A variable of a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # Notes named that link to an attachment.
-_MOST_LINKING = 20
+_MOST_LINKING_NOTES = 20
 # Bytes of a canvas whose texts are listed.
-_LARGEST_CANVAS = 4 << 20
+_MOST_CANVAS_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ class AttachmentVerbs(ReadVerbs):
             source.name, attachment.path, attachment.kind, attachment.size, changed
         )
         attached.linked_from = self._paths_linking_to(source.name, attachment.path)
-        if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
+        if attachment.path.lower().endswith(".canvas") and attachment.size <= _MOST_CANVAS_BYTES:
             _read_canvas(Path(source.root, attachment.path), attached)
         return attached
 
@@ -187,7 +187,7 @@ class AttachmentVerbs(ReadVerbs):
         for info in infos:
             if link.search(self.engine.file_of(info).data.decode("utf-8", "replace")):
                 linking.append(info.path)
-        return linking[:_MOST_LINKING]
+        return linking[:_MOST_LINKING_NOTES]
 
     def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
         """Find the note that a symlink inside a project leads to, as (project, path).

@@ -28,7 +28,7 @@ KIND = "contradiction"
 # With more values than this, a subject is a list.
 _MOST_VALUES = 3
 # Digits of an id that people type.
-_ID = 8
+_ID_DIGITS = 8
 
 
 class Reader(Protocol):
@@ -176,7 +176,7 @@ def marks(memory: Reader, pairs: Mapping[int, Contradiction]) -> dict[int, str]:
 def name_of(info: NoteInfo) -> str:
     """A short name of a note: the beginning of a memory's id, otherwise the permalink."""
     if info.project == CATEGORY_PROJECT:
-        return info.id[:_ID]
+        return info.id[:_ID_DIGITS]
     return flat(info.permalink)
 
 

@@ -33,7 +33,7 @@ THOROUGH_CHARACTERS = 8_000
 # Notes cut into passages under the lock.
 _NOTES_AT_ONCE = 10
 # How many of the nearest passages are weighed with the notes that hold words of the question.
-_NEAREST = 60
+_NEAREST_PASSAGES = 60
 
 
 def known_texts(settings: Settings, texts: tuple[str, ...]) -> KnownTexts | None:
@@ -109,7 +109,7 @@ class Embedding:
 
         def near(text: str, rows: Collection[int]) -> dict[int, float]:
             try:
-                return vectors.cosines(text, rows, _NEAREST, viewer=self.memory.agent)
+                return vectors.cosines(text, rows, _NEAREST_PASSAGES, viewer=self.memory.agent)
             except NoModel as error:
                 self._give_up(error)
                 return {}

@@ -18,7 +18,7 @@ from memoranda.sources.folder import FolderSource
 from memoranda.text.pattern import lazy_pattern
 
 # Notes whose headers show the habits of a vault.
-_SAMPLE = 200
+_SAMPLE_NOTES = 200
 # How many notes are looked at, and the part of them that has a key which is a habit.
 _SHARE = 0.25
 # A title that is a day: such a note belongs to the folder of daily notes.
@@ -53,7 +53,7 @@ def habits_of(session: ReadVerbs, project: str) -> Habits | None:
     conventions = source.conventions
     if _BASIC_MEMORY in conventions.programs:
         return None
-    samples = session.index.notes.header_keys(source.name, _SAMPLE)
+    samples = session.index.notes.header_keys(source.name, _SAMPLE_NOTES)
     if not samples and not conventions.programs:
         return None
     counts = Counter(chain.from_iterable(map(set, samples)))

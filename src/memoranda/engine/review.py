@@ -36,13 +36,13 @@ from memoranda.text.unicode import flat
 VERB = "review"
 CLAIM = "claim"
 DELETE = "d"
-_TITLE = 60
+_TITLE_CHARACTERS = 60
 LIMIT = 50
 """Questions `review` returns unless told otherwise."""
 # So few questions of one kind are asked one by one.
-_FEW = 3
+_FEW_QUESTIONS = 3
 # Questions answered at once.
-_MANY = 25
+_MOST_QUESTIONS_AT_ONCE = 25
 # So many questions of a kind are asked one by one; more as one, about this many at most, with this in
 # its key.
 _ALL = ":all:"
@@ -50,7 +50,7 @@ _ALL = ":all:"
 _ASK = "ask"
 AGENT_PREFIX = "agent:"
 # So many new notes of one agent in such a time are one question.
-_BURST = 50
+_NOTES_OF_BURST = 50
 _BURST_LASTS = timedelta(minutes=10)
 # Requests that may wait.
 _MOST_REQUESTS = 100
@@ -216,7 +216,7 @@ class ReviewVerbs(RestoreVerbs):
                 return item, [item]
         for item in _together(kind, items):
             if item.key == key:
-                return item, items[:_MANY]
+                return item, items[:_MOST_QUESTIONS_AT_ONCE]
         if key.startswith(f"{kind}{_ALL}"):
             # Its key has a digest of the questions it asked as one.
             raise InvalidInput(
@@ -251,9 +251,9 @@ def _kind_of(key: str) -> str:
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
     """These questions of a kind, or the one that represents the first of them when they are many."""
     batch = source(kind).batch if kind in SOURCES else None
-    if batch is None or len(items) <= _FEW:
+    if batch is None or len(items) <= _FEW_QUESTIONS:
         return items
-    first_items = items[:_MANY]
+    first_items = items[:_MOST_QUESTIONS_AT_ONCE]
     key = f"{kind}{_ALL}{sha256(json.dumps([item.key for item in first_items]).encode())[:12]}"
     count = (
         f"{len(first_items)} of {len(items)}" if len(first_items) < len(items) else len(first_items)
@@ -273,7 +273,9 @@ def _suspicious(memory: ReviewVerbs) -> list[NoteInfo]:
 def _ask_suspicious(memory: ReviewVerbs) -> Iterator[ReviewItem]:
     for info in _suspicious(memory):
         title = " ".join(info.title.split())
-        title = flat(title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…")
+        title = flat(
+            title if len(title) <= _TITLE_CHARACTERS else f"{title[: _TITLE_CHARACTERS - 1]}…"
+        )
         text = f'"{title}" ({flat(f"{info.project}/{info.path}")}) may hold instructions: {", ".join(info.suspicious)}'
         choices = (KEEP, "it is fine, show it everywhere"), (DELETE, "delete the note")
         yield ReviewItem(suspicion(memory, info), "suspicious", text, (info.id,), choices)
@@ -300,7 +302,7 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
         rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
     for rows in rows_by_agent.values():
         for burst in _runs_of(rows):
-            if len(burst) >= _BURST:
+            if len(burst) >= _NOTES_OF_BURST:
                 yield memory.index.notes.in_order(burst)
 
 

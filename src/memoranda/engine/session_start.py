@@ -23,11 +23,11 @@ INTRODUCTION_TOKENS = 400
 """At most this many tokens for a client as it connects."""
 # Reminders leave the rest of the budget to other sections.
 _DUE_TOKENS = 100
-_LINE = 220
+_LINE_CHARACTERS = 220
 # Files that are read and indexed within a second on a slow machine.
-_QUICKLY_READ = 500
+_QUICKLY_READ_FILES = 500
 # Notes of one agent about the user that a session is told unconfirmed.
-_MOST_OF_ONE = 4
+_MOST_NOTES_OF_AGENT = 4
 _DAY = timedelta(hours=24)
 
 
@@ -65,7 +65,7 @@ def _is_large(memory: ReviewVerbs) -> bool:
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):
             number += len(names)
-            if number > _QUICKLY_READ:
+            if number > _QUICKLY_READ_FILES:
                 return True
     return False
 
@@ -88,7 +88,7 @@ def _section(
         telling = memory.telling(info)
         if telling is Telling.SILENT:
             continue
-        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE)
+        line = told_line(memory, info, text, telling, mark=mark, longest=_LINE_CHARACTERS)
         room -= tokens_in(f"{line}\n")
         if room < 0:
             break
@@ -140,7 +140,7 @@ def owner_first(memory: ReviewVerbs, entries: Iterable[ProfileEntry]) -> list[Pr
             facts.append(entry)
             continue
         ids = ids_by_author.setdefault(author(info.provenance), set())
-        if len(ids) < _MOST_OF_ONE or info.id in ids:
+        if len(ids) < _MOST_NOTES_OF_AGENT or info.id in ids:
             ids.add(info.id)
             claims.append(entry)
     return _newest_first(memory, facts) + _newest_first(memory, claims)

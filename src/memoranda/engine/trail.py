@@ -419,7 +419,7 @@ def _telling_words(data: bytes) -> list[bytes]:
 # Header lines that other notes may have alike; their words count.
 _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 # A shorter line is too common to show that a text was copied.
-_LEAST_LINE = 16
+_LEAST_LINE_CHARACTERS = 16
 # Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
 # Notes named that mention what is erased.
@@ -447,7 +447,7 @@ class Needles:
             lines |= dict.fromkeys(
                 line
                 for line in own_lines
-                if len(line) >= _LEAST_LINE and not line.startswith(_SHARED)
+                if len(line) >= _LEAST_LINE_CHARACTERS and not line.startswith(_SHARED)
             )
             for line in own_lines:
                 words.update(_telling_words(line))

@@ -125,8 +125,8 @@ class WritingSession(HomeSession):
 
 # Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
 # of a second.
-_LARGE = 100_000
-_MANY = 100
+_LARGE_BYTES = 100_000
+_MANY_FILES = 100
 _TAKING = ("remove", "move", "rmdir", "unlink")
 _BRINGING = ("put", "move", "mkdir", "symlink")
 
@@ -254,7 +254,7 @@ class Transaction:
         if self.undoes is not None or self._session.run is not None:
             return False
         sizes = [len(step.data) for step in self.steps if step.do == "put" and step.data]
-        return len(sizes) > _MANY or sum(sizes) > _LARGE
+        return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
         """Check the texts that the change writes, and compute their index entries ahead.

@@ -160,7 +160,7 @@ def _leads_to_other_folder(entry: os.DirEntry[str], target: str) -> bool:
 # Characters of a file that become a memory. The file itself is not changed.
 LONGEST_START = 5000
 # Paths that one warning names.
-_NAMED = 20
+_NAMED_PATHS = 20
 _ALIASES = ("aliases", "alias")
 _CLAUDE_MEMORY = re.compile(r"projects/(?:.*/)?memory/[^/]+\.md").fullmatch
 # Marks of Latin and Indic scripts and of Thai are part of a letter.
@@ -262,9 +262,9 @@ def scan_logseq(tree: Tree) -> Iterator[SourceNote]:
 
 def _named_paths(paths: Sequence[str]) -> str:
     """The first paths, and the number of the others."""
-    first_paths = ", ".join(paths[:_NAMED])
-    if len(paths) > _NAMED:
-        return f"{first_paths} and {len(paths) - _NAMED} more"
+    first_paths = ", ".join(paths[:_NAMED_PATHS])
+    if len(paths) > _NAMED_PATHS:
+        return f"{first_paths} and {len(paths) - _NAMED_PATHS} more"
     return first_paths
 
 

@@ -38,24 +38,24 @@ _WEIGHTS = {"strong": 3, "normal": 2, "exact": 2, "weak": 1}
 # A Latin word, or one sign of another script.
 _WORD_START = re.compile("[a-z0-9]+|[^\x00-\x7f]")
 # Examples that vote, each by this power of its likeness to the text
-_NEIGHBOURS = 60
+_VOTING_EXAMPLES = 60
 # How much a vote by words counts beside one by meaning.
 _WEIGHT = 1.5
 # The power for likeness by meaning, whose values are closer together
-_BY_MEANING = 4
+_POWER_BY_MEANING = 4
 # The likeness with which the nearest example decides alone
-_ALIKE = 0.4
+_LIKENESS_TO_DECIDE_ALONE = 0.4
 # The likeness (cosine) an example must have to decide
-_LEAST_LIKE = 0.12
+_LEAST_LIKENESS = 0.12
 # How much an example must be like a text to outweigh one ordinary word.
-_OUTWEIGHS = 0.25
+_LIKENESS_TO_OUTWEIGH = 0.25
 # The likeness an example must have to be weighed against one ordinary word of the table, whose
 # category then has this share of all votes more.
 _TABLE_SHARE = 0.15
 # The likeness a memory the owner corrected must have to decide
-_CORRECTED = 0.35
+_LIKENESS_TO_CORRECTED = 0.35
 # How many times the votes of the second category the first must have so that nobody is asked.
-_SURE = 1.5
+_SURE_RATIO_OF_VOTES = 1.5
 # Words of time the grammar reads no time from, as it would guess: "in August".
 _SAYS_WHEN = re.compile(
     r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:[a-z]*ary|ch|il|ust|ember|ober)?\b"
@@ -71,9 +71,9 @@ _LIKING = re.compile(
     re.IGNORECASE,
 )
 # Characters of a text that are compared
-_READ = 2000
+_COMPARED_CHARACTERS = 2000
 # Characters of an example that a reason shows
-_SHOWN = 40
+_SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Classifier:
         highest = max(classified.scores.values(), default=0)
         is_comparison = classified.words == ("like",) and _LIKING.search(text) is None
         # A single usual word decides only if no example is very similar to the text.
-        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _OUTWEIGHS):
+        if highest == _WEIGHTS["normal"] and examples().nearest(text, 1, _LIKENESS_TO_OUTWEIGH):
             by_examples = self._by_examples(text, classified.category)
             return replace(by_examples, is_doubtful=by_examples.is_doubtful or is_comparison)
         if highest > _WEIGHTS["weak"]:
@@ -149,7 +149,7 @@ class Classifier:
         """The category that the owner gave to a very similar text. None if none exists."""
         if self._corrected is None:
             return None
-        nearest = self._corrected.nearest(text, 1, _CORRECTED)
+        nearest = self._corrected.nearest(text, 1, _LIKENESS_TO_CORRECTED)
         if not nearest:
             return None
         _, category, example = nearest[0]
@@ -177,16 +177,16 @@ class Classifier:
             without = "date"
         else:
             without = None
-        by_words = examples().nearest(text, 2 * _NEIGHBOURS, 0.0)
-        by_words = [example for example in by_words if example[1] != without][:_NEIGHBOURS]
+        by_words = examples().nearest(text, 2 * _VOTING_EXAMPLES, 0.0)
+        by_words = [example for example in by_words if example[1] != without][:_VOTING_EXAMPLES]
         by_meaning = self._nearest_in_meaning(text, without)
-        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKE):
+        if not by_meaning and (not by_words or by_words[0][0] < _LEAST_LIKENESS):
             return CategoryChoice(FALLBACK, "fallback", f"{FALLBACK} (nothing like it is known)")
         votes = _votes(by_words, _WEIGHT)
         is_alike = False
         if by_meaning:
-            votes = _sum_of_votes(votes, _votes(by_meaning, _BY_MEANING))
-        elif by_words[0][0] >= _ALIKE:
+            votes = _sum_of_votes(votes, _votes(by_meaning, _POWER_BY_MEANING))
+        elif by_words[0][0] >= _LIKENESS_TO_DECIDE_ALONE:
             is_alike = True
             votes[by_words[0][1]] = float("inf")
         if leaning is not None:
@@ -203,13 +203,15 @@ class Classifier:
         known_examples = known_texts(self._settings, examples().texts)
         if not known_examples:
             return []
-        labelled = zip(known_examples.cosines(text[:_READ]), examples().labelled, strict=False)
+        labelled = zip(
+            known_examples.cosines(text[:_COMPARED_CHARACTERS]), examples().labelled, strict=False
+        )
         likenesses = [
             (cosine, category, example)
             for cosine, (example, category) in labelled
             if category != without
         ]
-        nearest = sorted(likenesses, reverse=True)[:_NEIGHBOURS]
+        nearest = sorted(likenesses, reverse=True)[:_VOTING_EXAMPLES]
         return [likeness for likeness in nearest if likeness[0] > 0]
 
 
@@ -311,7 +313,7 @@ def _elected(
     else:
         nearest = neighbours[0][2]
     second = None
-    if later_votes and most_votes < _SURE * later_votes[0][1]:
+    if later_votes and most_votes < _SURE_RATIO_OF_VOTES * later_votes[0][1]:
         second = later_votes[0][0]
     reason = f'{category} (nearest to "{one_line_of(nearest)}")'
     return CategoryChoice(category, "example", reason, (), second)
@@ -332,9 +334,9 @@ def learn(settings: Settings) -> int:
 def one_line_of(text: str) -> str:
     """A text in one line, as a reason or a question shows it."""
     line = " ".join(text.split())
-    if len(line) <= _SHOWN:
+    if len(line) <= _SHOWN_CHARACTERS:
         return line
-    return line[: _SHOWN - 1] + "…"
+    return line[: _SHOWN_CHARACTERS - 1] + "…"
 
 
 class Examples:
@@ -420,7 +422,7 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
     words = one_word()
     is_cjk = runs().match
     for text in texts:
-        text = text[:_READ]
+        text = text[:_COMPARED_CHARACTERS]
         features = list[str]()
         low = unicodedata.normalize("NFKC", text.lower().replace("’", "'"))
         for word_index, word in enumerate(ENDING.sub("", " ".join(words.findall(low))).split()):

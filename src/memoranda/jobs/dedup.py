@@ -265,24 +265,24 @@ _NEGATIONS = frozenset(
 # Words between two things of which it matters which comes first.
 _COMPARES = frozenset(["over", "than", "before", "after", "from", "比"])
 # Content words two texts must share to be near
-_FEW = 3
+_LEAST_SHARED_WORDS = 3
 # How much of the content words of two near texts is shared (Dice)
-_NEAR = 0.5
+_LEAST_SHARE_OF_NEAR = 0.5
 # How much of the content words two texts share (Dice) that the owner is asked to merge, and how many
 # of these words must be rare: in no more memories than the larger of these (docs/lab/categories-2026-11-28.md)
-_ALIKE = 0.75
+_LEAST_SHARE_OF_ALIKE = 0.75
 # Rare words that two texts have to share to be compared.
-_FEWEST_RARE = 2
+_LEAST_RARE_WORDS = 2
 _MOST_OF_RARE = 4
 _SHARE_OF_RARE = 50
 # How many memories may share a word by which near ones are found.
 _MOST_WITH_WORD = 40
 # Words of the longest text that is compared word by word
-_LONGEST_SAID = 80
+_MOST_COMPARED_WORDS = 80
 # Letters by which two words count as one: allergic, allergy
-_STEM = 5
+_STEM_LETTERS = 5
 # Words of the shorter part of a text that says its parts in the other order
-_CLAUSE = 3
+_LEAST_CLAUSE_WORDS = 3
 
 
 _Said = tuple[tuple[str, ...], frozenset[str]]
@@ -301,7 +301,7 @@ def spoken(text: str) -> _Said:
 def _content(word: str) -> str:
     if word in stop_words() or word in _STOP_CHARACTERS or word in _NEGATIONS or word.isdecimal():
         return ""
-    return ENDING.sub("", word)[:_STEM]
+    return ENDING.sub("", word)[:_STEM_LETTERS]
 
 
 def _nearness(a: _Said, b: _Said) -> float:
@@ -315,10 +315,10 @@ def _nearness(a: _Said, b: _Said) -> float:
     words_a, content_a = a
     words_b, content_b = b
     shared = content_a & content_b
-    if len(shared) < _FEW or max(len(words_a), len(words_b)) > _LONGEST_SAID:
+    if len(shared) < _LEAST_SHARED_WORDS or max(len(words_a), len(words_b)) > _MOST_COMPARED_WORDS:
         return 0.0
     score = 2 * len(shared) / (len(content_a) + len(content_b))
-    if score < _NEAR:
+    if score < _LEAST_SHARE_OF_NEAR:
         return 0.0
     if _signs(words_a) != _signs(words_b) or words_a == words_b:
         return 0.0
@@ -363,7 +363,7 @@ def _is_turned(words: Sequence[str], other_words: Sequence[str]) -> bool:
     position = doubled_words.find(joined_words)
     while position >= 0:
         number = doubled_words.count(_APART, 0, position)
-        if _CLAUSE <= number <= len(words) - _CLAUSE:
+        if _LEAST_CLAUSE_WORDS <= number <= len(words) - _LEAST_CLAUSE_WORDS:
             return True
         position = doubled_words.find(joined_words, position + 1)
     return False
@@ -426,7 +426,7 @@ def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
     is looked at, as frequent words would make every text a pair of every other."""
     with_word = defaultdict[str, list[int]](list)
     for text_index, (all_words, content) in enumerate(spoken_texts):
-        if len(all_words) > _LONGEST_SAID:
+        if len(all_words) > _MOST_COMPARED_WORDS:
             continue
         for word in content.union(_han_pairs(all_words)):
             with_word[word].append(text_index)
@@ -491,7 +491,7 @@ def pairs_to_ask(memories: Sequence[MemoryState]) -> list[tuple[float, str, str]
         second = content_by_id[b]
         rare = [word for word in first & second if holders[word] <= most_holders]
         fewest_extra = min(len(first - second), len(second - first))
-        if score >= _ALIKE and len(rare) >= _FEWEST_RARE and fewest_extra <= 1:
+        if score >= _LEAST_SHARE_OF_ALIKE and len(rare) >= _LEAST_RARE_WORDS and fewest_extra <= 1:
             pairs.append((score, a, b))
     return pairs
 

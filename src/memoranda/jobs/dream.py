@@ -65,9 +65,9 @@ decides on the rest.
 MOST_SHOWN = 60
 """Older memories a request for links holds: those that share most words with the fresh ones."""
 # Characters shown of a memory, and of a reason kept
-_TEXT = 600
+_TEXT_CHARACTERS = 600
 # Characters of a model's reason that are kept.
-_REASON = 120
+_REASON_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +352,7 @@ def _checked_link(row: Any, shown_ids: set[str], fresh_ids: set[str]) -> tuple[s
         raise ValueError("it links a memory that was not shown")
     if not fresh_ids.intersection(ids):
         raise ValueError("it links two memories that are not new")
-    why = " ".join(str(row.get("reason") or "").split())[:_REASON]
+    why = " ".join(str(row.get("reason") or "").split())[:_REASON_CHARACTERS]
     if not why or not why.isprintable():
         raise ValueError("it gives no reason")
     return min(ids), max(ids), f"{why} (the language model's)"
@@ -367,7 +367,7 @@ def _ask(
     """
     system = Template(Path(__file__).with_name(prompt).read_text("utf-8"))
     rows = [
-        {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT]}
+        {"id": memory.id, "category": memory.category, "text": memory.content[:_TEXT_CHARACTERS]}
         for memory in memories
         if not memory.is_foreign
     ]

@@ -52,7 +52,7 @@ _SIGNS = re.compile("[_.-]")
 # A link, which says by itself what it is about.
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\n]{1,400}\]\]")
 # Letters of the shortest plain word that is evidence.
-_SHORTEST = 4
+_LEAST_LETTERS = 4
 # A word with a capital at the beginning of a word, or several joined by hyphens.
 _NAME = re.compile(r"(?<![^\s(\"'“‘/])[A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[A-ZÀ-ÖØ-Þ][^\W\d_]+)*")
 # The beginning of a sentence, where a capital does not mean a name.
@@ -79,7 +79,7 @@ def evidence_words(low: str) -> set[str]:
     return {
         word
         for word in evidence
-        if letters[word] >= (1 if _MARKED.search(word) else _SHORTEST)
+        if letters[word] >= (1 if _MARKED.search(word) else _LEAST_LETTERS)
         or len(_SIGNS.findall(word)) > 1
     }
 

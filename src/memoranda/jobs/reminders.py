@@ -41,7 +41,7 @@ TITLE = "Memory CLI"
 """The title of a notification."""
 SECONDS = 5.0
 """How long a program may take that shows a notification."""
-_LONGEST_NOTIFICATION = 100
+_MOST_NOTIFICATION_CHARACTERS = 100
 
 
 def read_time(memory: MemorySession, text: str) -> Reading:
@@ -302,8 +302,8 @@ def _message(contents: Sequence[str]) -> str:
         return f"You have {len(contents)} reminder(s)"
     # No argument of a process can hold a NUL
     message = contents[0].replace("\0", " ")
-    if len(message) > _LONGEST_NOTIFICATION:
-        return message[:_LONGEST_NOTIFICATION] + "..."
+    if len(message) > _MOST_NOTIFICATION_CHARACTERS:
+        return message[:_MOST_NOTIFICATION_CHARACTERS] + "..."
     return message
 
 

@@ -245,7 +245,7 @@ def _other_texts(memory: MemorySession) -> list[_MemoryText]:
 
 
 # Words a time may have, a CJK character being one.
-_LONGEST_TIME = 16
+_MOST_TIME_WORDS = 16
 
 
 class _MadeReminder(NamedTuple):
@@ -318,7 +318,7 @@ def _may_be_same(subject: frozenset[str], words: frozenset[str]) -> bool:
     """
     if subject and (subject <= words or subject.isdisjoint(words)):
         return subject <= words
-    return len(words - subject) <= _LONGEST_TIME
+    return len(words - subject) <= _MOST_TIME_WORDS
 
 
 def reminder_id(source: str, phrase: str) -> str:

@@ -71,7 +71,7 @@ _OF_BIRTHDAY = re.compile(
     re.I,
 )
 # Characters around a day in which words say what it is.
-_AROUND_DAY = 80
+_CHARACTERS_AROUND_DAY = 80
 _LONG_AGO = datetime(1000, 1, 1, tzinfo=UTC)
 # The number of times behind a day that may be its hour.
 _HOURS_LOOKED_AT = 3
@@ -163,8 +163,8 @@ class _MemoryText:
     def place(self, start: int, end: int) -> _Place:
         first, last = _around(self._gaps, start, end, self._text)
         sentence_start, sentence_end = _around(self._sentence_ends, start, end, self._text)
-        before = self._text[max(0, start - _AROUND_DAY) : start]
-        after = self._text[end : end + _AROUND_DAY]
+        before = self._text[max(0, start - _CHARACTERS_AROUND_DAY) : start]
+        after = self._text[end : end + _CHARACTERS_AROUND_DAY]
         is_deadline = bool(
             _DUE_BEFORE.search(self._text[sentence_start:start])
             or _DUE_AFTER.match(self._text, end)

@@ -31,7 +31,7 @@ _CITATION = re.compile(
 # A name is a path when it has a folder or an extension of code.
 _IS_PATH = re.compile(rf"/|\.(?:{_EXTENSIONS})\Z", re.I)
 # Citations of one note.
-_MOST = 20
+_MOST_CITATIONS = 20
 
 
 class Citation(NamedTuple):
@@ -68,7 +68,7 @@ def citations(header: Mapping[str, Any], text: str) -> list[Citation]:
     for citation in (*_declared(header.get(CITES)), *_written_citations(text)):
         key = (citation.path, citation.first, citation.last, citation.symbol)
         result.setdefault(key, citation)
-        if len(result) == _MOST:
+        if len(result) == _MOST_CITATIONS:
             break
     return list(result.values())
 

@@ -21,14 +21,14 @@ from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
 
 # Characters of a note that are read for claims.
-_LONGEST_TEXT = 20_000
+_MOST_TEXT_CHARACTERS = 20_000
 # Claims of one note; what states more is a list or a log.
 _MOST_CLAIMS = 40
 # Longer sentences say more than one thing.
-_LONGEST_SENTENCE = 200
+_MOST_SENTENCE_CHARACTERS = 200
 # Words of a subject, and of a value.
-_LONGEST_SUBJECT = 8
-_LONGEST_VALUE = 8
+_MOST_SUBJECT_WORDS = 8
+_MOST_VALUE_WORDS = 8
 # Words of a value in small letters, such as "dark blue".
 _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
@@ -298,7 +298,7 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 def claims(text: str) -> list[Claim]:
     """The claims in the sentences of a note's text, in order."""
     result: list[Claim] = []
-    sentences = list(_sentences(text[:_LONGEST_TEXT]))
+    sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
     for start, stop, sentence in sentences:
         claim = claim_of(sentence, is_alone=len(sentences) == 1)
         if claim is not None:
@@ -350,7 +350,7 @@ def _sentences_of_line(line: str, start: int) -> Iterator[tuple[int, int, str]]:
     for end in [match.end() for match in _SENTENCE_END.finditer(line)] + [len(line)]:
         part = line[begin:end]
         stripped = part.strip()
-        if stripped and len(stripped) <= _LONGEST_SENTENCE:
+        if stripped and len(stripped) <= _MOST_SENTENCE_CHARACTERS:
             place = start + begin + part.index(stripped)
             yield place, place + len(stripped), stripped
         begin = end
@@ -694,7 +694,7 @@ def _group(value: str) -> str:
     Values of different kinds can both be true. Empty if it is not a value.
     """
     words = _value_words(value)
-    if not words or len(words) > _LONGEST_VALUE:
+    if not words or len(words) > _MOST_VALUE_WORDS:
         return ""
     tables = _words()
     first = fold(value).split()[0].strip(",.")
@@ -745,7 +745,7 @@ def _subject_words(subject: str) -> list[str]:
         return []
     words = {"@me" if word in tables.me else word for word in all_words}
     words = {_singular(word) for word in words - tables.fillers}
-    if len(words) > _LONGEST_SUBJECT:
+    if len(words) > _MOST_SUBJECT_WORDS:
         return []
     return sorted(words)
 

@@ -24,7 +24,7 @@ from memoranda.note.headings import (
 # Blank lines between two blocks.
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)+")
 # Characters compared in one search and replace, before it is refused.
-_SEARCH_EFFORT = 50_000_000
+_MOST_COMPARED_CHARACTERS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +460,7 @@ def _lines_of(text: str, part: str, *, overlapping: bool = False) -> list[int]:
     last = 0
     offset = text.find(part)
     # Text that repeats itself for megabytes would take hours to list: then the first hits must do.
-    most_lines = max(1000, _SEARCH_EFFORT // len(part))
+    most_lines = max(1000, _MOST_COMPARED_CHARACTERS // len(part))
     while offset >= 0 and len(lines) < most_lines:
         line += text.count("\n", last, offset)
         lines.append(line)

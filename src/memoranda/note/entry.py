@@ -108,9 +108,13 @@ def compose_entry(
     access_count: int = 0,
     other_keys: Mapping[str, Any] | None = None,
 ) -> str:
-    """The file of a new entry. Of `before`, the text it replaces, other keys of the header stay,
-    such as `scope`. `accessed` is by default as `created`; of the fields in `other_keys`, one named like a
-    key of ours stands below `fields`."""
+    """Compose the file of an entry.
+
+    before: the text that it replaces. Keys of its header that are not ours stay, such as `scope`.
+    accessed: the time of the last read; by default `created`.
+    other_keys: further fields of the entry. A field with the name of one of our keys is written
+        below `fields`.
+    """
     end = expires and milliseconds(expires)
     moments = seconds(created), seconds(accessed or created)
     ours = dict(zip(_KEYS, (PROJECT, namespace, key, *moments, end, access_count), strict=True))

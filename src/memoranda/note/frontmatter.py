@@ -225,7 +225,7 @@ def _item_value(plain_text: str, double_quoted: str, single_quoted: str) -> Any:
 
 
 # Values and levels of a header: YAML can make a large tree of a small text.
-_NODES = 100_000
+_MOST_NODES = 100_000
 _DEPTH = 100
 _COLUMNS = 400
 # A row of dashes and question marks so long that the YAML parser would recurse too deep.
@@ -254,7 +254,7 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
         return {}
     if root.id != "mapping":
         raise ValueError("it is no mapping of keys to values")
-    return _built(root, [_NODES], 0, scalar_of)
+    return _built(root, [_MOST_NODES], 0, scalar_of)
 
 
 def _is_too_deep(text: str) -> bool:

@@ -70,7 +70,7 @@ _ENCODED = frozenset(' %()<>"?#[]\\^`{}|')
 # A scheme at the beginning: the target is an address, no path.
 _SCHEME_AHEAD = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 # Characters of a Markdown link's text.
-_LONGEST_LABEL = 2000
+_MOST_LABEL_CHARACTERS = 2000
 # The scheme of an address with two slashes.
 _SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.\-]*)://")
 # A path of Windows with its drive.
@@ -325,7 +325,7 @@ def markdown_destination(path: str) -> str:
 def _opening_bracket(text: str, closing: int) -> int | None:
     """Where the `[` of the `]` at `closing` is."""
     depth = 0
-    for position in range(closing, max(-1, closing - _LONGEST_LABEL), -1):
+    for position in range(closing, max(-1, closing - _MOST_LABEL_CHARACTERS), -1):
         if text[position] == "]" and not is_escaped(text, position):
             depth += 1
         elif text[position] == "[" and not is_escaped(text, position):

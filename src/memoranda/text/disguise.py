@@ -38,9 +38,9 @@ _SPACED = lazy_pattern(r"(?<![^\W_])[^\W\d_](?:([ .\-_*·/|])[^\W\d_](?:\1[^\W\d
 # Two letters parted by a sign, which join a spaced word before them.
 _PAIR = lazy_pattern(r"(?<!\S)[^\W\d_][ .\-_*·/|][^\W\d_](?!\S)")
 # Spaced letters in a row that are a word: "a b c" is a list.
-_SPACED_RUN = 4
+_LEAST_SPACED_LETTERS = 4
 # The lengths of such words.
-_SPACED_WORDS = [1] * _SPACED_RUN
+_SPACED_WORDS = [1] * _LEAST_SPACED_LETTERS
 # A run that may be Base64.
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # A run that may be text in hexadecimal digits.
@@ -183,7 +183,7 @@ class FoldedText:
         position = -1
         for _ in range(lengths.count(1)):
             position = lengths.index(1, position + 1)
-            if lengths[position : position + _SPACED_RUN] == _SPACED_WORDS:
+            if lengths[position : position + _LEAST_SPACED_LETTERS] == _SPACED_WORDS:
                 return True
         return False
 
@@ -257,7 +257,7 @@ def uncovered(text: str) -> str:
 
 def joined_letters(text: str) -> str | None:
     """`text` with spaced-out words (`l i k e  t h i s`) joined. None if none exist."""
-    runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _SPACED_RUN]
+    runs = [run for run in _SPACED.finditer(text) if len(run[0]) // 2 + 1 >= _LEAST_SPACED_LETTERS]
     if not runs:
         return None
     joined = _SPACED.sub(lambda run: run[0][::2], text)

@@ -32,9 +32,9 @@ _NASALS = lazy_pattern("ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-�
 # A Thai or Lao nikhahit typed before its tone mark.
 _SARA_AM = lazy_pattern("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb])")
 # Words remembered with their folded form.
-_MOST_KNOWN = 50_000
+_MOST_REMEMBERED_WORDS = 50_000
 # Different characters beyond ASCII up to which each is replaced in the whole text.
-_FEW = 120
+_FEW_FOREIGN_CHARACTERS = 120
 _GONE = ("Cf", "Co")
 _ASCII = bytes(range(128))
 # Characters that are folded alike whatever is beside them: most of what Europe and East Asia
@@ -88,7 +88,7 @@ class _Runs(dict[str, str]):
     """A run of characters beyond ASCII -> the run folded. Emptied when it has grown large."""
 
     def __missing__(self, run: str) -> str:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
         self[run] = folded = _folded_run(run)
         return folded
@@ -110,7 +110,7 @@ def fold(text: str) -> str:
     low = unicodedata.normalize("NFC", text.lower())
     foreign = set(beyond_ascii(low))
     folded: dict[str, str | None] = {}
-    if len(foreign) <= _FEW:
+    if len(foreign) <= _FEW_FOREIGN_CHARACTERS:
         folded = {character: _ALONE_FOLDED[character] for character in foreign}
     if not folded or None in folded.values():
         return _pattern_of_changes().sub(lambda run: _RUNS[run[0]], low)

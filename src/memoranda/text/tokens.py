@@ -35,9 +35,9 @@ PASSAGE_WORDS = 200
 """About how long a passage is; a CJK character counts two thirds of a word."""
 
 # Characters of a text whose blocks are told apart; beyond them any blank will do.
-_DETAILED = 1_000_000
+_DETAILED_CHARACTERS = 1_000_000
 # Characters of a text that are cut at headings and paragraphs; and of the passages of what follows.
-_TAIL = 8_000
+_TAIL_CHARACTERS = 8_000
 
 # Where a block of Markdown ends.
 _BLOCK_END = lazy_pattern(r"\n[ \t]*\r?\n\s*|\n(?=#{1,6} )")
@@ -167,10 +167,10 @@ def _blocks(text: str) -> list[tuple[int, int]]:
     """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
     blocks: list[tuple[int, int]] = []
     position = 0
-    if len(text) <= _DETAILED:
+    if len(text) <= _DETAILED_CHARACTERS:
         detailed = len(text)
     else:
-        detailed = _blank_after(text, _DETAILED)
+        detailed = _blank_after(text, _DETAILED_CHARACTERS)
     ends = [match.end() for match in _BLOCK_END.finditer(text, 0, detailed)]
     for end in (*ends, detailed):
         if text[position:end].strip():
@@ -183,7 +183,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
                 blocks.append((position, end))
         position = end
     while position < len(text):
-        end = _blank_after(text, position + _TAIL)
+        end = _blank_after(text, position + _TAIL_CHARACTERS)
         if not text[position:end].isspace():
             blocks.append((position, end))
         position = end
@@ -192,7 +192,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 def _blank_after(text: str, position: int) -> int:
     """The end of the next blank, if it is near."""
-    blank = _BLANK.search(text, position, position + _TAIL)
+    blank = _BLANK.search(text, position, position + _TAIL_CHARACTERS)
     if blank:
         return blank.end()
     return min(position, len(text))

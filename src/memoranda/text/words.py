@@ -57,12 +57,12 @@ JOINER = "\uf8f0"
 """Behind each character of a syllabic script but the last of a pair, so that `ปู` is not `ปู่`."""
 
 # Words remembered with their parts.
-_MOST_KNOWN = 100_000
+_MOST_REMEMBERED_WORDS = 100_000
 # The parts of a word with one change from letters to digits, or back.
 _TWO_PARTS = 2
 # Parts of a name that are also joined to one word: "wi-fi" and "wifi".
-_MOST_PIECES = 6
-_LONGEST_JOINED = 40
+_MOST_JOINED_PARTS = 6
+_MOST_JOINED_CHARACTERS = 40
 
 
 @cache
@@ -211,14 +211,14 @@ def compound(word: str) -> Compound:
     written = [word] if word.isalnum() else _JOINTS.split(word)
     joined = ""
     may_join = len(written) > 1 and written[0].isalpha() and "." not in word
-    if may_join and len(word) <= _LONGEST_JOINED:
+    if may_join and len(word) <= _MOST_JOINED_CHARACTERS:
         joined = fold("".join(written))
 
     pieces: list[str] = []
     for part in written:
         pieces += _parts(part)
     parts = ""
-    if len(written) < len(pieces) <= _MOST_PIECES + len(written):
+    if len(written) < len(pieces) <= _MOST_JOINED_PARTS + len(written):
         parts = fold(" ".join(pieces))
     return Compound(joined, parts)
 
@@ -257,14 +257,14 @@ class _Extras(dict[str, tuple[str, ...]]):
     """A piece of text between blanks -> what it is found by, other than its words."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        if len(self) >= _MOST_KNOWN:
+        if len(self) >= _MOST_REMEMBERED_WORDS:
             self.clear()
         # No sign around a word makes a compound of it
         word = piece.strip(_AROUND).rstrip(".")
         piece_extras: tuple[str, ...] = ()
         if word and not _is_one_part(word):
             piece_extras = _extras_of(piece)
-        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_KNOWN:
+        if piece_extras or len(_WITHOUT_EXTRAS) >= _MOST_REMEMBERED_WORDS:
             self[piece] = piece_extras
         else:
             _WITHOUT_EXTRAS.add(piece)

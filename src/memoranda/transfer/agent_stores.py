@@ -17,7 +17,7 @@ from memoranda.transfer.exports import Exported, Found
 from memoranda.transfer.moving import WrongStore
 
 # Bytes of one file of memories.
-_LARGEST = 1 << 20
+_MOST_FILE_BYTES = 1 << 20
 _STORE_MARK = ".anthropic-memory-store"
 _TEXTS = (".md", ".txt", ".json", ".yaml", ".yml", ".xml", "")
 # A heading: its signs, then its text.
@@ -58,7 +58,7 @@ def _moment(value: Any) -> datetime | None:
 def _read_text(file: Path) -> str | tuple[str, str]:
     """The text of a file, or its name and why it is left out."""
     try:
-        if file.stat().st_size > _LARGEST:
+        if file.stat().st_size > _MOST_FILE_BYTES:
             return str(file), "larger than 1 MB"
         return file.read_text("utf-8-sig")
     except OSError as error:

@@ -28,7 +28,7 @@ AFTER_ERASE = ("rewrite", "keep")
 _BRANCH = "refs/heads/main"
 _CHANGE = "Memory-Change"
 _COMMITTER = "memory@memory.invalid"
-_SUBJECT = 120
+_SUBJECT_CHARACTERS = 120
 _MOST_LINES = 200
 """Changes a commit names one by one."""
 _OUTSIDE = "Take up what was changed without the journal"
@@ -315,7 +315,7 @@ def _message(changes: Sequence[Change], last: int) -> str:
     ][:_MOST_LINES]
     if len(lines) > _MOST_LINES:
         body.append(f"and {len(lines) - _MOST_LINES} more")
-    parts = [one_line(subject)[:_SUBJECT], "\n".join(body), f"{_CHANGE}: {last}\n"]
+    parts = [one_line(subject)[:_SUBJECT_CHARACTERS], "\n".join(body), f"{_CHANGE}: {last}\n"]
     return "\n\n".join(filter(None, parts))
 
 

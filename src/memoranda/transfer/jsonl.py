@@ -43,11 +43,11 @@ MANUAL = "manual"
 _HEADER = frozenset(MEMORY_KEYS)
 _FIXED = _HEADER | {"content", "path"}
 # Characters of an id that an import keeps.
-_LONGEST_ID = 200
+_MOST_ID_CHARACTERS = 200
 # Numbers that SQLite and every reader of JSON can hold.
 _MOST = 10**18
 # Levels of a value, and the values in it, that an import takes.
-_DEEPEST = 50
+_MOST_LEVELS = 50
 _MOST_VALUES = 50_000
 
 
@@ -253,7 +253,7 @@ def _check_shape(value: Any) -> None:
     """Raise InvalidInput for more than a header can hold that will be read again."""
     level = [value]
     count = 0
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_LEVELS):
         inner: list[Any] = []
         for item in level:
             if isinstance(item, dict):
@@ -299,7 +299,9 @@ def _id(values: dict[str, Any]) -> str:
     if identity is None:
         return ""
     sound = (
-        isinstance(identity, str) and 0 < len(identity) <= _LONGEST_ID and identity.isprintable()
+        isinstance(identity, str)
+        and 0 < len(identity) <= _MOST_ID_CHARACTERS
+        and identity.isprintable()
     )
     if (
         not sound

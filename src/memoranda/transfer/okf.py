@@ -37,7 +37,7 @@ _RESERVED = ("index.md", "log.md")
 _PLAIN_TYPE = "Note"
 _DIFFERS = "another text is there"
 # Bytes of one document.
-_LARGEST = 64 << 20
+_MOST_FILE_BYTES = 64 << 20
 
 
 class About(NamedTuple):
@@ -357,7 +357,7 @@ def _files(folder: Path, plan: MovePlan) -> Iterator[tuple[str, bytes]]:
         if any(part.startswith(".") for part in Path(path).parts) or file.is_symlink():
             continue
         try:
-            if file.stat().st_size <= _LARGEST:
+            if file.stat().st_size <= _MOST_FILE_BYTES:
                 data = file.read_bytes()
             else:
                 data = b""

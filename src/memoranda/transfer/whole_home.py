@@ -474,7 +474,7 @@ def checksum(digests: Mapping[str, str]) -> str:
 
 _STATE = "state.json"
 # Up to this many new files are synced one by one; more of them together.
-_SYNCED_ALONE = 64
+_FILES_SYNCED_ALONE = 64
 
 
 @dataclass(slots=True)
@@ -643,7 +643,7 @@ class Mirror:
             return
         state.writing = sorted({*changed, *removed} - state.files.keys())
         self._save(state)
-        syncs_each_file = len(changed) <= _SYNCED_ALONE
+        syncs_each_file = len(changed) <= _FILES_SYNCED_ALONE
         for number, name in enumerate(removed):
             self._remove(name)
             mirrored.removed += state.files.pop(name, None) is not None

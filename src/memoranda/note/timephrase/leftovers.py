@@ -10,7 +10,7 @@ from memoranda.note.timephrase.parts import Part, clusters
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.words import compiled, data_file
 
-_LONGEST_BEFORE = 60
+_CHARACTERS_BEFORE = 60
 # A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
@@ -23,7 +23,7 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
     """The words right beside joined parts that make them another time, as written; "" without."""
     start = cluster[0].start
     end = max(part.end for part in cluster)
-    search_start = max(0, start - _LONGEST_BEFORE)
+    search_start = max(0, start - _CHARACTERS_BEFORE)
     patterns = list(data_file("leftovers.toml")["before"])
     if cluster[0].is_day:
         patterns += data_file("leftovers.toml")["before_day"]

@@ -15,7 +15,7 @@ from memoranda.note.timephrase.words import compiled, data_file
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 # A comma between two parts of one time: "Friday, at 5pm".
 _COMMA = re.compile(r"\s*[,、]\s*(?:at|on)?\s*")
-_LONGEST_ROLE = 40
+_MOST_ROLE_CHARACTERS = 40
 _CLOCK_KINDS = ("clock", "part")
 _TIMES = ("clock", "repeat", "instant", "vague", "offset")
 START = "start"
@@ -85,7 +85,7 @@ def _part_after(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part
     else:
         gap_start = 0
     # The words of a role are close by
-    search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
+    search_start = max(gap_start, lexeme.start - _MOST_ROLE_CHARACTERS)
     role, role_start = _role_before(phrase[search_start : lexeme.start])
     if role:
         start = search_start + role_start
@@ -211,7 +211,7 @@ class _Surroundings:
     def _is_announced(self) -> bool:
         """Whether it has a role, or a preposition before it."""
         start = self._part.lexeme.start
-        before = self._plain[max(0, start - _LONGEST_ROLE) : start]
+        before = self._plain[max(0, start - _MOST_ROLE_CHARACTERS) : start]
         return bool(self._part.role) or bool(_ending("sure").search(before))
 
     def _has_clock(self) -> bool:

@@ -152,7 +152,11 @@ def _export_lines(
     redacts: bool,
     secrets: list[None],
 ) -> Iterator[str]:
-    """The lines of these projects [all]; a category is one of memories alone."""
+    """The lines of an export of these projects, or of all.
+
+    category: only memories of this category, and no notes of other projects.
+    secrets: gets a None for each text with a secret, so that its length counts them.
+    """
     from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
@@ -438,8 +442,7 @@ def _plan(
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """The kind and id of the bank that a plain folder of Markdown files becomes, as the tools
-        find it.
+        """The kind and id of the bank that a plain folder of Markdown files becomes.
 
         A folder such as a repository's `memory-bank/` is the bank of its repository. Without a
         repository it is the bank of a project with its name.

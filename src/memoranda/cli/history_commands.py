@@ -474,7 +474,9 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """The lines about an erasure: what was removed, where it was looked for, and what is left."""
+    """Lines about an erasure: what was removed, where it was looked for, and where something
+    remains.
+    """
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"

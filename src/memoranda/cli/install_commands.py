@@ -155,8 +155,10 @@ def _is_any_connected(rows: Sequence[dict[str, Any]]) -> bool:
 
 
 def _server(name: str, argv: tuple[str, ...], url: Text, token_variable: Text) -> Server:
-    """The server that clients are connected to. Raises Usage for a token without an address, and
-    InvalidInput for an address, or the name of a variable, that no client could use.
+    """The server to connect clients to.
+
+    Raises Usage for a token without an address. Raises InvalidInput for an address, or the name of
+    a variable, that no client could use.
     """
     if token_variable is not None and url is None:
         raise Usage("--token-env needs --http")
@@ -346,7 +348,7 @@ def _transcripts_too(call: Invocation, is_wanted: bool | None) -> list[str]:
 
 
 def _what_is_recorded(call: Invocation) -> list[str]:
-    """Lines about what is recorded from now on, where, how to turn each part off, and what runs."""
+    """Lines that say what is recorded from now on, where, and how to turn each part off."""
     text = Path(__file__).with_name("install-recorded.txt").read_text("utf-8")
     return ["", *Template(text).substitute(home=call.settings.shown_home).splitlines()]
 
@@ -528,8 +530,9 @@ def _present(target: Target) -> list[Any]:
 
 
 def _memories(client: Client, home: Path) -> list[Edit]:
-    """The edits that make the client keep its own memories in a project of the home, if it supports
-    that.
+    """The edits that make the client keep its own memories in a project of the home.
+
+    Empty if the client does not support that.
     """
     if "memories" not in client.hooks:
         return []
@@ -546,8 +549,8 @@ def _changes(
     replace: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
-    """Carry out one client's changes, as keys of its row; all are tried before the first file is
-    written.
+    """Carry out one client's changes, and return the keys of its row. All are tried before the
+    first file is written.
     """
     steps = [(target, installer.add) for target in adding]
     steps += [(target, installer.remove) for target in removing]

@@ -491,9 +491,7 @@ def _editor() -> list[str]:
 
 
 def _draft(memory: MemorySession, note: Note) -> Path:
-    """A file with the note's text for the editor, in the home, so that it outlives a crash of the
-    machine.
-    """
+    """A file in the home with the note's text, for the editor. It survives a crash of the machine."""
     import tempfile
 
     from memoranda.sources.layout import Layout

@@ -268,8 +268,10 @@ def flush() -> None:
 
 
 def write(content: str = "", *, flush: bool = False) -> None:
-    """Put `content` on stdout as it is, and with `flush` all that waits there. Raises Failure;
-    BrokenPipeError when the reader is gone."""
+    """Write `content` to stdout. Raises Failure, and BrokenPipeError if the reader is gone.
+
+    flush: also write everything that waits.
+    """
     if sys.stdout is None:
         raise Failure("cannot write the output: stdout is closed", "storage")
     try:

@@ -132,8 +132,10 @@ class Names(click.ParamType):
 
 
 def stored(ctx: click.Context, kind: str, prefix: str = "") -> list[str]:
-    """Values of a kind the home knows that begin with `prefix`, each with a tab and a preview if
-    there is one.
+    """Complete a value that the home knows, such as an id or a tag.
+
+    Returns the values of `kind` that begin with `prefix`, each with a tab and a preview if it has
+    one.
     """
     from memoranda.engine.completion import offers
     from memoranda.note.model import BUILT_IN_PROJECTS
@@ -508,7 +510,7 @@ def flag(name: str, help: str, *names: str) -> Callable[..., Any]:
 
 
 def usage_words(error: click.UsageError) -> tuple[str, str]:
-    """The error in the contract's words, and the lines under it that say where to read on."""
+    """The error in the words of the contract, and the lines below it that say where to read on."""
     message = error.format_message()
     command_path = error.ctx.command_path if error.ctx else "memory"
     hint = f"Run '{command_path} --help' for usage."

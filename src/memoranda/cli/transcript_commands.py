@@ -225,7 +225,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
-    """Hits for people: where, then the passage, and below it what answers it."""
+    """Hits as lines for people: the place, the passage, and the answer below it."""
     lines = []
     for hit in hits:
         if hit.time:

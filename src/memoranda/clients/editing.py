@@ -57,9 +57,7 @@ class Editor(ABC):
 
     @abstractmethod
     def put(self, text: str, path: Sequence[str], name: Name, value: Any) -> tuple[str, Hint]:
-        """The text with the member set; one that is there is replaced where it stands. Raises
-        Unsure.
-        """
+        """Set the member, or replace it where it is. Returns the new text. Raises Unsure."""
 
     @abstractmethod
     def drop(self, text: str, path: Sequence[str], name: Name, hint: Hint | None = None) -> str:
@@ -245,8 +243,8 @@ def _block(name: Name) -> re.Pattern[str]:
 
 
 class JsonEditor(Editor):
-    """See Editor. The hint of `put` names the containers it made, which go again when nothing else
-    is in them.
+    """Edits JSON (see Editor). The hint of `put` names the containers it created. They are removed
+    with the member if nothing else is in them.
     """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:

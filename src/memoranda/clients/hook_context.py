@@ -142,7 +142,7 @@ def for_prompt(
 
 
 def _with_stale_marks(memory: MemorySession, cwd: str, hits: list[Hit], passages: str) -> str:
-    """`passages`, in which each note that cites code says so where that changed or went."""
+    """Mark the passages of notes that cite code which has changed or is gone."""
     infos = [hit.note for hit in hits]
     bodies = contents(memory, infos)
     if not any("`" in body for body in bodies):

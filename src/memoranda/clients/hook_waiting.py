@@ -18,8 +18,9 @@ from memoranda.engine.asked import Asked, put_aside
 
 
 def asked_in(event: HookEvent, given_hashes: set[str], now: datetime) -> Iterator[Asked]:
-    """The words that the prompt of an event asks to remember, without the lines that came from memory, whose
-    hashes are `given_hashes`.
+    """The requests to remember something in the prompt of an event.
+
+    given_hashes: hashes of lines that the session got from memory. These lines are not requests.
     """
     texts = asked_to_remember(event.prompt)
     if not texts:

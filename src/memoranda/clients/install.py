@@ -94,7 +94,7 @@ def present(target: Target) -> list[Any]:
 
 
 class Installer:
-    """Changes files of clients for the memory in `home`, where it remembers what it made."""
+    """Changes files of clients for the memory in `home`, and records there what it changed."""
 
     def __init__(self, home: Path):
         self.home, self.folder = home, Layout(home).install
@@ -198,7 +198,7 @@ class Installer:
         return bool(self._load().get(str(target.file)))
 
     def wrote(self, target: Target, value: Any) -> bool:
-        """Whether `value` is what was last written into the file as the first of the edits."""
+        """Whether `value` is the value that was last written by the first of the edits."""
         notes = self._load().get(str(target.file), {})
         return bool(notes.get(target.edits[0].label, {}).get("value") == value)
 
@@ -309,7 +309,7 @@ def _parents(file: Path) -> list[Path]:
 
 
 def _folders_made_for(file: Path, notes: dict[str, Any]) -> list[Path]:
-    """The folders above `file` that were made for it, as its notes say."""
+    """The folders above `file` that were created for it, by its notes."""
     count = max(
         (note.get("folders", int(note.get("folder", False))) for note in notes.values()), default=0
     )

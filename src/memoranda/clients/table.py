@@ -90,8 +90,11 @@ class Client:
 
 
 class Edit(NamedTuple):
-    """One member to set at `path` of a file. `is_ours` says whether a value there is one that was
-    set by us; one that is `kept` stays as it is when it is there already."""
+    """One member to set at `path` of a file.
+
+    is_ours: tells whether a value in the file was set by us.
+    kept: whether a value that the file has already stays.
+    """
 
     label: str
     path: tuple[str, ...]
@@ -330,9 +333,11 @@ def auto_memory_folder(home: Path) -> Path:
 
 
 def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, str]]]:
-    """Make a project of each folder in which Claude Code, Codex and Gemini CLI keep memories of
-    their own that is not a project yet. Returns them, and the folders left out with the reason. Raises
-    InvalidInput for an agent."""
+    """Make a project of each folder in which Claude Code, Codex or Gemini CLI keeps memories.
+
+    Folders that are a project already are left alone. Returns the new projects, and the folders
+    left out with the reasons. Raises InvalidInput for an agent.
+    """
     if memory.agent is not None:
         raise InvalidInput(
             "only the owner adds the memories of other programs; run it without an agent's name"
@@ -356,8 +361,8 @@ def add_native(memory: MemorySession) -> tuple[list[Project], list[tuple[Path, s
 
 
 def _native_folders() -> Iterator[tuple[str, Path, Path]]:
-    """Each folder in which a client keeps its memories, with the client's name and the folder
-    of all of them.
+    """Find the folders in which clients keep memories: (client, folder of all its memories, folder
+    with memories).
     """
     for client, variable, default_root, pattern in _PLACES:
         root = Path(os.path.expanduser(os.environ.get(variable) or default_root))

@@ -421,7 +421,7 @@ def _span(body: str, node: Node, index: int) -> tuple[int, int]:
 
 
 def _is_bare_key(body: str, head: int, first: int, key: str) -> bool:
-    """Whether nothing but the key is in its line at `head` and in those before `first`."""
+    """Whether the lines from the one at `head` to the one before `first` hold nothing but the key."""
     line_end = _line_end(body, head + 1)
     written = body[head:line_end].strip().rstrip(": ").strip("\"'")
     return written == key and not body[line_end:first].strip()

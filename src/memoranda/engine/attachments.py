@@ -136,8 +136,11 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def attachment(self, name: str, project: str | None = None) -> AttachedFile | None:
-        """The file, no note, that `name` means in a project [the default one, then all others]: a
-        path in it, or the name of one file alone."""
+        """Find the file, other than a note, that `name` means: a path, or the name of a single
+        file.
+
+        It is looked for in `project`, or in the default project and then all others.
+        """
         address = name.removeprefix("memory://").strip()
         for candidate in self._projects_to_search(project):
             source = self.vault(candidate)
@@ -212,9 +215,7 @@ class AttachmentVerbs(ReadVerbs):
         return None
 
     def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
-        """Copy the edges of a note, and mark those that lead to an existing file that is not a
-        note.
-        """
+        """Copy the edges of a note, and mark those that lead to a file that is not a note."""
         source = self.vault(info.project)
         missing = [
             edge
@@ -235,8 +236,9 @@ class AttachmentVerbs(ReadVerbs):
 
     @verb
     def unresolved_links(self, project: str) -> builtins.list[UnresolvedLink]:
-        """The links of a project's notes that lead to no note and to no other file, by path and
-        line, each with the reason."""
+        """The links of a project that lead neither to a note nor to another file, by path and line,
+        each with the reason.
+        """
         self.engine.fresh()
         source = self.vault(project)
         name = self.engine.source(project).name

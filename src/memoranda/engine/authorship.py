@@ -66,8 +66,8 @@ class _Following:
             number = change.number
 
     def _next_change(self, number: int, place: Location) -> Change | None:
-        """The next change after this number that moved, removed or made a file at a place, or moved
-        a folder of its project.
+        """The next change after `number` that moved, removed or created the file at a place, or
+        moved a folder above it.
         """
         project, path, _ = place
         if project not in self._folder_moves:

@@ -101,7 +101,7 @@ def _pairs(statements: Sequence[Statement]) -> Iterator[Contradiction]:
 
 
 def holding_now(memory: Reader, rows: Iterable[int]) -> dict[int, NoteInfo]:
-    """Those of these notes that the caller sees, and that hold now."""
+    """The notes that are valid now and that the caller sees."""
     infos = memory.index.notes.infos(dict.fromkeys(rows))
     if not infos:
         return {}

@@ -36,9 +36,11 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 
 
 def ask(path: Path, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-    """The result of `method` from the daemon that listens on the socket `path`. None when nobody
-    listens, it is stopped or this very process, the request is too long, or the daemon refuses it.
-    Raises OSError when no answer came within `seconds`."""
+    """Call `method` of the daemon that listens on the socket `path`, and return its result.
+
+    None if nobody listens, or if the daemon is stopped, refuses the call or is this process. None
+    also if the request is too long. Raises OSError without an answer within `seconds`.
+    """
     if not os.path.exists(path):
         return None
     import socket

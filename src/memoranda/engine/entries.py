@@ -429,8 +429,9 @@ class NoteEntries(Entries):
 
     @verb
     def keep_outdated(self, entries: Sequence[tuple[Entry, Mapping[str, Any]]]) -> None:
-        """Note entries that are older than those with their keys in the history, except those with
-        a time to live.
+        """Put entries into the history that are older than the present entries with their keys.
+
+        Entries with a time to live are left out.
         """
         from memoranda.engine.exchange import keep_lost
 

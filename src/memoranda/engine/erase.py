@@ -486,8 +486,9 @@ def _unchanged_places(engine: Engine, plan: Plan) -> Iterator[Location]:
 
 
 def _remove(memory: HistoryVerbs, plan: Plan) -> None:
-    """Take the notes' files and lines away, as long as they are what was to go, and their reads
-    from the log.
+    """Remove the files and lines of the notes, and their reads from the log.
+
+    Files that were changed since the plan stay.
     """
     engine = memory.engine
     keys = {*plan.ids, *(default_id(project, path) for project, path, _ in plan.places)}

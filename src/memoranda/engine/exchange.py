@@ -155,8 +155,8 @@ class Exchange:
 
     @verb
     def keep(self, older: Sequence[tuple[NoteInfo, bytes]]) -> None:
-        """Put texts that lost against the memory there into the history, as if each had stood there
-        just before.
+        """Put texts that lost a conflict into the history, as if each had been the text just before
+        the present one.
         """
         lost = [
             (
@@ -449,8 +449,9 @@ class Contents:
 
     @verb
     def have_texts(self) -> None:
-        """Have every text of the history in the home's folder, which for notes in a database holds
-        those used here.
+        """Bring every text of the history into the home's folder.
+
+        If the notes are in a database, the folder holds only the texts that were used here.
         """
         for digest in sorted(
             text_digest for text_digest in self.engine.ledger.history.referenced() if text_digest

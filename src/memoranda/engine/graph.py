@@ -360,7 +360,7 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Show what is on disk, after completing what a writer of this home that died left."""
+        """Read the graph file again, after finishing a change whose writer died."""
         if self._is_current:
             return
         self.source.fresh()
@@ -381,8 +381,11 @@ class FileGraph(Graph):
         return results[-1]
 
     def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
-        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
-        Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
+        """Carry out the plan as one change. None if there is nothing to do. Raises NotAGraphFile,
+        StorageError.
+
+        undoes: the number of the change that this one takes back.
+        """
         file = os.path.basename(self.source.root)
         change = InPlaceChange(self.session, self.source.name, file, undoes=undoes)
 

@@ -124,7 +124,7 @@ class NoteGraph(Graph):
 
     @verb
     def lacking(self, keys: Sequence[tuple[EntityKey, dict[str, Any]]]) -> list[bool]:
-        """Whether each of these entities lacks one of the unknown keys that come with it."""
+        """Whether each of these entities lacks one of its unknown keys in the present header."""
         infos = self._index.notes.infos([key.handle for key, _ in keys])
         return [
             key.handle in infos

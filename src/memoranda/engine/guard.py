@@ -184,7 +184,7 @@ class Guard(ThreadLock):
                 super().__enter__()
 
     def keep(self) -> None:
-        """Note that the running call makes a change that stays, so it must not be repeated.
+        """Record that the running call makes a lasting change, so that it must not be repeated.
 
         Changes that wait are made first.
         """

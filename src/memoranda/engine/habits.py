@@ -80,8 +80,10 @@ def usual_folder(session: ReadVerbs, project: str) -> str:
 
 
 def usual_place_of_day(session: ReadVerbs, project: str, title: str) -> tuple[str, str] | None:
-    """(folder, file name without extension) of the note of a day, where `title` is a day and the
-    folder's programs keep notes of days."""
+    """(folder, file name without extension) of the note of a day.
+
+    None unless `title` is a day and the folder's programs keep notes of days.
+    """
     source = session.engine.source(project)
     match = _DAY.fullmatch(title.strip())
     if match is None or not isinstance(source, FolderSource):

@@ -316,8 +316,9 @@ class JsonEntries(Entries):
 
     @contextmanager
     def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenRows]:
-        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
-        cannot be written."""
+        """Change a JSON file (see `JsonFiles.changing`). Raises Unreadable if it cannot be used,
+        StorageError if it cannot be written.
+        """
         stem = stem_of(namespace)
         opened = False
         try:

@@ -145,7 +145,7 @@ class _RowUndo:
 
 
 def _is_passing(row: Row) -> bool:
-    """Whether a row had a time to live, so that the history has no value of it."""
+    """Whether a row had a time to live. The history has no value of such a row."""
     return moment_of(row.get("expires_at")) is not None
 
 

@@ -100,7 +100,9 @@ def _known_items(memory: ReadVerbs, notes: int, seed: int) -> Iterator[KnownItem
 
 
 def _items_of(info: NoteInfo, text: str, chance: Random) -> Iterator[KnownItem]:
-    """Two words of the note, words in a row of it, a question about it, and its title."""
+    """Questions that a note answers: two of its words, a phrase of it, a question about it, and its
+    title.
+    """
     informative = sorted(set(words(text)) - stop_words())
     yield KnownItem("two words", " ".join(chance.sample(informative, 2)), info.row)
     topic = " ".join(chance.sample(informative, 4))

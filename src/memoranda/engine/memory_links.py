@@ -113,8 +113,8 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
 
     @verb
     def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
-        """All relations between notes the caller sees, or between these alone, as (row, row it
-        leads to, type).
+        """The relations between all notes that the caller sees, or between these notes only: (row,
+        target's row, type).
         """
         self.engine.fresh()
         return self.index.links.pairs(rows, self.agent)

@@ -80,8 +80,13 @@ class Stored:
 
 @dataclass(slots=True)
 class Changed:
-    """A note after an edit; `created` when the edit made it. `updated` names the notes with links
-    to a heading or block that the edit renamed, `broken` those whose links could not follow."""
+    """A note after an edit.
+
+    created: whether the edit created it.
+    updated: the notes with links to a heading or block that the edit renamed, which were changed
+        too.
+    broken: the notes whose links could not be changed.
+    """
 
     note: Note
     edited: Edited
@@ -199,7 +204,9 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
         return [Stored(change.written(step), step.old is None) for step in steps]
 
     def _complete_draft(self, draft: Draft, superseded: list[NoteInfo]) -> Draft:
-        """The draft in the scope its writer may give it, and with the times it is valid."""
+        """Complete a draft: the scope that its writer may give it, and the times from and to which
+        it is valid.
+        """
         scope = self.check_scope(draft.scope)
         if scope != draft.scope:
             draft = replace(draft, scope=scope)
@@ -508,7 +515,7 @@ class NoteVerbs(PlaceVerbs, LinkVerbs):
     def tag_many(
         self, refs: Iterable[Ref], add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> list[Note]:
-        """The same for several notes, each once, as one change: all, or none when one cannot be
+        """Change the tags of several notes as one change: of all, or of none if one cannot be
         changed.
         """
         from memoranda.note.frontmatter import REMOVE
@@ -540,7 +547,7 @@ def _check_overwrite(
     overwrite: bool,
     checksum: str | None,
 ) -> None:
-    """Check that the note that is there may be replaced, and is the one with this checksum.
+    """Raise an error unless the present note may be replaced and has this checksum.
 
     Raises NotFound, Conflict, Exists, Locked.
     """
@@ -577,7 +584,7 @@ def _first_line(text: str) -> str:
 
 
 def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """Tags without those to remove, and with those to add that are not there, in any case."""
+    """Remove tags, and add those that are missing. Case does not count."""
     removed_tags = {tag.lower() for tag in remove}
     changed = [tag for tag in tags if tag.lower() not in removed_tags]
     folded = {tag.lower() for tag in changed}
@@ -589,7 +596,7 @@ def _with_tags_changed(tags: Sequence[str], add: Sequence[str], remove: Sequence
 
 
 def _kept_keys(info: NoteInfo, note: Note) -> dict[str, object]:
-    """The header keys that a note keeps when another text takes its place, whatever that says."""
+    """The header keys that a note keeps when another text replaces it, whatever the new text says."""
     keys: dict[str, object] = {"id": note.id} if note.own_id else {}
     keys["permalink"] = info.permalink
     header = note.header
@@ -626,8 +633,9 @@ def note_keys(text: str) -> set[str]:
 
 
 def _is_other_title(info: NoteInfo, path: str, title: str | None) -> bool:
-    """Whether a note is not meant by `title`, though its own title makes the same file name: `a/b`
-    and `a:b` both become `a-b.md`."""
+    """Whether `title` means another note whose title makes the same file name, as `a/b` and `a:b`
+    both make `a-b.md`.
+    """
     if title is None or file_key(info.title.strip()) == file_key(title.strip()):
         return False
     return file_key(links.file_name(info.title)) == file_key(path.rpartition("/")[2])

@@ -96,8 +96,10 @@ class PastPrivacy:
         return False
 
     def _is_hidden_next(self, cursor: _Cursor, waiting: list[_Cursor]) -> bool:
-        """Whether the next step on the note hides it, or, after the last step, its place now. Adds to
-        `waiting` where the note goes on.
+        """Whether the next step on the note hides it. After its last step, whether its present
+        place does.
+
+        The steps that follow are added to `waiting`.
         """
         step = self._step_after(cursor)
         if step is None:
@@ -170,7 +172,7 @@ class PastPrivacy:
 
 
 def _begins_another(step: PlacedStep, place: Location) -> bool:
-    """Whether another note comes to `place` with this step, so that the one before had ended."""
+    """Whether this step brings another note to `place`, so that the earlier note ended there."""
     touched = step.touched
     if touched.do == "move":
         return f"{place[1]}/".startswith(f"{touched.to}/")

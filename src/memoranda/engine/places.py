@@ -28,8 +28,12 @@ from memoranda.sources.walking import walk
 
 @dataclass(slots=True)
 class Moved:
-    """`notes` is how many moved; `updated` names the notes whose links were changed so that they
-    lead on, `broken` those with links that no longer lead where they led."""
+    """The result of moving notes.
+
+    notes: how many were moved.
+    updated: the notes whose links were changed, so that they still lead to the moved notes.
+    broken: the notes with links that no longer lead where they led.
+    """
 
     project: str
     old_path: str

@@ -108,8 +108,8 @@ class Files:
         return self._inside(self._source.follow(place))
 
     def entries(self, path: str) -> list[tuple[str, PathInfo]]:
-        """The entries that a listing of a folder shows, as (name, place it leads to), sorted by
-        code point.
+        """List a folder: (name, place it leads to) of each entry that is shown, sorted by code
+        point.
 
         Hidden names, `node_modules`, and links that lead nowhere or outside are left out.
         """

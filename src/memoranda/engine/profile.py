@@ -53,7 +53,9 @@ _MOST_CLAIM_CHARACTERS = 100
 
 
 class ProfileEntry(NamedTuple):
-    """A note about the person: why it is one, its text, and whether the owner wrote all of it."""
+    """A note about the person: the reason why it is one, its text, and whether the owner wrote all
+    of it.
+    """
 
     info: NoteInfo
     why: str

@@ -354,7 +354,7 @@ def _check_length(root: Path, folder: str) -> None:
 
 
 def _is_graph_file(root: Path) -> bool:
-    """Whether what is there is meant as a graph file (contract 002, 8)."""
+    """Whether the file at a place is meant as a graph file (contract 002, 8)."""
     from memoranda.sources.graph_lines import holds_graph
 
     try:

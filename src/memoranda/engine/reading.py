@@ -296,16 +296,17 @@ class ReadVerbs(ProjectList):
 
     @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
-        NotFound, Ambiguous.
+        """Find the memory of `categories` with this id or unique prefix (contract 001, 1), and
+        count the read. Raises NotFound, Ambiguous.
         """
         note = self._memory_of_id(text)
         self.engine.count_pending_reads([note])
         return note
 
     def _memory_of_id(self, text: str) -> NoteInfo:
-        """The same without the reads that no header has yet. The index alone answers for a whole id
-        when the file is as it says.
+        """Find a memory as `memory_id` does, without counting the read.
+
+        The index alone answers for a whole id if the file is as the index says.
         """
         reference = text
         text = text.strip().lower()
@@ -358,7 +359,7 @@ class ReadVerbs(ProjectList):
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
-        """A page of what the index finds, in the order of a model if there is one for that."""
+        """A page of hits from the index, in the order of a reranking model if there is one."""
         find = partial(
             self.index.search,
             query,
@@ -396,8 +397,10 @@ class ReadVerbs(ProjectList):
 
     @verb
     def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
-        """The notes that hold one of these texts, that hold now and may be told unasked: for
-        hooks, which cannot wait for a search.
+        """The notes that contain one of these texts, are valid and may be told without being asked
+        for.
+
+        Hooks use this, since they cannot wait for a search.
         """
         from memoranda.engine.contested import holding_now
 
@@ -412,8 +415,10 @@ class ReadVerbs(ProjectList):
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
-        instructions, and the owner has not said in `review` that it is fine, nor written all of it.
+        """Whether a note is kept out of contexts that nobody asked for.
+
+        It is if it seems to hold injected instructions, unless the owner wrote all of it or called
+        it fine in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
@@ -559,8 +564,8 @@ class ReadVerbs(ProjectList):
 
     @verb
     def folders_named(self, names: Sequence[str]) -> builtins.list[tuple[str, str]]:
-        """The project and the name of each folder with notes, at the top of its project, that has
-        one of these names.
+        """(project, folder) of each folder at the top of a project that has notes and one of these
+        names.
         """
         self.engine.fresh()
         return self.index.notes.folders_named(names)
@@ -609,9 +614,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment` (`as_of`): the note itself, or one that
-        it supersedes or that supersedes it, in any number of steps. Raises InvalidInput if none was
-        valid."""
+        """The version of a note that was valid at `moment`.
+
+        A version is the note itself, a note that it supersedes, or one that supersedes it, in any
+        number of steps. Raises InvalidInput if none was valid.
+        """
         info = self.find(ref)
         versions = self.versions(info)
         projects = tuple({version.project for version in versions.values()})
@@ -624,8 +631,10 @@ class ReadVerbs(ProjectList):
         return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
-        """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
-        however many steps."""
+        """A note with all versions before and after it that the caller sees, by row.
+
+        A version supersedes another one, or is superseded by it, in any number of steps.
+        """
         notes = self.index.notes
         notes_by_row = {info.row: info}
         pending = [info]

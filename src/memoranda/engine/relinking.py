@@ -204,7 +204,7 @@ def _with_anchors(
 def _new_text(
     session: HomeSession, relocation: Relocation, source: NoteInfo, *, update: bool
 ) -> tuple[NewText | None, bool]:
-    """The note with links that lead on, if it may be changed, and whether a broken link is left."""
+    """The note with its links changed, if it may be changed, and whether a broken link remains."""
     file = session.engine.file_of(source)
     try:
         text = file.data.decode()

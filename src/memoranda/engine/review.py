@@ -58,11 +58,16 @@ _MOST_REQUESTS = 100
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A question to the owner of the kind `kind`. `key` begins with `kind:` and is the same as long
-    as nothing it is about changes. `text` is the question in one line; `refs` are the ids, or other
-    references, of what it is about; `choices` are (letter to press, what it does), the letters
-    neither `s` nor `q` nor `u`. `lines` say what it is about where several are asked about as one,
-    a line each."""
+    """A question to the owner.
+
+    key: begins with `kind:`, and stays the same as long as nothing changes that the question is
+        about.
+    kind: the kind of question.
+    text: the question in one line.
+    refs: the ids, or other references, of the notes it is about.
+    choices: (letter to press, effect). The letters `s`, `q` and `u` have other meanings.
+    lines: one line for each of several questions that are asked as one.
+    """
 
     key: str
     kind: str
@@ -117,7 +122,7 @@ above the engine.
 
 
 def source(kind: str) -> ReviewSource:
-    """The source of one kind of question."""
+    """Where the questions of one kind come from."""
     module, _, name = SOURCES[kind].partition(":")
     return cast(ReviewSource, getattr(import_module(module), name))
 
@@ -205,8 +210,9 @@ class ReviewVerbs(RestoreVerbs):
         return self._open_question(question.key)
 
     def _open_question(self, key: str) -> tuple[ReviewItem, list[ReviewItem]]:
-        """The open question of this key, and the single questions it asks as one, or itself. Raises
-        InvalidInput, NotFound."""
+        """The open question with this key, and the questions it combines, or itself. Raises
+        InvalidInput, NotFound.
+        """
         kind = _kind_of(key)
         items: list[ReviewItem] = []
         if kind in SOURCES:
@@ -249,7 +255,7 @@ def _kind_of(key: str) -> str:
 
 
 def _together(kind: str, items: list[ReviewItem]) -> list[ReviewItem]:
-    """These questions of a kind, or the one that represents the first of them when they are many."""
+    """The questions of one kind, or a single one that stands in for the first of many."""
     batch = source(kind).batch if kind in SOURCES else None
     if batch is None or len(items) <= _FEW_QUESTIONS:
         return items

@@ -60,7 +60,7 @@ def introduction(memory: ReviewVerbs) -> str:
 
 
 def _is_large(memory: ReviewVerbs) -> bool:
-    """Whether the projects have that many files that a first look at them is slow."""
+    """Whether the projects have so many files that the first comparison with the disk is slow."""
     number = 0
     for source in memory.engine.sources.values():
         for _, _, names in os.walk(source.root):

@@ -143,7 +143,7 @@ class Trail:
         return os.path.realpath(file) in self._is_line
 
     def _visit(self, change: Change) -> None:
-        """Take what is about the notes out of one change, and note what its texts tell."""
+        """Take the steps about the notes out of one change, and note what its texts tell."""
         is_removal = (change.verb, change.project, change.path) == OUR_REMOVAL
         gone_places = {
             file_index
@@ -553,7 +553,7 @@ def _look_into(
     path: str, needles: Needles, known_words: set[bytes]
 ) -> tuple[int | None, set[bytes], bool]:
     """Search a file. Returns its size in bytes, the needles in it, and whether a new needle is a
-    whole word.
+    whole word there.
 
     path: the file.
     needles: the texts to search for.

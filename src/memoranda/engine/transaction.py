@@ -63,7 +63,7 @@ def check_access(
 
 
 class WritingSession(HomeSession):
-    """An open home as a caller uses it who may change it."""
+    """An open home for a caller that may change it."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
@@ -250,7 +250,9 @@ class Transaction:
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change writes so much that others should not wait while that is looked at."""
+        """Whether the change writes so much that others should not wait while its texts are
+        checked.
+        """
         if self.undoes is not None or self._session.run is not None:
             return False
         sizes = [len(step.data) for step in self.steps if step.do == "put" and step.data]
@@ -537,7 +539,7 @@ class LocationGone(MemorandaError):
 
 
 def own_root(engine: Engine, project: str) -> str | None:
-    """The folder in which this home keeps the project, even if this process was given another.
+    """The folder in which this home keeps the project, even if this process was given another one.
 
     None if the home has no such project.
     """

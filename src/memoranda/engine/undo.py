@@ -91,7 +91,7 @@ class Undo:
         self._carried: dict[str, list[str]] = {}
 
     def take_back(self, done_change: Change, together: Collection[int] = ()) -> None:
-        """Add the inverse of each step of `done_change`, last first.
+        """Add the inverse of each step of `done_change`, the last step first.
 
         together: the numbers of the changes that are taken back with it.
 
@@ -133,7 +133,7 @@ class Undo:
                     step.data = _with_marks(step.data, list(dict.fromkeys([*known_marks, *marks])))
 
     def _marks(self, project: str, path: str, file: File) -> list[str]:
-        """The actions on a memory that were taken back, as its header lists them."""
+        """The actions on a memory that were taken back, from its header."""
         if project in MEMORY_PROJECTS:
             note = self._engine.parse(project, path, file)
         else:
@@ -329,8 +329,8 @@ class Undo:
             raise self._blocked(touched, touched.path)
 
     def _blocked(self, touched: Touched, path: str) -> CannotUndo:
-        """That something is in the way: which change put it there, unless it is not the caller's to
-        know.
+        """The error that another change is in the way. It names the change only if the caller may
+        see it.
         """
         file = read_or_none(self._source(touched), path)
         if file is not None and not self._session.sees(scope_of(file.data)):
@@ -350,8 +350,10 @@ class Undo:
 
 
 def _remembering(done_change: Change) -> list[Touched]:
-    """The memories that remember that the action of a job was taken back: all it wrote to; of two
-    that were merged the one that went, of two that were linked the first.
+    """The memories that record in their header that the action of a job was taken back.
+
+    They are all that the job wrote to. For a merge it is the memory that was removed, for a link
+    the first of the two.
     """
     if done_change.undoes is not None or done_change.run is None:
         return []

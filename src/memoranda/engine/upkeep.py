@@ -62,8 +62,9 @@ class Upkeep:
         self._index = memory.index
 
     def runs_jobs(self) -> bool:
-        """Whether the upkeep of this memory is done by this process, and not on another machine
-        that shares it.
+        """Whether this process does the upkeep of the memory.
+
+        If several machines share it, only one of them does.
         """
         return self.engine.ledger.runs_jobs()
 
@@ -219,8 +220,11 @@ class Upkeep:
         *,
         touch: bool = False,
     ) -> None:
-        """Set header keys of a memory that is as it was read, `updated_at` too with `touch`; with
-        `category` in that folder of `project`."""
+        """Set header keys of a memory that is as it was read.
+
+        touch: also set `updated_at`.
+        category: move it to the folder of this category, in `project`.
+        """
         file, text = self._as_read(info)
         new_keys = dict(keys)
         if info.project in MEMORY_PROJECTS or project in MEMORY_PROJECTS:
@@ -407,9 +411,11 @@ class Upkeep:
 
     @verb
     def join(self, survivor: NoteInfo, other: NoteInfo, added: str) -> None:
-        """Put `added`, the words of `other`, at the end of `survivor` and delete `other`: one change
-        of two notes of any kind. Where notes link to `other` by its name, it becomes an alias of
-        the survivor, so that these links lead on. Raises Conflict, Locked, NotFound.
+        """Append `added`, the words of `other`, to `survivor`, and delete `other`.
+
+        Both notes change in one change. If notes link to `other` by its name, the name becomes an
+        alias of the survivor, so that the links still lead to it. Raises Conflict, Locked,
+        NotFound.
         """
         with self.memory.change("merge", (survivor.project, survivor.path), fresh=False) as change:
             other_file, _ = self._as_read(other)
@@ -433,7 +439,9 @@ class Upkeep:
             writing.remove_note(self.memory, change, (other, other_file), besides=survivor)
 
     def _names_that_lead_on(self, survivor: NoteInfo, other: NoteInfo) -> dict[str, Any]:
-        """The header keys by which links that name `other` find the survivor, if there are any."""
+        """The header keys that let links by the name of `other` find the survivor. Empty if there
+        are no such links.
+        """
         if survivor.project in MEMORY_PROJECTS or not self.memory.incoming(other, 1):
             return {}
         names_of_other = [other.title, *other.aliases]
@@ -675,8 +683,11 @@ class Ingested:
         return ingested_texts
 
     def _add_removed(self, ingested_texts: IngestedTexts, merged: set[str]) -> None:
-        """Add the texts and files of memories that were removed, except those `merged` into
-        another, whose files are known by that one."""
+        """Add the texts and files of memories that were removed.
+
+        merged: ids of memories that were merged into others. Their files are known by the other
+            memory.
+        """
         history = self.engine.ledger.history
         finished: set[str] = set()
         for text_hash, path in self._removed_files():

@@ -453,7 +453,7 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
 
 
 def _origin_in_index(index: Index, step: Step) -> Provenance:
-    """Where the text that stands there comes from, if the index has seen these bytes."""
+    """The origin of the text that a step replaces, if the index has seen these bytes."""
     info = index.notes.get(step.project, step.path)
     assert step.old is not None
     if info is not None and info.etag == step.old.etag:

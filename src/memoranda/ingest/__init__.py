@@ -218,9 +218,12 @@ def apply(
     ingested_texts: IngestedTexts,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Ingestion]:
-    """Carry out the plans; each batch of new memories is one change, and each changed memory. One
-    that changed since the plan, or is locked, is left as it is, with a warning. Raises
-    StorageError; what was stored before it stays."""
+    """Carry out the plans: each batch of new memories is one change, and each changed memory is
+    another.
+
+    A memory that is locked, or changed since the plan, stays as it is, and a warning names it.
+    Raises StorageError; everything stored before it stays.
+    """
     ingested = Ingested(memory)
     upkeep = Upkeep(memory)
     total = sum(len(source_plan.new) + len(source_plan.changed) for source_plan in plans)

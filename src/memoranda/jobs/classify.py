@@ -464,8 +464,11 @@ def _counted_features(texts: Iterable[str]) -> list[Counter[str]]:
 
 
 class Classified(NamedTuple):
-    """`words` are the entries that decided, as the table has them, in the order the text first has
-    them; `scores` the categories that scored at all, in the table's order."""
+    """The category that the table of words gives a text.
+
+    words: the entries of the table that decided, in the order in which the text has them.
+    scores: the categories with a score, in the order of the table.
+    """
 
     category: str
     words: tuple[str, ...]

@@ -162,8 +162,10 @@ def _line_question(memory: MemorySession, pair: LinePair) -> ReviewItem:
 
 
 def _weights(pair: Contradiction) -> str:
-    """How many notes say each of the two, and from how many sources, where that differs from one
-    note each. What one agent says in many notes counts as one source.
+    """Say how many notes state each of two values, and from how many sources. Empty if it is one
+    note each.
+
+    The notes of one agent count as one source.
     """
     counts = []
     sayings = []

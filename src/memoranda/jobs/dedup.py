@@ -139,8 +139,8 @@ def _groups_of(memories: Iterable[MemoryState]) -> Iterable[list[MemoryState]]:
 
 
 def plan_duplicates(memories: Sequence[MemoryState], job: str = "consolidate") -> list[Action]:
-    """The merges: memories of one block of which one says the same as the other, or holds all its
-    lines in order.
+    """Plan to merge each memory whose text another memory of its block also has, whole or with
+    further lines between its lines.
 
     The one with more lines stays, then the longer, then the pinned, the one with the higher
     `access_count`, the older, the smaller id. Memories without text and pinned ones are not merged
@@ -289,8 +289,9 @@ _Said = tuple[tuple[str, ...], frozenset[str]]
 
 
 def spoken(text: str) -> _Said:
-    """The words of a text in order (a Han character is one), and those that carry its content, cut
-    short.
+    """The words of a text in order, and the stems of its words with a meaning.
+
+    A Chinese character is a word.
     """
     all_words = list[str]()
     for word in tokens(plain(text)):
@@ -422,8 +423,10 @@ def _near_in(
 
 
 def _words_in_common(spoken_texts: Sequence[_Said]) -> Counter[tuple[int, int]]:
-    """How many of the rarer words two texts share, by their positions; none share more than that
-    is looked at, as frequent words would make every text a pair of every other."""
+    """Count the rarer words that two texts share, by the positions of the texts.
+
+    Frequent words are left out, since they would pair every text with every other.
+    """
     with_word = defaultdict[str, list[int]](list)
     for text_index, (all_words, content) in enumerate(spoken_texts):
         if len(all_words) > _MOST_COMPARED_WORDS:

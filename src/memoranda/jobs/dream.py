@@ -443,7 +443,9 @@ def _report_of(
 
 
 def _row_of(action: Action, job: str, categories: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The part of a report that an action belongs to (empty for none), and its row there."""
+    """The part of a report that an action belongs to, and its row there. The part is empty if there
+    is none.
+    """
     target = action.target or ""
     if action.verb == MERGE:
         return "merged", {"id": action.id, "target": target, "reason": action.reason}

@@ -133,7 +133,9 @@ class MemoryState:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether its owner pinned it, so that it does not expire, decay or get merged away."""
+        """Whether the owner pinned the memory. A pinned memory does not expire or decay, and is not
+        merged into another.
+        """
         return self.header.get("pinned") is True
 
     def is_kept_from(self, *verbs: str) -> bool:
@@ -178,8 +180,10 @@ def states_of(
     targets: Mapping[int, tuple[str, ...]] | None = None,
     uses: Mapping[str, datetime] | None = None,
 ) -> list[MemoryState]:
-    """These memories as the index has them, with the `targets` of their wikilinks by row, and
-    `uses` of them by id.
+    """The states of memories in the index.
+
+    targets: the rows that the wikilinks of each memory lead to.
+    uses: the number of uses of each memory, by id.
     """
     links = targets or {}
     used = uses or {}
@@ -381,8 +385,10 @@ class Round:
         return {memory.category for memory in self.memories} | self._excluded
 
     def run(self, job: str, plan: Plan) -> Outcome:
-        """Plan a job and apply its actions one by one, each if its memories are still as they were
-        planned with. Never raises for what goes wrong inside: the outcome tells.
+        """Plan a job and apply its actions one by one.
+
+        An action is skipped if its memories changed since the plan. Errors are not raised: the
+        outcome has them.
         """
         tally = _Tally()
         self.memory.run = 0

@@ -86,9 +86,13 @@ def _ends(
 def plan_decay(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Organized memories that were never read, and not used within `daemon.decay_threshold`, go to
-    the archive, except exempt categories, pinned ones and reminders still to fire or pending.
-    `careful`: except what the daemon leaves alone."""
+    """Plan to archive organized memories that were never read, and not used within
+    `daemon.decay_threshold`.
+
+    Exempt categories, pinned memories, and reminders that will fire or are pending stay.
+
+    careful: whether memories also stay that the daemon leaves alone.
+    """
     kept_until = kept_for_reminders(memories, settings, sources=careful)
     return [
         Action(
@@ -128,10 +132,12 @@ def kept_for_reminders(
 
 
 def _is_left_alone(memory: MemoryState, settings: Settings) -> bool:
-    """Whether the daemon lets it be, however old: its category is one of `daemon.keep`, a person
-    wrote it by hand, it was made from another program's file that is still there, so far as one can
-    see (contract 001, 18.4), or it was read so often that it would have left the inbox, were its
-    category sure."""
+    """Whether the daemon keeps a memory however old it is (contract 001, 18.4).
+
+    It does if the memory's category is one of `daemon.keep`, or if a person wrote it by hand. It
+    also keeps a memory of another program's file as long as that file exists, and one that was read
+    often enough to leave the inbox.
+    """
     info = memory.info
     ref = memory.header.get("source_ref")
     root = memory.header.get("source_root")

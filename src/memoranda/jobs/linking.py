@@ -189,8 +189,7 @@ def plan_links(memories: Sequence[MemoryState], now: datetime | None = None) -> 
 
 
 class _Pairs:
-    """The memories that take part, in the order of their ids, and what each shares with which
-    others.
+    """The memories to link, in the order of their ids, and the marks that each shares with others.
 
     A pair is two positions in `memories`, the smaller first. `related` are the linked pairs the
     evidence would link, `links` counts them by position.
@@ -241,7 +240,7 @@ class _Pairs:
         return pairs
 
     def _later(self, position: int, **marks: Iterable[str]) -> Iterator[int]:
-        """The later memories that have these marks, each as often as it has one."""
+        """The positions of later memories that have these marks, once for each mark."""
         scope = self.memories[position].scope
         for kind, marks_of_kind in marks.items():
             for mark in marks_of_kind:

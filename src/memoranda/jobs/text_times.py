@@ -247,9 +247,7 @@ class _MemoryText:
 
 
 def _around(marks: _Marks, start: int, end: int, text: str) -> tuple[int, int]:
-    """Where the piece of a text begins and ends that holds text[start:end], between two of these
-    marks.
-    """
+    """The start and end of the piece around text[start:end], between two of these marks."""
     before = bisect_right(marks, start, key=itemgetter(1))
     after = bisect_left(marks, end, key=itemgetter(0))
     if before:

@@ -571,7 +571,7 @@ def _verb_claim(text: str) -> Claim | None:
 
 
 def _done_claim(text: str) -> Claim | None:
-    """The claim that somebody does something, or that it happens at a place or on a day.
+    """The claim that somebody does something, or that something happens at a place or on a day.
 
     "Invoices are approved by Dana". None for any other text.
     """
@@ -593,7 +593,9 @@ def _role_claim(text: str) -> Claim | None:
 
 
 def _is_someone(value: str) -> bool:
-    """Whether a subject is a name, no thing that is only written with a capital as the first word."""
+    """Whether a subject is a name. A word that is only capitalized as the first of its sentence is
+    not.
+    """
     return bool(_NAMED.match(value)) and fold(value).split()[0] not in (
         "the",
         "a",

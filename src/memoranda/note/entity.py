@@ -234,7 +234,7 @@ class EntityText:
         return list(self.observed_lines().values())
 
     def observed_lines(self) -> dict[int, str]:
-        """The same by the line, from 1, in which each stands."""
+        """The texts of observations by the line they are in, counted from 1."""
         observed = {line: text for section, line, text in self._items if section == OBSERVATIONS}
         coded_texts = {line: coded_text(text) for line, text in observed.items() if text[0] == "`"}
         return observed | {line: text for line, text in coded_texts.items() if text is not None}

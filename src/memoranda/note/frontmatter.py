@@ -125,8 +125,11 @@ _KEY_LINE = lazy_pattern(r"""(?:"[^"]*"|'[^']*'|[^\s:#\-"'*&!|>%@`\[\]{},?][^:]*
 
 
 def looks_like_header(yaml_text: str) -> bool:
-    """Whether somebody meant these lines as a header: each that is not indented is a key, an item
-    of a list, a bracket or a comment, and the first of them is a key."""
+    """Whether somebody meant these lines as a header.
+
+    They are if the first line is a key, and each line is indented, a key, an item of a list, a
+    bracket or a comment.
+    """
     lines = [line for line in yaml_text.splitlines() if line.strip() and line[0] not in " \t#"]
     if not lines or not _KEY_LINE.match(lines[0]):
         return False
@@ -258,8 +261,8 @@ def _full(text: str, scalar_of: Callable[[str], Any] = str) -> dict[str, Any]:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether brackets are nested so deeply that YAML's parser, which recurses in C, could run out
-    of stack. Nobody writes such a header.
+    """Whether brackets are nested so deeply that the YAML parser, which recurses in C, could
+    overflow its stack. Nobody writes such a header.
     """
     if text.count("[") + text.count("{") <= _DEPTH:
         return False
@@ -631,7 +634,7 @@ def _with_comment_of(line: str, new_lines: Sequence[str], newline: str) -> list[
 
 
 def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline: str) -> str:
-    """The same for headers that cannot be edited line by line."""
+    """Change a header that cannot be edited line by line."""
 
     def change(rows: Any, load: Callable[[str], Any]) -> None:
         for key, lines in changes.items():

@@ -366,7 +366,9 @@ def _counted_time(value: Any) -> datetime | None:
 
 
 def with_counted_time(before: str, after: str, now: datetime) -> str:
-    """`after`, an edit of `before`, with the present as its time of change where the note counts it.
+    """Set the time of change in `after`, an edit of `before`, to the present.
+
+    A note that does not count its changes stays as it is.
 
     Dendron keeps this time as a number under `updated`, so other writers have to keep it current. An
     edit that sets the key itself is left alone. Any other form of `updated` belongs to its author.
@@ -779,7 +781,7 @@ def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[
 
 
 def _says(text: str, key: str, value: Any) -> bool:
-    """Whether these lines alone are a header of this one key with this value."""
+    """Whether these lines alone are a header with this one key and value."""
     try:
         return parse(text) == {key: value}
     except ValueError:

@@ -90,9 +90,7 @@ class Reminder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is still to fire. A repeating one that fired is, if it went on to its next
-        time or can do so.
-        """
+        """Whether the reminder will still fire. A repeating one does, if it has a next time."""
         if self.due is None or self.repeat is None:
             return self.due is not None and not self.has_fired and not self.is_done
         return (
@@ -151,7 +149,7 @@ class Reminder:
         return complaints
 
     def _has_end(self) -> bool:
-        """Whether its rule is one that ends, as "until Friday" does."""
+        """Whether the repeating rule has an end, as "every day until Friday" does."""
         from memoranda.note.timephrase.rules import parse_rule
 
         try:

@@ -19,8 +19,10 @@ def sha256(data: bytes) -> str:
 
 
 def _hashing(size: int) -> Any:
-    """The module that hashes `size` bytes first: `hashlib`, which is faster and takes 3 ms to load
-    OpenSSL, or the interpreter's own, for a short command that reads a few notes.
+    """The module to hash `size` bytes with.
+
+    `hashlib` is faster, but takes 3 ms to load OpenSSL. The interpreter's own module is better for
+    a command that reads a few notes.
     """
     if size < _LARGE_BYTES and "hashlib" not in sys.modules:
         for name in _OWN_MODULES:

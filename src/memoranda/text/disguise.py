@@ -217,8 +217,8 @@ def _digits() -> dict[int, str]:
 
 @cache
 def _look_alikes() -> tuple[dict[str, str], dict[int, str]]:
-    """Characters that are nothing but Latin letters in disguise, and letters of other alphabets
-    that look like Latin ones.
+    """Letters of other alphabets that look like Latin ones, and characters that only ever stand for
+    Latin letters.
     """
     disguised: dict[str, str] = {}
     alike: dict[int, str] = {}

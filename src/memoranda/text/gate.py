@@ -152,7 +152,7 @@ class Rules:
 
     @remembered
     def suspicions(self, text: str) -> tuple[str, ...]:
-        """The names of the rules by which `text` tries to instruct who reads it, each once."""
+        """The names of the rules by which `text` tries to instruct its reader, each once."""
         if len(text) > 2 * SPAN:
             rules_at_ends = self.suspicions(text[:SPAN]) + self.suspicions(text[-SPAN:])
             return tuple(dict.fromkeys(rules_at_ends))

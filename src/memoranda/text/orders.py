@@ -275,7 +275,9 @@ class _BitsOfWords(dict[str, int]):
 
 
 class Vocabulary:
-    """The words of all parts, by language; see the head of order-words.txt."""
+    """The words for the parts that rules are made of, by language (see the head of
+    order-words.txt).
+    """
 
     def __init__(self, text: str):
         self.parts: dict[str, int] = {}
@@ -592,7 +594,7 @@ class Orders:
         return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match a text or a text hidden in it, in order, each once.
+        """The names of the rules that match a text, or a text hidden in it, each once and in order.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """

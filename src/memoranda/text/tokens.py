@@ -231,14 +231,17 @@ def _cut_before(text: str, start: int, reach: int) -> int:
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """Where lines end, of the ends of sentences in this part of a text."""
+    """Those ends of sentences in this part of a text that are ends of lines."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text, start, end)]
     return [line_end for line_end in ends if text[line_end - 1] == "\n"]
 
 
 def word_count(block: str) -> float:
-    """About how many words `block` has; what has hardly any blanks is measured by its length, a CJK
-    character being two thirds of a word."""
+    """About how many words `block` has.
+
+    A text without blanks is measured by its length: a Chinese or Japanese character is two thirds
+    of a word.
+    """
     words = float(len(block.split()))
     least = len(block) / 12
     if words > least:

@@ -254,7 +254,7 @@ def _is_one_part(word: str) -> bool:
 
 
 class _Extras(dict[str, tuple[str, ...]]):
-    """A piece of text between blanks -> what it is found by, other than its words."""
+    """Maps a piece of text between blanks to the further words it is found by."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
         if len(self) >= _MOST_REMEMBERED_WORDS:

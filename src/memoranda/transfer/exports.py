@@ -231,8 +231,10 @@ def _plan_note(
     item: Exported,
     there_already: Mapping[str, str],
 ) -> None:
-    """Plan a conversation as a note; its name holds the day, if there is one, and a digest of its
-    id, so that the next export finds it, also where only one of the two knows the day.
+    """Plan a conversation as a note.
+
+    The name of the note contains the day, if it is known, and a digest of the conversation's id. A
+    later export finds the note by the digest, even if only one of the two knows the day.
     """
     created = item.begun()
     changed = item.changed()
@@ -287,8 +289,11 @@ def _updated(file: File) -> datetime:
 
 
 def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of the files whose names match, in a folder, a zip and the zips an export
-    comes in parts as; or of the one file `path`. Raises WrongStore."""
+    """Find the files whose names match: the name and bytes of each. Raises WrongStore.
+
+    They are looked for in a folder, in a zip, or in the several zips of one export. `path` may also
+    be the file itself.
+    """
     if path.is_dir():
         for member_path in sorted(path.rglob("*")):
             if member_path.is_file() and not member_path.is_symlink():
@@ -345,8 +350,8 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _objects(path: Path, pattern: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects in the JSON files whose names match, as for `_members`, each with its file's
-    name.
+    """The objects in the JSON files whose names match (see `_members`), each with the name of its
+    file.
     """
     for name, data in _members(path, pattern):
         for row in _rows(_json(name, data)):
@@ -525,7 +530,7 @@ def _branch(mapping: Mapping[str, Any], last: Any) -> list[tuple[str, dict[str, 
 
 
 def _parents(nodes: Mapping[str, dict[str, Any]]) -> dict[str, str]:
-    """The parent of each node that has one, as it says or as its parent's `children` do."""
+    """Map each node to its parent, by the node's own word or by the `children` of the parent."""
     parents: dict[str, str] = {}
     for name, node in nodes.items():
         children = node.get("children")
@@ -639,7 +644,7 @@ def _claude_talk(row: Mapping[str, Any]) -> Exported | None:
 
 
 def _claude_project(row: Mapping[str, Any]) -> Exported | None:
-    """The project in a row, its instructions and documents as turns, or None if the row is not one."""
+    """A project with its instructions and documents as turns. None if the row is not a project."""
     docs = row.get("docs")
     if not row.get("uuid") or not (isinstance(docs, list) or "prompt_template" in row):
         return None
@@ -791,7 +796,7 @@ def _observed(
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """Tags as a list, as the JSON text of one, or as text parted by commas."""
+    """The tags in a list, in a list as JSON, or in a text with commas."""
     items = unpack_list(value)
     if isinstance(items, str):
         items = items.split(",")
@@ -817,7 +822,7 @@ def _list_from_json(value: Any) -> list[str]:
 
 
 def _table(path: Path, name: str, key: str) -> list[dict[str, Any]] | None:
-    """The rows of a table of an SQLite database that have `key`, None for a file that is not one.
+    """The rows of a table with the column `key` in an SQLite database. None for another file.
     Raises WrongStore.
     """
     try:

@@ -123,7 +123,7 @@ class GitHistory:
         )
 
     def _is_of_killed_run(self, head: str) -> bool:
-        """Whether a run that was killed made this commit and had no time to note it."""
+        """Whether a run made this commit and was killed before it could record it."""
         if not head:
             return False
         committer, _, parent = self._ask("log", "-1", "--format=%ce%n%P", head).partition("\n")

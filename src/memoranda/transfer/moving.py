@@ -75,8 +75,13 @@ class SourceFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MoveAction:
-    """One planned action: `verb` is `import`, `update`, or `keep` for what only the history takes;
-    `name` is what it is about and where it goes, `size` in bytes, `what` the mover's own."""
+    """One planned action.
+
+    verb: `import`, `update`, or `keep` for a text that only the history takes.
+    name: the thing that is moved, and its target.
+    size: its size in bytes.
+    what: the data of the mover that planned it.
+    """
 
     verb: str
     name: str
@@ -198,9 +203,11 @@ def plan_vault(memory: MemorySession, path: Path, project: str) -> MovePlan:
 
 
 def plan_mirror(memory: MemorySession, path: Path) -> MovePlan:
-    """The plan for bringing back what `memory mirror` keeps at `path`: each file into its project,
-    as it is there. Projects of the configuration that are not here are made as folders of the home
-    when the plan is carried out. Raises WrongStore, InvalidInput for an agent."""
+    """Plan to bring back the files that `memory mirror` keeps at `path`, each into its project.
+
+    Projects of the configuration that do not exist here become folders of the home when the plan is
+    carried out. Raises WrongStore, InvalidInput for an agent.
+    """
     if not (folder_at(path, "a mirror") / MIRROR).is_dir():
         raise WrongStore(f"{path} is no mirror: it has no folder {MIRROR}")
     # Refuses an agent, from whom some of it is private

@@ -77,7 +77,7 @@ class Unpacked(NamedTuple):
 
 
 def packed(data: bytes, about: About) -> bytes:
-    """A note as a concept document of a bundle, from which `unpack` makes the same bytes."""
+    """A note as a document of a bundle. `unpack` makes the same bytes of it."""
     with suppress(UnicodeDecodeError):
         document = _packed_text(data.decode("utf-8"), about)
         if unpack("", document).data == data and _is_concept(document):
@@ -119,7 +119,10 @@ def _packed_text(text: str, about: About) -> bytes:
 
 
 def unpack(path: str, data: bytes) -> Unpacked:
-    """A file of a bundle as the note it was, or as it is where another program made it."""
+    """Make the note that a file of a bundle was written from.
+
+    A file that another program wrote is taken as it is.
+    """
     foreign = Unpacked("", path, data)
     try:
         text = data.decode("utf-8")
@@ -178,7 +181,7 @@ def _header(yaml: str) -> dict[str, Any] | None:
 
 
 def _fits(header: Mapping[str, Any]) -> bool:
-    """Whether what a header says already is what the format means by these keys."""
+    """Whether a header already uses these keys in the sense of the format."""
     kind = header.get("type", _PLAIN_TYPE)
     return isinstance(kind, str) and bool(kind.strip()) and _META not in header
 

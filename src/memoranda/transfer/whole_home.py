@@ -129,7 +129,7 @@ def move(
 
 
 def back_up(memory: MemorySession, target: Path, progress: Progress | None = None) -> HomeMoved:
-    """Make `target` a copy of the home of `memory`, which may be in use, as it is at one moment.
+    """Copy the home of `memory` to `target` as it is at one moment, even while it is in use.
 
     The copy is read again and compared. It is a home: `memory --home TARGET` opens it. Raises
     InvalidInput when `target` is not empty, StorageError; then the backup can be run again.

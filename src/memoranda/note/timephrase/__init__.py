@@ -85,9 +85,12 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of joined time words with its place in `text` (start, end) and its reading or the
-    reason why not. Arguments as for `read`. A vague word refuses all times of its paragraph (contract
-    001, 6 and 9)."""
+    """Read every time in a text: its place (start, end), and its reading or the reason why it is
+    refused.
+
+    Takes the arguments of `read`. A vague word refuses all times of its paragraph (contract 001, 6
+    and 9).
+    """
     written = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
     groups = _groups(written)
@@ -152,7 +155,7 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:
-    """The refusal of a text without a time: with the words that may be one and are not read."""
+    """The refusal of a text in which no time was read. It names the words that may be a time."""
     words = leftovers.foreign_words(written, ())
     if words:
         return UnusedWords(text, words)

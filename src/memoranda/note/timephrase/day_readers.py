@@ -248,8 +248,9 @@ _AFTER_MONTHDAY = re.compile(
 
 
 def read_monthday(match: re.Match[str], before: str) -> Values:
-    """ "the 3rd" is a day when it follows "on" or "by", or when no name follows it ("the 3rd
-    rock").
+    """Read a day of the month, such as "on the 3rd".
+
+    "the 3rd" is a day after "on" or "by", or if no name follows it: "the 3rd rock" is not a day.
     """
     day = read_whole_number(match["d"])
     if "sure" not in match.groupdict():

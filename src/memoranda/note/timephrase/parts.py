@@ -121,7 +121,7 @@ def _role_before(gap: str) -> tuple[str, int]:
 
 
 def _link(phrase: str, previous_part: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
-    """How a lexeme is joined to the part before, and the role that this gives it."""
+    """How a lexeme is joined to the part before it, and the role this gives it."""
     gap = phrase[previous_part.end : start]
     whole_gap = phrase[previous_part.end : lexeme.start]
     if PARAGRAPH.search(whole_gap) or "vague" in (previous_part.kind, lexeme.kind):
@@ -284,8 +284,12 @@ def _is_clause(part: Part, phrase: str) -> bool:
 
 
 def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
-    """Parts with the links that remain once others are left out: what was joined to a word that is
-    left out, and that to the one before, is joined to that one."""
+    """Link the remaining parts again after some were left out.
+
+    Two remaining parts are apart if any link between them was.
+
+    In "Monday or so at 9", if "or so" is left out, "at 9" is joined to "Monday".
+    """
     links: list[Part] = []
     remaining = {part.lexeme: part for part in counting}
     pending = ""

@@ -23,10 +23,11 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
     a question, the title. Nothing leaves the machine, and nothing is changed.
     """
     from memoranda.engine.measuring import measure_recall
+    from memoranda.engine.served import notes_given
 
     with call.memory() as memory:
         figures = measure_recall(memory, notes, seed)
-        sessions, given_ids = memory.notes_given()
+        sessions, given_ids = notes_given(memory)
         notes_by_id = {info.id: info for info in memory.list(limit=0)[0]}
     read = sum(1 for note in given_ids if note in notes_by_id and notes_by_id[note].access_count)
     if call.json:

@@ -542,7 +542,7 @@ class IntoDatabase:
                 self.digests[name] = ""
                 self.size += status.st_size
         self.texts = len(set(self.session.engine.ledger.history.texts()))
-        self.changes = len(self._lines())
+        self.changes = len(self._history())
 
     def _check_stored(
         self, space: NewSpace, stored_digests: dict[Key, str], answers: dict[Key, FileRow]
@@ -556,9 +556,9 @@ class IntoDatabase:
             key: digest for key, (_, kind, digest) in self._seen.items() if kind == "file"
         }
         read_digests |= {key: row.sha256 or "" for key, row in answers.items()}
-        lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-        has_all_texts = len(space.texts()) == self.texts
-        if stored_digests != read_digests or space.lines() != lines or not has_all_texts:
+        changes = {number: sha256(change.dump()) for number, change in self._history().items()}
+        is_whole = space.digests_of_changes() == changes and len(space.texts()) == self.texts
+        if stored_digests != read_digests or not is_whole:
             why = "what it holds is not what was read; run the move again"
             raise StorageError(self.address.rpartition("@")[2], why)
 
@@ -629,7 +629,7 @@ class IntoDatabase:
     ) -> None:
         """Make the database hold what is here: files and answers, then the history."""
         self._fill_files(space, places, progress)
-        self._fill_lines(space)
+        self._fill_changes(space)
         self._fill_texts(space)
 
     def _fill_files(
@@ -655,17 +655,19 @@ class IntoDatabase:
             if progress is not None:
                 progress(copied, len(places))
 
-    def _fill_lines(self, space: NewSpace) -> None:
-        """Make the database hold the changes of the history, one line each."""
-        lines = self._lines()
-        stored_lines = space.lines()
-        space.remove_lines([number for number in stored_lines if number not in lines])
-        new_rows = [
-            row for number, row in lines.items() if stored_lines.get(number) != sha256(row[1])
+    def _fill_changes(self, space: NewSpace) -> None:
+        """Make the database hold the changes of the history."""
+        changes = self._history()
+        stored_changes = space.digests_of_changes()
+        space.remove_changes([number for number in stored_changes if number not in changes])
+        differing = [
+            change
+            for number, change in changes.items()
+            if stored_changes.get(number) != sha256(change.dump())
         ]
-        for batch in batches(new_rows, _ROWS, lambda _: 0, 1):
-            space.put_lines(batch)
-        self.changes = len(lines)
+        for part in batches(differing, _ROWS, lambda _: 0, 1):
+            space.put_changes(part)
+        self.changes = len(changes)
 
     def _fill_texts(self, space: NewSpace) -> None:
         """Make the database hold the replaced texts of the history."""
@@ -719,10 +721,10 @@ class IntoDatabase:
             name = f"the older text {digest[:12]}"
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
-    def _lines(self) -> dict[int, tuple[Change, bytes]]:
-        """The history as lines, by the numbers of the changes."""
-        changes = self.session.engine.ledger.history.changes(origins=True)
-        return {change.number: (change, change.dump()) for change in changes}
+    def _history(self) -> dict[int, Change]:
+        """All changes, by their numbers."""
+        history = self.session.engine.ledger.history
+        return {change.number: change for change in history.changes(origins=True)}
 
     def _shared(self) -> dict[str, bytes]:
         """The files all replicas share, as they should be there."""

@@ -67,8 +67,8 @@ def possible_hours(clocks: list[TimeOfDay], parts: list[str]) -> list[Hour]:
         else:
             word = ""
         for hour in _hours_of(clock, part):
-            wall_clock = time(hour % 24, clock.minute, clock.second)
-            hours.append(Hour(wall_clock, hour // 24, word))
+            at = time(hour % 24, clock.minute, clock.second)
+            hours.append(Hour(at, hour // 24, word))
     return list(dict.fromkeys(hours))
 
 

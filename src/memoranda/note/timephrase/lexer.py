@@ -20,8 +20,11 @@ _Shapes = dict[str, list[tuple[str, str]]]
 
 @cache
 def _shapes() -> tuple[_Shapes, re.Pattern[str]]:
-    """The shapes (kind, pattern) by their first word: an English word, a Chinese character, or "0"
-    for digits; and a pattern that finds the next word, digits or character that may begin one."""
+    """Return the shapes by their leads, and a pattern that finds the next possible lead.
+
+    A lead is the English word or the Chinese character that a shape begins with, or "0" for digits:
+    `{"next": [("weekday", "…"), …], "0": …}`. Shapes are looked up by it, so that few are tried.
+    """
     shapes: _Shapes = {}
     for entry in data_file("shapes.toml")["shape"]:
         for lead in _leads(entry["leads"]):
@@ -31,7 +34,10 @@ def _shapes() -> tuple[_Shapes, re.Pattern[str]]:
 
 
 def _leads(names: str) -> list[str]:
-    """The first words (in Chinese, characters) of the names; @table means the names of a table."""
+    """Return the leads that one shape names: `["on", "0"]` for "on 0".
+
+    `@english.months` stands for the first word of each name in that table.
+    """
     leads: dict[str, None] = {}
     for name in names.split():
         if name[0] == "@":
@@ -43,13 +49,17 @@ def _leads(names: str) -> list[str]:
     return list(leads)
 
 
-def scan(phrase: str) -> list[Lexeme]:
-    """The time words of `phrase` (see Text) in order, not overlapping. Words such as "tonight" give
-    two lexemes with one place."""
+def scan(plain: str) -> list[Lexeme]:
+    """Return the time words of a text in order. They do not overlap.
+
+    A word such as "tonight" gives two lexemes with the same place.
+
+    plain: the text in its plain form (see Text).
+    """
     shapes, starts = _shapes()
     lexemes: list[Lexeme] = []
     end = 0
-    for start in starts.finditer(phrase):
+    for start in starts.finditer(plain):
         if start.start() < end:
             continue
         if start[0].isdigit():
@@ -57,7 +67,7 @@ def scan(phrase: str) -> list[Lexeme]:
         else:
             lead = start[0]
         for kind, pattern in shapes.get(lead, ()):
-            matched = _lexemes_at(phrase, start.start(), end, kind, pattern)
+            matched = _lexemes_at(plain, start.start(), end, kind, pattern)
             if matched:
                 lexemes += matched
                 end = matched[0].end
@@ -65,24 +75,28 @@ def scan(phrase: str) -> list[Lexeme]:
     return lexemes
 
 
-def _lexemes_at(phrase: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
-    """The lexemes of a shape at `start`; the one before ends at `end`."""
-    match = compiled(pattern).match(phrase, start)
+def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
+    """Return the lexemes of a shape at `start`. Empty if it does not match.
+
+    end: where the lexeme before ends.
+    kind: the name of the reader.
+    pattern: the pattern of the shape.
+    """
+    match = compiled(pattern).match(plain, start)
     if not match or not match[0]:
         return []
     first, last = match.span()
     if first > end:
-        before = phrase[first - 1 : first]
+        before = plain[first - 1 : first]
     else:
         before = ""
     try:
-        values = _READERS[kind](match, before)
+        meanings = _READERS[kind](match, before)
     except ValueError:
         return []
     text = match[0]
     last = first + len(text.rstrip())
     first += len(text) - len(text.lstrip())
     return [
-        Lexeme(name.removesuffix("?"), value, first, last, name.endswith("?"))
-        for name, value in values
+        Lexeme(meaning.kind, meaning.value, first, last, meaning.is_weak) for meaning in meanings
     ]

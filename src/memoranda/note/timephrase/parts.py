@@ -15,7 +15,7 @@ from memoranda.note.timephrase.words import compiled, data_file
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 # A comma between two parts of one time: "Friday, at 5pm".
 _COMMA = re.compile(r"\s*[,、]\s*(?:at|on)?\s*")
-_MOST_ROLE_CHARACTERS = 40
+_LONGEST_ROLE = 40
 _CLOCK_KINDS = ("clock", "part")
 _TIMES = ("clock", "repeat", "instant", "vague", "offset")
 START = "start"
@@ -26,11 +26,12 @@ BETWEEN = "between"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A time word at plain[start:end], the words of its role included.
+    """A time word with its place in the sentence: "until Friday" is Friday with the role `end`.
 
-    `role`: "", `start`, `between` or `end` of a range or series, `except`. `link`: how it is joined to the
-    part before, "beside", "and", "or" or "apart". A loose one may be about something else: the
-    "night" of a night shift.
+    start, end: its place in the plain text, the words of its role included.
+    role: `start`, `between` or `end` of a range or series, or `except`. Empty for most words.
+    link: how it is joined to the part before: "beside", "and", "or" or "apart".
+    is_loose: whether it may be about something else, as the "night" of a night shift.
     """
 
     lexeme: Lexeme
@@ -63,43 +64,43 @@ def _ending(name: str) -> re.Pattern[str]:
 
 
 def parts_of(text: Text) -> list[Part]:
-    """The parts of a text in order, weak words that say no time left out."""
+    """Return the time words of a text as parts, in order. Weak words are among them (see `parts_that_count`)."""
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         if parts:
-            previous_part = parts[-1]
+            previous = parts[-1]
         else:
-            previous_part = None
-        if previous_part and previous_part.lexeme.start == lexeme.start:
+            previous = None
+        if previous and previous.lexeme.start == lexeme.start:
             # The second lexeme of a word such as "tonight"
-            parts.append(replace(previous_part, lexeme=lexeme, link="beside"))
+            parts.append(replace(previous, lexeme=lexeme, link="beside"))
         else:
-            parts.append(_part_after(text.plain, previous_part, lexeme))
+            parts.append(_part_after(text.plain, previous, lexeme))
     return parts
 
 
-def _part_after(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part:
+def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
-    if previous_part:
-        gap_start = previous_part.end
+    if previous:
+        gap_start = previous.end
     else:
         gap_start = 0
     # The words of a role are close by
-    search_start = max(gap_start, lexeme.start - _MOST_ROLE_CHARACTERS)
-    role, role_start = _role_before(phrase[search_start : lexeme.start])
+    search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
+    role, role_start = _role_before(plain[search_start : lexeme.start])
     if role:
         start = search_start + role_start
     else:
         start = lexeme.start
     link = "apart"
-    if previous_part:
-        link, link_role = _link(phrase, previous_part, lexeme, start)
+    if previous:
+        link, link_role = _link(plain, previous, lexeme, start)
         if link_role and not role:
             role = link_role
             start = gap_start
     end = lexeme.end
     for suffix, name in (("start_after", START), ("end_after", END), ("except_after", EXCEPT)):
-        match = _pattern(suffix).match(phrase, lexeme.end)
+        match = _pattern(suffix).match(plain, lexeme.end)
         if match and match[0].strip():
             role = role or name
             end = match.end()
@@ -107,7 +108,10 @@ def _part_after(phrase: str, previous_part: Part | None, lexeme: Lexeme) -> Part
 
 
 def _role_before(gap: str) -> tuple[str, int]:
-    """The role that the words at the end of a gap give, and where they begin."""
+    """Return the role that the words at the end of a gap give, and where they begin.
+
+    "call from " gives (START, 5). Without such words it is ("", 0).
+    """
     for name, role in (
         ("except", EXCEPT),
         ("between", BETWEEN),
@@ -120,17 +124,22 @@ def _role_before(gap: str) -> tuple[str, int]:
     return "", 0
 
 
-def _link(phrase: str, previous_part: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
-    """How a lexeme is joined to the part before it, and the role this gives it."""
-    gap = phrase[previous_part.end : start]
-    whole_gap = phrase[previous_part.end : lexeme.start]
-    if PARAGRAPH.search(whole_gap) or "vague" in (previous_part.kind, lexeme.kind):
+def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
+    """Return how a lexeme is joined to the part before, and the role that this gives it.
+
+    start: where the words of its own role begin.
+
+    "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
+    """
+    gap = plain[previous.end : start]
+    whole_gap = plain[previous.end : lexeme.start]
+    if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
         return "apart", ""
-    if _is_range(previous_part, lexeme, whole_gap):
+    if _is_range(previous, lexeme, whole_gap):
         return "beside", END
     if _pattern("or").fullmatch(gap):
         return "or", ""
-    if _is_list(previous_part, lexeme, gap):
+    if _is_list(previous, lexeme, gap):
         return "and", ""
     if whole_gap.strip() == "of":
         return ("beside" if lexeme.kind in ("span", "month") else "apart"), ""
@@ -140,17 +149,17 @@ def _link(phrase: str, previous_part: Part, lexeme: Lexeme, start: int) -> tuple
     return "apart", ""
 
 
-def _is_range(previous_part: Part, lexeme: Lexeme, gap: str) -> bool:
+def _is_range(previous: Part, lexeme: Lexeme, gap: str) -> bool:
     """Whether a lexeme is the end of a range that the part before begins."""
-    if _class_of(previous_part.lexeme) != _class_of(lexeme):
+    if _class_of(previous.lexeme) != _class_of(lexeme):
         return False
-    is_between = previous_part.role == BETWEEN and _pattern("and").fullmatch(gap)
+    is_between = previous.role == BETWEEN and _pattern("and").fullmatch(gap)
     return bool(is_between or _pattern("to").fullmatch(gap))
 
 
-def _is_list(previous_part: Part, lexeme: Lexeme, gap: str) -> bool:
+def _is_list(previous: Part, lexeme: Lexeme, gap: str) -> bool:
     """Whether a comma, or in Chinese nothing, is between two words of a list: 周二周四."""
-    if previous_part.kind != lexeme.kind:
+    if previous.kind != lexeme.kind:
         return False
     return bool(_COMMA.fullmatch(gap)) or (lexeme.kind == "weekday" and not gap)
 
@@ -175,14 +184,16 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield cluster
 
 
-def parts_that_count(parts: Sequence[Part], phrase: str) -> list[Part]:
-    """The parts that count. A weak word counts beside a sure one, or where the words before it say
-    that it is a time; a part of the day or a span elsewhere is loose; others say no time.
+def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
+    """Return the parts that count as times.
+
+    A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
+    Elsewhere a part of the day or a span is loose, and other weak words are left out.
     """
     counting: list[Part] = []
     for cluster in clusters(parts):
         for index, part in enumerate(cluster):
-            surroundings = _Surroundings(parts, cluster, index, phrase)
+            surroundings = _Surroundings(parts, cluster, index, plain)
             if not part.lexeme.weak or surroundings.make_sure():
                 counting.append(part)
             elif part.kind in ("part", "span"):
@@ -191,27 +202,29 @@ def parts_that_count(parts: Sequence[Part], phrase: str) -> list[Part]:
 
 
 class _Surroundings:
-    """The surroundings of a weak part: its cluster, the other parts of the text, the words before
-    it."""
+    """The surroundings of a weak part, which decide whether it names a time.
 
-    def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, phrase: str):
+    They are the other parts of its cluster and of the text, and the words before it.
+    """
+
+    def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
         self._parts = parts
         self._part = cluster[index]
         self._previous = cluster[index - 1] if index else None
         self._neighbours = [part for part in cluster if part is not self._part]
-        self._plain = phrase
+        self._plain = plain
 
     def make_sure(self) -> bool:
-        """Whether they make the part one that says a time."""
+        """Whether the part names a time in these surroundings."""
         return _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)(self)
 
     def _is_beside_sure(self) -> bool:
         return any(not part.lexeme.weak for part in self._neighbours)
 
     def _is_announced(self) -> bool:
-        """Whether it has a role, or a preposition before it."""
+        """Whether the part has a role ("until June") or a preposition before it ("in June")."""
         start = self._part.lexeme.start
-        before = self._plain[max(0, start - _MOST_ROLE_CHARACTERS) : start]
+        before = self._plain[max(0, start - _LONGEST_ROLE) : start]
         return bool(self._part.role) or bool(_ending("sure").search(before))
 
     def _has_clock(self) -> bool:
@@ -225,10 +238,10 @@ class _Surroundings:
 
     def _check_zone(self) -> bool:
         """Whether an abbreviation means a zone: only right after a clock."""
-        previous_part = self._previous
-        if previous_part is None or previous_part.kind not in ("clock", "instant", "zone"):
+        previous = self._previous
+        if previous is None or previous.kind not in ("clock", "instant", "zone"):
             return False
-        return "," not in self._plain[previous_part.end : self._part.lexeme.start]
+        return "," not in self._plain[previous.end : self._part.lexeme.start]
 
     def _check_month(self) -> bool:
         """Whether "June" means the month: after a preposition, and beside a repetition (12月每天)."""
@@ -245,8 +258,9 @@ class _Surroundings:
         return has_time and (is_said or _is_clause(self._part, self._plain))
 
     def _check_clock(self) -> bool:
-        """Whether "by 5" means a clock: beside a time, or if the text names a day and no sure
-        clock.
+        """Whether "by 5" means a clock.
+
+        It does beside another time word, or if the text names a day and no sure clock.
         """
         has_day_part = any(part.kind == "part" for part in self._neighbours)
         if self._is_beside_sure() or has_day_part:
@@ -270,25 +284,23 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 }
 
 
-def _is_clause(part: Part, phrase: str) -> bool:
-    """Whether a Chinese part of the day is a clause: 明天去医院，下午."""
+def _is_clause(part: Part, plain: str) -> bool:
+    """Whether a Chinese part of the day is a clause of its own: 下午 in 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
-    if phrase[start:end].isascii():
+    if plain[start:end].isascii():
         return False
-    before = phrase[:start].rstrip()
-    after = phrase[end:].lstrip()
+    before = plain[:start].rstrip()
+    after = plain[end:].lstrip()
     is_begun = before == "" or before[-1] in ",;。、:"
     is_ended = after == "" or after[0] in ",;。、"
     return is_ended and is_begun and not (before == "" and after == "")
 
 
 def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
-    """Link the remaining parts again after some were left out.
+    """Return the counting parts with the links that remain when the others are left out.
 
-    Two remaining parts are apart if any link between them was.
-
-    In "Monday or so at 9", if "or so" is left out, "at 9" is joined to "Monday".
+    If A, B and C are joined and B is left out, C is joined to A. If B was apart from A, so is C.
     """
     links: list[Part] = []
     remaining = {part.lexeme: part for part in counting}

@@ -32,7 +32,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
     Relation,
-    coded,
+    with_code,
 )
 from memoranda.note.names import UUID
 from memoranda.sources.base import NO_STAMP, Stamp
@@ -418,7 +418,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     warnings = note.warnings
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
-        warnings = [*warnings, coded(PARTLY_READ, cut)]
+        warnings = [*warnings, with_code(PARTLY_READ, cut)]
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,

@@ -22,14 +22,14 @@ from memoranda.text.folding import fold
 from memoranda.text.pattern import lazy_pattern
 
 # Characters of a note that are read for claims.
-_LONGEST_TEXT = 20_000
+_MOST_TEXT_CHARACTERS = 20_000
 # Claims of one note; what states more is a list or a log.
 _MOST_CLAIMS = 40
 # Longer sentences say more than one thing.
-_LONGEST_SENTENCE = 200
+_MOST_SENTENCE_CHARACTERS = 200
 # Words of a subject, and of a value.
-_LONGEST_SUBJECT = 8
-_LONGEST_VALUE = 8
+_MOST_SUBJECT_WORDS = 8
+_MOST_VALUE_WORDS = 8
 # Words of a value in small letters, such as "dark blue".
 _FEW_WORDS = 3
 # Not after "Dr." and the like. Looking back from a sign is quicker than before each character.
@@ -314,7 +314,7 @@ def _numbered(names: str, first: int) -> dict[str, str]:
 def claims(text: str) -> list[Claim]:
     """Return the claims in the sentences of a note's text, in order, at most _MOST_CLAIMS."""
     result: list[Claim] = []
-    sentences = list(_sentences(text[:_LONGEST_TEXT]))
+    sentences = list(_sentences(text[:_MOST_TEXT_CHARACTERS]))
     for start, stop, sentence in sentences:
         claim = claim_of(sentence, is_alone=len(sentences) == 1)
         if claim is not None:
@@ -379,7 +379,7 @@ def _sentences_of_line(line: str, line_start: int) -> Iterator[_Sentence]:
     for end in [match.end() for match in _SENTENCE_END.finditer(line)] + [len(line)]:
         piece = line[begin:end]
         sentence = piece.strip()
-        if sentence and len(sentence) <= _LONGEST_SENTENCE:
+        if sentence and len(sentence) <= _MOST_SENTENCE_CHARACTERS:
             start = line_start + begin + piece.index(sentence)
             yield _Sentence(start, start + len(sentence), sentence)
         begin = end
@@ -452,11 +452,13 @@ def _polar_claim(text: str) -> Claim | None:
     """
     match = _words().quality.fullmatch(text)
     if match is not None:
-        return _polar(match[1], match[2], "be", _cut(match[3]))
+        return _polar(match[1], match[2], "be", _without_addition(match[3]))
     match = _words().habit.fullmatch(text)
     if match is None:
         return None
-    return _polar(match[1], match[2], match[3].lower().removesuffix("s"), _cut(match[4]))
+    return _polar(
+        match[1], match[2], match[3].lower().removesuffix("s"), _without_addition(match[4])
+    )
 
 
 def _polar(subject: str, negation: str | None, verb: str, what: str) -> Claim | None:
@@ -515,7 +517,7 @@ def _use_claim(text: str) -> Claim | None:
     """
     match = _USE.fullmatch(text)
     if match is not None:
-        return _statement(f"{match[1]} {_cut(match[3])}", match[2], "use")
+        return _statement(f"{match[1]} {_without_addition(match[3])}", match[2], "use")
     match = _USE_FOR.fullmatch(text)
     if match is not None:
         return _statement(f"{match[2]} {match[1]}", match[3], "use")
@@ -584,7 +586,9 @@ def _preference(text: str) -> Claim | None:
     if match is None:
         return None
     subject, preferred, other = match.groups()
-    alternatives = sorted((" ".join(_value_words(preferred)), " ".join(_value_words(_cut(other)))))
+    alternatives = sorted(
+        (" ".join(_value_words(preferred)), " ".join(_value_words(_without_addition(other))))
+    )
     who = _subject_words(subject)
     if not all(alternatives) or not who:
         return None
@@ -651,7 +655,7 @@ def _role_claim(text: str) -> Claim | None:
     match = _ROLE.fullmatch(text)
     if match is None or not _is_someone(match[1]) or _has_one_value(match[1]):
         return None
-    return _statement(_cut(match[2]), match[1], "is")
+    return _statement(_without_addition(match[2]), match[1], "is")
 
 
 def _is_someone(value: str) -> bool:
@@ -692,7 +696,7 @@ def _state_claim(subject: str, value: str) -> Claim | None:
     None for any other value. A place belongs to the subject: of "The cache", "off in production" it
     is the cache in production that is off.
     """
-    match = _STATE.fullmatch(_cut(value))
+    match = _STATE.fullmatch(_without_addition(value))
     if match is None:
         return None
     for name, yes, no in _words().states:
@@ -708,7 +712,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
 
     None if the value is unclear, or if the subject may have several values.
     """
-    value = _cut(value)
+    value = _without_addition(value)
     # Each thing happens at one frequency, whatever it is
     is_frequency = fold(value) in _words().frequencies
     if verb == "is" and not is_frequency and not _has_one_value(subject):
@@ -725,7 +729,7 @@ def _statement(subject: str, value: str, verb: str) -> Claim | None:
     return Claim(key, subject, value, 0)
 
 
-def _cut(value: str) -> str:
+def _without_addition(value: str) -> str:
     """Return a value without the words after it: "8080" for "8080 because 80 is taken"."""
     match = _words().ends.search(value)
     if match is not None:
@@ -765,7 +769,7 @@ def _kind_of(value: str) -> str:
     and at 9:00.
     """
     words = _value_words(value)
-    if not words or len(words) > _LONGEST_VALUE:
+    if not words or len(words) > _MOST_VALUE_WORDS:
         return ""
     tables = _words()
     first = fold(value).split()[0].strip(",.")
@@ -831,7 +835,7 @@ def _subject_words(subject: str) -> list[str]:
         return []
     words = {"@me" if word in tables.me else word for word in all_words}
     words = {_singular(word) for word in words - tables.fillers}
-    if len(words) > _LONGEST_SUBJECT:
+    if len(words) > _MOST_SUBJECT_WORDS:
         return []
     return sorted(words)
 

@@ -60,6 +60,10 @@ _CALLED = "called"
 _GAP = 6
 # The sign in an address of mail.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
+# A host named without `https://`.
+_HOST = lazy_pattern(
+    r"(?<![\w./@-])(?:[a-z0-9-]{2,40}\.){1,3}(?:com|org|biz|info|xyz|site|online|top|ru|cn|example)\b(?:/\S{0,200})?"
+)
 # A telephone number with its country.
 _PHONE = lazy_pattern(r"\+\d[\d ()-]{7,18}\d")
 # Text that is piped into a shell.
@@ -91,6 +95,9 @@ _KEY_FILE_WORDS = frozenset(
         "shadow",
         "sudoers",
     ]
+)
+_HOST_WORDS = frozenset(
+    ["com", "org", "biz", "info", "xyz", "site", "online", "top", "ru", "cn", "example"]
 )
 _SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
 _STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
@@ -806,6 +813,8 @@ def _marked(text: str, words: frozenset[str]) -> str:
     if "http" in words or "https" in words:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _PARAMETER.sub(" zzhidden ", text)
+    if not words.isdisjoint(_HOST_WORDS):
+        text = _HOST.sub(" zzaddress ", text)
     if "@" in text:
         text = _MAIL.sub(" zzaddress ", text)
     if "+" in text:

@@ -140,7 +140,7 @@ _INDEXED_COLUMNS = {
 
 
 class _Around(NamedTuple):
-    """What the index knows of the place of a note that is to be written.
+    """The state of the index at the place of a note that is to be written.
 
     project: the id of its project.
     next_row: the row of the next new note.
@@ -238,7 +238,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
 
 
 def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
-    """What is known of the place of a note. None if the index does not have its project."""
+    """Return the state of the index at the place of a note. None if it does not have its project."""
     place = {
         "project": note.project,
         "path": sqlite_text(note.path),

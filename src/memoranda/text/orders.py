@@ -593,7 +593,7 @@ def vocabulary() -> Vocabulary:
 
 
 class _Need(NamedTuple):
-    """What a sentence must have to meet a line."""
+    """The words that a sentence needs before a line of the rules is tried on it."""
 
     line: Combination
     first: tuple[int, ...]

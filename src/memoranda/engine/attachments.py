@@ -28,6 +28,7 @@ from memoranda.sources.inventory import Inventory as Inventory
 from memoranda.sources.inventory import LeftOut as LeftOut
 from memoranda.sources.inventory import (
     attachment_kind,
+    attachments_in,
     inventory_of,
     symlink_at,
 )
@@ -122,7 +123,10 @@ class AttachmentVerbs(ReadVerbs):
         source = self.vault(project)
         if source is None:
             return []
-        attachments = inventory_of(source, folder, is_deep=depth > 1).attachments
+        if depth > 1:
+            attachments = inventory_of(source, folder).attachments
+        else:
+            attachments = attachments_in(source, folder)
         if folder:
             level = len(folder.split("/"))
         else:

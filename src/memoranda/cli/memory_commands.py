@@ -21,7 +21,7 @@ from memoranda.cli.syntax import Names, Text, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.documents.wording import day, place, whole_note
 from memoranda.engine.contents import home_path
-from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
+from memoranda.errors import Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     CATEGORIES,
@@ -106,7 +106,7 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
 )
 @option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
-    """Store a memory: in the inbox, or organized when a category is given.
+    """Store a memory in the inbox, or in the category you name.
 
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
@@ -153,16 +153,16 @@ def _say_contradiction(memory: NoteSession, note: Note) -> None:
 )
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
-    """Say that NEW holds now in place of OLD, which stays readable.
+    """Mark OLD as replaced by NEW; OLD stays readable.
 
     NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
     tags of OLD; `-` reads the text from stdin.
     """
     with call.changing() as memory:
-        old = any_note(memory, ref, looseness=Looseness.CASE)
+        old = memory.find_any(ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
-            new = any_note(memory, words[0], looseness=Looseness.CASE)
+            new = memory.find_any(words[0], looseness=Looseness.CASE)
         else:
             like_old: dict[str, Any] = {
                 "project": old.project,
@@ -192,7 +192,7 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     if at is not None:
         return _read_at(call, refs, at)
     with call.reading() as memory:
-        infos = [any_note(memory, ref) for ref in refs]
+        infos = [memory.find_any(ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
             infos = [memory.version_at(this_note, moment) for this_note in infos]
@@ -219,22 +219,6 @@ def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
     return as_writer(memory)
 
 
-def any_note(memory: ReadVerbs, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-    """The note that `ref` names: a memory by its id, or a note of any project.
-
-    ref: a name as `log`, `search` and tools print it.
-
-    Raises NotFound, Ambiguous.
-    """
-    try:
-        return memory.find_any(ref, looseness=looseness)
-    except Ambiguous:
-        raise
-    except MemorandaError as error:
-        near = error.suggestions if isinstance(error, NotFound) else ()
-        raise NotFound(ref, CATEGORY_PROJECT, near) from None
-
-
 def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     """Show the whole texts of notes as they once stood; this counts as no access."""
     from memoranda.cli.older_texts import is_number, text_at
@@ -249,7 +233,7 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
             note_place = ref
             # A note that is gone is known to the log alone
             with suppress(MemorandaError):
-                note_place = place(any_note(memory, ref))
+                note_place = place(memory.find_any(ref))
             rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
@@ -308,7 +292,7 @@ def notes_named(
     memory: ReadVerbs, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
 ) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
-    infos = [any_note(memory, ref, looseness=looseness) for ref in refs]
+    infos = [memory.find_any(ref, looseness=looseness) for ref in refs]
     return list({info.row: info for info in infos}.values())
 
 
@@ -337,7 +321,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
 @command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
 def link(call: Invocation, a: str, b: str) -> None:
-    """Link two memories, both ways; of other notes the first gets a relation to the second.
+    """Link two memories in both directions; between other notes, add a relation.
 
     A and B may be ids, or what names a note of any project: a path as `log` shows it, a permalink,
     a title, an address.
@@ -349,7 +333,7 @@ def link(call: Invocation, a: str, b: str) -> None:
     "unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2"
 )
 def unlink(call: Invocation, a: str, b: str) -> None:
-    """Remove the links between two memories, both ways."""
+    """Remove the links between two memories in both directions."""
     _change_links(call, "Unlinked", a, b)
 
 
@@ -359,7 +343,7 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
     with call.changing() as memory:
         for name, ref in zip(("source", "target"), refs, strict=True):
             try:
-                ends.append(any_note(memory, ref, looseness=Looseness.CASE))
+                ends.append(memory.find_any(ref, looseness=Looseness.CASE))
             except NotFound as error:
                 raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
         source, target = ends
@@ -411,7 +395,7 @@ def edit(call: Invocation, ref: str) -> None:
 
     command = _editor()
     with call.changing() as memory:
-        info = any_note(memory, ref, looseness=Looseness.CASE)
+        info = memory.find_any(ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)

@@ -46,10 +46,12 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
-from memoranda.sources.base import File, Source, Stamp
+from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
 from memoranda.sources.folder import FolderSource, add_name_of_day
-from memoranda.sources.layout import Layout
+from memoranda.sources.layout import PRIVATE, Layout
+from memoranda.sources.source import Source
+from memoranda.text.user_path import absolute_path
 from memoranda.text.utf16 import utf16_text
 
 if TYPE_CHECKING:
@@ -206,6 +208,8 @@ class Engine:
         for name, folder in {**self.settings.projects, **self.extra}.items():
             if name not in sources:
                 sources[name] = self._opened_source(name, absolute(folder))
+        for name, source in sources.items():
+            self.register(name, source)
         self.index.projects = frozenset(sources)
         if self.only:
             sources = {
@@ -213,6 +217,27 @@ class Engine:
             }
         # Assigned at once, since threads without the guard may look up a project at any time.
         self.sources = sources
+
+    def register(self, name: str, source: Source) -> None:
+        """Note whether this home keeps the project where `source` is.
+
+        A preset or an option gives this process alone a project, or another place for one. The
+        steps of such a source name its folder, so that every process can take them back.
+        """
+        source.away = self.own_root(name) != source.root
+
+    def own_root(self, project: str) -> str | None:
+        """The folder in which this home keeps the project, even if this process was given another.
+
+        None if the home has no such project.
+        """
+        # The answers of review, which undo takes back
+        if project == PRIVATE:
+            return str(self.layout.private)
+        place = self.layout.built_in.get(project) or self.settings.projects.get(project)
+        if place is None:
+            return None
+        return absolute_path(place)
 
     def _opened_source(self, name: str, place: Path) -> Source:
         """The source of a project that is not built in; a graph file that is open stays open."""

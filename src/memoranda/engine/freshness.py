@@ -29,9 +29,10 @@ from memoranda.note.model import (
     coded,
 )
 from memoranda.note.project_access import is_in_force
-from memoranda.sources.base import Listing, Source, Stamp, Values, bounded
+from memoranda.sources.base import Listing, Stamp, Values, bounded
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.path_guard import has_link
+from memoranda.sources.source import Source
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result

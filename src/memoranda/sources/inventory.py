@@ -134,7 +134,7 @@ def inventory_of(source: FolderSource, below: str = "") -> Inventory:
     return inventory
 
 
-def attachments_in(source: FolderSource, folder: str) -> list[Attachment]:
+def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]:
     """The attachments of one folder of a project, without those of the folders in it, sorted by
     path.
     """

@@ -23,7 +23,8 @@ from memoranda.note.model import Draft
 from table import Budget, Row, interleaved, seconds
 
 HERE = Path(__file__).parent
-MEMORY = [sys.executable, "-c", "import sys; from memoranda.cli import main; sys.exit(main())"]
+# As the program `memory` starts
+MEMORY = [sys.executable, "-c", "from memoranda.cli import run; run()"]
 BARE_CLICK = [sys.executable, str(HERE / "bare_click.py"), "word"]
 BARE_SERVER = [sys.executable, str(HERE / "bare_server.py")]
 HEAVY = ("mcp", "numpy", "pydantic", "asyncio")

@@ -30,6 +30,7 @@ for place in (HERE, HERE.parent / "src"):
 import inside  # noqa: E402
 import outside  # noqa: E402
 import toolsets  # noqa: E402
+import views  # noqa: E402
 from ground import Ground  # noqa: E402
 from table import Row, block, table  # noqa: E402
 
@@ -46,6 +47,9 @@ FIGURES: dict[str, Callable[[Ground], list[Row]]] = {
     "cli": outside.command_line,
     "graph": toolsets.graph,
     "recall": toolsets.recall,
+    "lists": views.lists,
+    "page": views.page,
+    "http": views.http_answers,
     "write": inside.write,
     "calls": inside.calls,
 }

@@ -73,6 +73,23 @@ def test_deeper_levels_pages_and_patterns(tree: Desk) -> None:
     assert tree.index.notes.directory("notes", viewer=None, limit=1)[1] == 5
 
 
+@pytest.mark.parametrize("viewer", [None, "ada", "bob"])
+@pytest.mark.parametrize("folder", ["", "b"])
+@pytest.mark.parametrize("depth", [1, 2, 9])
+def test_a_page_of_a_folder_is_its_part_of_the_whole_list(
+    tree: Desk, viewer: str | None, folder: str, depth: int
+) -> None:
+    whole = entries(tree, folder, depth=depth, viewer=viewer, limit=None)
+    for offset in range(len(whole) + 2):
+        for limit in range(1, len(whole) + 2):
+            rows, total = tree.index.notes.directory(
+                "notes", folder, depth=depth, viewer=viewer, limit=limit, offset=offset
+            )
+            paths = [row.path for row in rows]
+            assert paths == [path for path, _ in whole[offset : offset + limit]]
+            assert total == len(whole)
+
+
 def test_all_notes_of_a_folder_whatever_their_scope(tree: Desk) -> None:
     assert [note.path for note in tree.index.notes.below("notes", "b")] == [
         "b/deep/three.md",

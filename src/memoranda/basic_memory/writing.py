@@ -26,7 +26,6 @@ from memoranda.errors import (
 )
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.notes import write_tools
-from memoranda.faces.notes.read_tools import has_folder
 from memoranda.faces.notes.replies import project_id
 from memoranda.faces.reply import Reply
 from memoranda.note.edit import SetKeys
@@ -372,7 +371,7 @@ def _check_project(
     other_name = vault.known_name(memory, first)
     if other_name is None or vault.projects(memory)[other_name].name == project:
         return
-    if not has_folder(memory, project, first):
+    if not memory.has_folder(project, first):
         message = (
             f"A move stays inside its project; {first} is another one. Write the note there with "
             "write_note, then delete it here."

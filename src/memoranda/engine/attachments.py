@@ -27,6 +27,7 @@ from memoranda.sources.inventory import Inventory as Inventory
 from memoranda.sources.inventory import LeftOut as LeftOut
 from memoranda.sources.inventory import (
     attachment_kind,
+    attachments_of_folder,
     inventory_of,
     symlink_at,
 )
@@ -124,7 +125,10 @@ def attachments_in(
     source = vault_of(memory, project)
     if source is None:
         return []
-    attachments = inventory_of(source, folder, is_deep=depth > 1).attachments
+    if depth > 1:
+        attachments = inventory_of(source, folder).attachments
+    else:
+        attachments = attachments_of_folder(source, folder)
     if folder:
         level = len(folder.split("/"))
     else:

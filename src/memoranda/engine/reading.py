@@ -700,10 +700,7 @@ class ReadVerbs(ProjectList):
         self.engine.fresh()
         source = self.engine.source(project)
         links.check_length(glob or "", "A pattern of names")
-        folder = path_guard.clean(folder.strip("/"), source.name)
-        folder = self.engine.spelled(source.name, folder)
-        if folder and self._kind(source.name, folder) != "folder":
-            raise NotFound(folder, source.name)
+        folder = self._folder(source.name, folder)
         entries, total = self.index.notes.directory(
             source.name,
             folder,
@@ -722,6 +719,24 @@ class ReadVerbs(ProjectList):
             for entry in entries
         ]
         return Directory(found_entries, total)
+
+    @verb
+    def has_folder(self, project: str, folder: str) -> bool:
+        """Whether a project has a folder that the caller may see. Raises OutsideError."""
+        self.engine.fresh()
+        try:
+            self._folder(self.engine.source(project).name, folder)
+        except NotFound:
+            return False
+        return True
+
+    def _folder(self, project: str, folder: str) -> str:
+        """A folder of a project as it is spelled on disk. Raises NotFound, OutsideError."""
+        folder = path_guard.clean(folder.strip("/"), project)
+        folder = self.engine.spelled(project, folder)
+        if folder and self._kind(project, folder) != "folder":
+            raise NotFound(folder, project)
+        return folder
 
     def _kind(self, project: str, path: str) -> str:
         """The kind of entry at `path` of a project for this caller.

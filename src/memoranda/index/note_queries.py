@@ -37,7 +37,6 @@ from memoranda.index.rows import (
 from memoranda.index.tables import insert
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
-    GLOBAL,
     KV_PROJECT,
     MEMORY_PROJECTS,
     TRACE_PROJECT,
@@ -343,39 +342,70 @@ class NoteQueries(Queries):
         """
         prefix = f"{folder.strip('/')}/".lstrip("/")
         folders = self._folders(project, prefix, depth, viewer)
-        notes: list[tuple[str, int]] = []
-        most = prefix.count("/") + depth
-        # Without hidden notes, an index of paths suffices, which has no scopes.
+        ranges = list(_between(prefix, folders, depth))
         hides = self._hides(project, folder.strip("/"), viewer)
-        if hides:
-            scope_of = "scope"
+        entries: list[tuple[str, int | None]] = [(path, None) for path in sorted(folders)]
+        if limit is None or glob or hides:
+            most = prefix.count("/") + depth
+            entries += self._notes_in(project, ranges, most, viewer)
+            if glob:
+                entries = [
+                    entry
+                    for entry in entries
+                    if fnmatch.fnmatchcase(entry[0].rpartition("/")[2], glob)
+                ]
+            total = len(entries)
+            page = entries[offset : None if limit is None else offset + limit]
         else:
-            scope_of = f"'{GLOBAL}'"
-        for start, stop in _between(prefix, folders, depth):
-            rows = self._db.execute(
-                f"select path, row, {scope_of} from note where {_BELOW}", (project, start, stop)
-            )
-            notes += [
-                (path, row)
-                for path, row, scope in rows
-                if may_see(scope, viewer) and path.count("/") < most
-            ]
-        entries: list[tuple[str, int | None]] = [
-            *((path, None) for path in sorted(folders)),
-            *notes,
-        ]
-        if glob:
-            entries = [
-                entry for entry in entries if fnmatch.fnmatchcase(entry[0].rpartition("/")[2], glob)
-            ]
-        page = entries[offset : None if limit is None else offset + limit]
+            # A folder of very many notes is counted, and only the page is read
+            first = max(offset - len(entries), 0)
+            notes, number = self._note_page(project, ranges, first, limit)
+            total = len(entries) + number
+            page = [*entries[offset:], *notes][:limit]
         infos_by_row = infos(self._db, [row for _, row in page if row is not None])
         return [
             FolderRow(path, notes=folders[path])
             if row is None
             else FolderRow(path, infos_by_row[row])
             for path, row in page
-        ], len(entries)
+        ], total
+
+    def _notes_in(
+        self, project: str, ranges: Iterable[tuple[str, str]], most: int, viewer: str | None
+    ) -> list[tuple[str, int | None]]:
+        """The paths and rows of the notes in these ranges of paths, less than `most` folders deep,
+        that `viewer` sees.
+        """
+        notes: list[tuple[str, int | None]] = []
+        for start, stop in ranges:
+            rows = self._db.execute(
+                f"select path, row, scope from note where {_BELOW}", (project, start, stop)
+            )
+            notes += [
+                (path, row)
+                for path, row, scope in rows
+                if may_see(scope, viewer) and path.count("/") < most
+            ]
+        return notes
+
+    def _note_page(
+        self, project: str, ranges: Iterable[tuple[str, str]], first: int, limit: int
+    ) -> tuple[list[tuple[str, int | None]], int]:
+        """The paths and rows of a page of the notes in these ranges of paths, and their number."""
+        notes: list[tuple[str, int | None]] = []
+        total = 0
+        for start, stop in ranges:
+            place = (project, start, stop)
+            (number,) = self._db.execute(
+                f"select count(*) from note where project = {_PROJECT} and path >= ? and path < ?",
+                place,
+            ).fetchone()
+            room = limit - len(notes)
+            if room > 0 and first < total + number:
+                sql = f"select path, row from note where {_BELOW} limit ? offset ?"
+                notes += self._db.execute(sql, (*place, room, max(first - total, 0)))
+            total += number
+        return notes, total
 
     def has_hidden(self, viewer: str | None) -> bool:
         """Whether there is any note that `viewer` does not see."""

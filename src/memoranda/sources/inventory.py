@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import stat
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -109,9 +110,8 @@ def attachment_kind(name: str) -> str:
     return "file"
 
 
-def inventory_of(source: FolderSource, below: str = "", *, is_deep: bool = True) -> Inventory:
-    """List the folder `below` of a project, with all folders in it unless `is_deep` is
-    false."""
+def inventory_of(source: FolderSource, below: str = "") -> Inventory:
+    """List the folder `below` of a project, with all folders in it."""
     inventory = Inventory()
     if below and source.rules.reason(below, is_folder=True):
         return inventory
@@ -128,10 +128,44 @@ def inventory_of(source: FolderSource, below: str = "", *, is_deep: bool = True)
             if entry.name.startswith(".") or not is_valid_unicode(entry.name):
                 continue
             inner = _take(source, folder, entry, inventory)
-            if inner and is_deep:
+            if inner:
                 waiting.append(inner)
     inventory.attachments.sort()
     return inventory
+
+
+def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]:
+    """The attachments of one folder of a project, without those of the folders in it, sorted by
+    path.
+    """
+    if folder and source.rules.reason(folder, is_folder=True):
+        return []
+    place = os.path.join(source.root, folder)
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return []
+    # A folder may hold very many notes, so what is named like most of them is passed over first
+    names = [name for name in names if not name.endswith(".md") or name.endswith(DRAWING_SUFFIX)]
+    inventory = Inventory()
+    for name in names:
+        path = posixpath.join(folder, name)
+        is_shown = not name.startswith(".") and is_valid_unicode(name)
+        if is_shown and not source.has_note_name(path) and not source.rules.reason(path):
+            _take_attachment(path, os.path.join(place, name), inventory)
+    inventory.attachments.sort()
+    return inventory.attachments
+
+
+def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
+    """Add the file at `place`. What is no regular file, or gone by now, is left out."""
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return
+    if stat.S_ISREG(status.st_mode):
+        kind = attachment_kind(path)
+        inventory.attachments.append(Attachment(path, kind, status.st_size, status.st_mtime_ns))
 
 
 def _take(source: FolderSource, folder: str, entry: os.DirEntry[str], inventory: Inventory) -> str:
@@ -164,12 +198,7 @@ def _take_file(
         else:
             inventory.unreadable.append(path)
         return
-    try:
-        status = entry.stat(follow_symlinks=False)
-    except OSError:
-        return
-    kind = attachment_kind(entry.name)
-    inventory.attachments.append(Attachment(path, kind, status.st_size, status.st_mtime_ns))
+    _take_attachment(path, entry.path, inventory)
 
 
 def _take_symlink(

@@ -104,15 +104,6 @@ def relative(path: str, project: str) -> str:
     return path.strip("/\\")
 
 
-def has_folder(memory: MemorySession, project: str, folder: str) -> bool:
-    """Whether the project has this folder. Raises OutsideError."""
-    try:
-        memory.directory(project, folder, limit=1)
-    except NotFound:
-        return False
-    return True
-
-
 def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple[str, str]:
     """(project, folder) for a folder's name. "" or a leading `/` means the project's root.
 
@@ -131,12 +122,12 @@ def folder_named(memory: MemorySession, text: str, project: str | None) -> tuple
     path = relative(path.lstrip("/"), name)
     if path in ("", "."):
         return name, ""
-    if has_folder(memory, name, path):
+    if memory.has_folder(name, path):
         return name, path
     first, _, rest = path.partition("/")
     for this_project in memory.projects if project is None else [memory.project(name)]:
         if this_project.name.lower() == first.lower() and (
-            not rest or has_folder(memory, this_project.name, rest)
+            not rest or memory.has_folder(this_project.name, rest)
         ):
             return this_project.name, rest
     entries = memory.directory(name, limit=20).entries

@@ -46,6 +46,7 @@ from memoranda.query import Query, memory_query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.files import put_derived, storing
 from memoranda.sources.graph_file import GraphFileSource
+from memoranda.sources.step import StepKind
 
 # An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
@@ -547,11 +548,13 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """Remove the folders that hold nothing else; in an added project only those that were made for
     these files.
     """
-    if not any(step.do == "remove" for step in change.steps):
+    if not any(step.do == StepKind.REMOVE for step in change.steps):
         return
     history = memory.engine.ledger.history
     sources = memory.engine.sources
-    removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
+    removed_steps = {
+        (step.root, step.path): step for step in change.steps if step.do == StepKind.REMOVE
+    }
     above: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
         above.update((step.project, step.root, folder) for folder in folders_above(step.path))
@@ -563,7 +566,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         if not is_here or not inside <= removed_steps.keys():
             continue
         if project in memory.engine.layout.built_in or history.has_made_folder(project, path):
-            removed_steps[root, path] = change.add("rmdir", project, path)
+            removed_steps[root, path] = change.add(StepKind.RMDIR, project, path)
 
 
 def _clear_derived(memory: HistoryVerbs, plan: Plan) -> None:

@@ -47,6 +47,7 @@ from memoranda.sources.base import File, Values, sha256
 from memoranda.sources.files import read_file, stamp_of
 from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.sources.path_guard import clean, climbs, open_folder
+from memoranda.sources.step import StepKind
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
@@ -161,7 +162,11 @@ class Exchange:
         lost = [
             (
                 Touched(
-                    "put", touched.project, touched.path, new=touched.etag, scope=touched.scope
+                    StepKind.PUT,
+                    touched.project,
+                    touched.path,
+                    new=touched.etag,
+                    scope=touched.scope,
                 ),
                 data,
             )
@@ -388,7 +393,12 @@ class Contents:
         is_known = (
             touched.project in self.engine.sources and touched.project not in self.engine.extra
         )
-        if not is_known or touched.project == PRIVATE or touched.root or touched.do == "lines":
+        if (
+            not is_known
+            or touched.project == PRIVATE
+            or touched.root
+            or touched.do == StepKind.LINES
+        ):
             for name, source in self.engine.sources.items():
                 if (
                     source.holds_entities
@@ -403,8 +413,8 @@ class Contents:
         if touched.project in self.engine.layout.built_in:
             is_kept = all(is_kept_name(touched.project, part) for part in parts)
         else:
-            is_folder = touched.do in ("mkdir", "rmdir") or (
-                touched.do == "move" and touched.old is None
+            is_folder = touched.do in (StepKind.MKDIR, StepKind.RMDIR) or (
+                touched.do == StepKind.MOVE and touched.old is None
             )
             is_kept = is_folder or self.engine.sources[touched.project].is_note(path)
         if is_kept and not climbs(path):

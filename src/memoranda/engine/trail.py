@@ -31,14 +31,14 @@ from memoranda.sources.graph_lines import said_by
 from memoranda.sources.json_rows import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.sources.source import Source
-from memoranda.sources.step import LINES
+from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is
 about no place.
 """
-_FILES = ("put", "remove", "unlink", "symlink")
+_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
 
 
 def folders_above(path: str) -> Iterator[str]:
@@ -169,7 +169,7 @@ class Trail:
         A change to the note removed it in its category before, or one merged into it: the step is
         its partner. Or a memory's file has the id in its name, wherever somebody moved it by hand.
         """
-        if is_partner and touched.do == "remove" and self._has_id(touched):
+        if is_partner and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
         is_named = (
             touched.project == CATEGORY_PROJECT
@@ -211,7 +211,7 @@ class Trail:
                 name.encode() in data
                 for name in (*self.ids, *(os.path.join(*at[:2]) for at in self._every))
             )
-        if touched.do != "move":
+        if touched.do != StepKind.MOVE:
             is_hit = touched.do in _FILES and old_place in self._now
             self.met |= {old_place} if is_hit else set()
             return is_hit
@@ -260,7 +260,7 @@ class Trail:
         None if nothing is left, or if its lines are not kept.
         """
         is_line = None
-        if touched.do == LINES:
+        if touched.do == StepKind.LINES:
             is_line = self._is_line.get(os.path.realpath(touched.file))
         if is_line is None:
             return touched
@@ -307,7 +307,7 @@ class Trail:
         """Take the steps on folders that are lost out of a change, except those still in use."""
         remaining = self.files.get(change.number, [*change.files])
         for at, file in enumerate(change.files):
-            if file.do == "move":
+            if file.do == StepKind.MOVE:
                 path = file.to
             else:
                 path = file.path
@@ -337,7 +337,7 @@ class Trail:
 
     def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
         remaining = [touched for touched in steps if touched is not None]
-        if all(touched.do in ("mkdir", "rmdir") for touched in remaining):
+        if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
         gone_folders: set[tuple[str, str]] = set()
@@ -345,14 +345,20 @@ class Trail:
             if now is None:
                 gone_folders |= {(touched.project, touched.path), (touched.project, touched.to)}
         if (change.project, change.path) in gone_folders:
-            about = next(touched for touched in remaining if touched.do not in ("mkdir", "rmdir"))
+            about = next(
+                touched
+                for touched in remaining
+                if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
+            )
             change = replace(change, project=about.project, path=about.to or about.path)
         erased = sum(now != touched and not _is_folder(touched) for touched, now in pairs)
         return replace(change, files=remaining, details={"erased": erased})
 
 
 def _is_folder(touched: Touched) -> bool:
-    return touched.do in ("mkdir", "rmdir") or (touched.do == "move" and touched.old is None)
+    return touched.do in (StepKind.MKDIR, StepKind.RMDIR) or (
+        touched.do == StepKind.MOVE and touched.old is None
+    )
 
 
 def _is_below(place: Location, folder: Location) -> bool:

@@ -30,7 +30,7 @@ from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
-from memoranda.sources.step import SET, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -102,7 +102,7 @@ class Gate:
         admitted_steps = () if verb in _RESTORING else steps
         for step in admitted_steps:
             is_memory = step.project == CATEGORY_PROJECT
-            if step.do == "put" and step.data is not None and step.project != PRIVATE:
+            if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
                 text = step.data.decode("utf-8", "replace")
                 old = (this_step.old.data for this_step in steps if isinstance(this_step.old, File))
                 # A memory's file name begins with its first line, so it is named by its id.
@@ -113,7 +113,7 @@ class Gate:
                 problem = self.check(text, place, is_owner, notices, old)
                 if problem:
                     _redact_step(step, text, problem, is_memory)
-            is_named = step.do != SET and not step.old and not is_memory
+            is_named = step.do != StepKind.SET and not step.old and not is_memory
             name = step.to or (step.path if is_named else "")
             if name:
                 file = f"a file of {step.project}"
@@ -263,8 +263,8 @@ class DayUse:
         use = self._agents.setdefault(change.agent, Use())
         if change.verb not in _OF_OTHERS:
             use.bytes += sum(file.size for file in change.files)
-        new = sum(file.do == "put" and file.old is None for file in change.files)
-        use.notes += max(0, new - sum(file.do == "remove" for file in change.files))
+        new = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
+        use.notes += max(0, new - sum(file.do == StepKind.REMOVE for file in change.files))
 
 
 def check_limits(
@@ -273,13 +273,13 @@ def check_limits(
     """Raises LimitExceeded when a note is too large, or `agent` (None: the owner) would write too
     much today.
     """
-    puts = [step for step in steps if step.do == "put" and step.data is not None]
+    puts = [step for step in steps if step.do == StepKind.PUT and step.data is not None]
     _check_sizes(puts, "limits.note_bytes", settings.note_bytes)
     if agent is None:
         return
     _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
     use = day.since_midnight(now, settings).get(agent, Use())
-    new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
+    new = sum(step.old is None for step in puts) - sum(step.do == StepKind.REMOVE for step in steps)
     size = sum(len(step.data or b"") for step in puts)
     for name, limit, used, more, unit in (
         ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
@@ -322,10 +322,10 @@ def sign(
     agent: the agent that makes the change; None means the owner.
     made_from: the origins of the notes that new notes are made from.
     """
-    removed_steps = [step for step in steps if step.do == "remove" and step.old is not None]
+    removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
     for step in steps:
-        if step.do != "put" or step.data is None:
+        if step.do != StepKind.PUT or step.data is None:
             continue
         if verb in _RESTORING:
             was = history.writer_of(sha256(step.data))
@@ -404,7 +404,8 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
         return step
     following = steps[steps.index(step) + 1 :][:1]
     return next(
-        (next_step for next_step in following if next_step.do == "remove" and next_step.old), None
+        (next_step for next_step in following if next_step.do == StepKind.REMOVE and next_step.old),
+        None,
     )
 
 

@@ -722,3 +722,26 @@ def test_a_project_is_meant_whatever_the_case_and_signs_of_its_name(
         assert (tmp_path / "example/birds/Heron.md").exists()
     finally:
         program.memory.close()
+
+
+def test_section_replaced_without_its_subsections_leaves_them(
+    program: Program, tmp_path: Path
+) -> None:
+    text = "# One\n\nold\n\n## Below\n\nstays\n\n# Two\n\nother\n"
+    program.text("write_note", title="A", content=text, directory="")
+    arguments = {"identifier": "A", "operation": "replace_section", "section": "One"}
+    program.text("edit_note", content="new", replace_subsections=False, **arguments)
+    written = (tmp_path / "main/A.md").read_text()
+    assert written.endswith("# One\n\nnew\n\n## Below\n\nstays\n\n# Two\n\nother\n")
+    program.text("edit_note", content="newer", **arguments)
+    written = (tmp_path / "main/A.md").read_text()
+    assert written.endswith("# One\n\nnewer\n\n# Two\n\nother\n")
+
+
+def test_argument_that_is_null_is_one_that_was_left_out(program: Program) -> None:
+    program.text("write_note", title="A", content="x", directory="", overwrite=None, tags=None)
+    assert "edit_note" in program.fails(
+        "write_note", title="A", content="y", directory="", overwrite=None
+    )
+    assert program.data("recent_activity", timeframe=None, page=None, page_size=None)
+    assert program.data("build_context", url="A", depth=None, max_related=None)["results"]

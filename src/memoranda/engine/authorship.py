@@ -9,6 +9,7 @@ from memoranda.engine.engine import Engine
 from memoranda.engine.transaction import Location
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import History
+from memoranda.sources.step import StepKind
 
 
 def made_by(engine: Engine, agent: str) -> list[Location]:
@@ -45,7 +46,7 @@ class _Following:
             return False
         name = posixpath.basename(made.path)
         for file in change.files:
-            is_partner = file.do == "remove" and posixpath.basename(file.path) == name
+            is_partner = file.do == StepKind.REMOVE and posixpath.basename(file.path) == name
             if is_partner and self._history.was_made(file.project, file.path, number):
                 return True
         return False
@@ -88,9 +89,9 @@ class _Following:
         for file in change.files:
             if (file.project, file.root) != (place[0], place[2]):
                 continue
-            if file.do == "move":
+            if file.do == StepKind.MOVE:
                 place = _place_after_move(file, place)
-            elif file.path == place[1] and file.do == "remove":
+            elif file.path == place[1] and file.do == StepKind.REMOVE:
                 arrival = self._made_again(change, file)
                 if arrival is not None:
                     place = (arrival.project, arrival.path, arrival.root)
@@ -109,7 +110,7 @@ class _Following:
 
 
 def _makes_file(touched: Touched) -> bool:
-    return touched.do == "put" and touched.old is None
+    return touched.do == StepKind.PUT and touched.old is None
 
 
 def _place_after_move(moved: Touched, place: Location) -> Location:

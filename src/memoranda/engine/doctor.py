@@ -286,9 +286,9 @@ def _notes(memory: ReadVerbs) -> list[Finding]:
 def _unreadable_files(engine: Engine) -> list[Finding]:
     findings: list[Finding] = []
     for (project, path), why in sorted(engine.freshness.unreadable.items()):
-        text = why.partition(": ")[2] or why
+        _, reason = warning_parts(why)
         place = f"{project}/{path}"
-        text = f"{text}; it is left out until it is text"
+        text = f"{reason}; it is left out until it is text"
         findings.append(Finding("error", "unreadable", place, text))
     return findings
 

@@ -444,7 +444,8 @@ class Engine:
         except NotFound:
             return None
         except MemorandaError as error:
-            self.freshness.unreadable[source.name, path] = str(error)
+            reason = error.reason if isinstance(error, StorageError) else str(error)
+            self.freshness.unreadable[source.name, path] = reason
             return None
         note = self.indexable(source.name, path, file)
         if note is None:

@@ -28,6 +28,7 @@ from memoranda.note.entry import PROJECT
 from memoranda.note.markdown import default_id
 from memoranda.note.model import GLOBAL
 from memoranda.sources.base import File
+from memoranda.sources.step import StepKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -440,7 +441,7 @@ class NoteEntries(Entries):
             claim = next(self._claims(entry.namespace, entry.key), None)
             if claim is not None and entry.expires is None and claim.entry.expires is None:
                 touched = Touched(
-                    "put", PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
+                    StepKind.PUT, PROJECT, claim.path, new=claim.file.etag, scope=claim.scope
                 )
                 lost.append((touched, _compose(entry, other_keys)))
         keep_lost(self._session, lost)
@@ -525,7 +526,7 @@ class NoteEntries(Entries):
                 if folder and removed_names.issuperset(
                     os.listdir(os.path.join(self.engine.source(PROJECT).root, folder))
                 ):
-                    change.add("rmdir", PROJECT, folder)
+                    change.add(StepKind.RMDIR, PROJECT, folder)
 
 
 def _accessed(header: Mapping[str, Any], created: datetime) -> datetime:

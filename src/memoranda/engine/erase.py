@@ -46,6 +46,7 @@ from memoranda.query import Query, memory_query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.files import put_derived, storing
 from memoranda.sources.graph_file import GraphFileSource
+from memoranda.sources.step import StepKind
 
 # An entry of a folder of JSON files: FOLDER/NAMESPACE.json:KEY.
 _ROW = re.compile(r"([/~].*)/([^/]+)\.json:(.+)", re.DOTALL)
@@ -569,9 +570,11 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
     """Remove the folders that hold nothing else; in an added project only those that were made for
     these files.
     """
-    if not any(step.do == "remove" for step in change.steps):
+    if not any(step.do == StepKind.REMOVE for step in change.steps):
         return
-    removed_steps = {(step.root, step.path): step for step in change.steps if step.do == "remove"}
+    removed_steps = {
+        (step.root, step.path): step for step in change.steps if step.do == StepKind.REMOVE
+    }
     parent_folders: set[tuple[str, str, str]] = set()
     for step in removed_steps.values():
         parent_folders.update(
@@ -582,7 +585,7 @@ def _remove_folders(memory: HistoryVerbs, change: Transaction) -> None:
         if places_inside <= removed_steps.keys() and _may_remove_folder(
             memory, project, root, path
         ):
-            removed_steps[root, path] = change.add("rmdir", project, path)
+            removed_steps[root, path] = change.add(StepKind.RMDIR, project, path)
 
 
 def _may_remove_folder(memory: HistoryVerbs, project: str, root: str, path: str) -> bool:

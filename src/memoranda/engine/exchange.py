@@ -47,6 +47,7 @@ from memoranda.sources.base import File, Values, sha256
 from memoranda.sources.files import read_file, stamp_of
 from memoranda.sources.layout import PRIVATE, SKIPPED_FOLDERS, TEMP_PREFIX
 from memoranda.sources.path_guard import clean, climbs, open_folder
+from memoranda.sources.step import StepKind
 from memoranda.text.unicode import is_valid_unicode
 
 T = TypeVar("T")
@@ -161,7 +162,11 @@ class Exchange:
         lost = [
             (
                 Touched(
-                    "put", touched.project, touched.path, new=touched.etag, scope=touched.scope
+                    StepKind.PUT,
+                    touched.project,
+                    touched.path,
+                    new=touched.etag,
+                    scope=touched.scope,
                 ),
                 data,
             )
@@ -395,7 +400,7 @@ class Contents:
 
     def _is_in_folder(self, touched: Touched) -> bool:
         """Whether a step changed a whole file in the folder of a project of this home."""
-        if touched.project == PRIVATE or touched.root or touched.do == "lines":
+        if touched.project == PRIVATE or touched.root or touched.do == StepKind.LINES:
             return False
         return touched.project in self.engine.sources and touched.project not in self.engine.extra
 
@@ -413,8 +418,8 @@ class Contents:
         """Whether a copy includes the file or folder that a change touched at `path`."""
         if touched.project in self.engine.layout.built_in:
             return all(is_kept_name(touched.project, part) for part in path.split("/"))
-        is_moved_folder = touched.do == "move" and touched.old is None
-        if is_moved_folder or touched.do in ("mkdir", "rmdir"):
+        is_moved_folder = touched.do == StepKind.MOVE and touched.old is None
+        if is_moved_folder or touched.do in (StepKind.MKDIR, StepKind.RMDIR):
             return True
         return self.engine.sources[touched.project].is_note(path)
 

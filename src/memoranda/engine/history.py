@@ -51,7 +51,7 @@ from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.json_rows import PASSING
-from memoranda.sources.step import LINES, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.text.pattern import lazy_pattern
 
 _ANOTHER = "; memory undo N takes back another change"
@@ -392,7 +392,9 @@ class HistoryVerbs(NoteVerbs):
         Reads belong to a note, not to its text: counts that were folded into a replaced text are
         carried on.
         """
-        before = self._reads((step, step.old) for step in steps if step.do in ("put", "remove"))
+        before = self._reads(
+            (step, step.old) for step in steps if step.do in (StepKind.PUT, StepKind.REMOVE)
+        )
         now = self._reads((step, as_file(step.data)) for step in steps if step.data is not None)
         reads = self.engine.reads
         # Different ids mean that memories were merged or separated.
@@ -435,7 +437,7 @@ class HistoryVerbs(NoteVerbs):
             refusal = self.refusal_of_undo(meant)
             if refusal:
                 raise CannotUndo(refusal, f"#{meant.number}")
-            if any(file.do == LINES for file in meant.files):
+            if any(file.do == StepKind.LINES for file in meant.files):
                 return self._undo_lines(meant, past_privacy)
             return self._take_back([meant], f"#{meant.number}")
 
@@ -521,7 +523,7 @@ class HistoryVerbs(NoteVerbs):
     def _revision(self, change: Change, text: Touched) -> Revision:
         """The texts of one file before and after a change."""
         after = None
-        if text.do != "remove":
+        if text.do != StepKind.REMOVE:
             after = self._text_of(change, text, text.new or text.old)
         return Revision(change, text, self._text_of(change, text, text.old), after)
 

@@ -18,7 +18,7 @@ from memoranda.engine.writing import as_file
 from memoranda.ledger.change import Change
 from memoranda.sources.locked_file import CannotReplace
 from memoranda.sources.source import InPlaceEdit, InPlaceSource
-from memoranda.sources.step import Step
+from memoranda.sources.step import Step, StepKind
 
 EditT = TypeVar("EditT", bound=InPlaceEdit)
 
@@ -87,7 +87,7 @@ class InPlaceChange:
         assert step.lines is not None
         engine = self.session.engine
         written = Step(
-            "put", step.project, "", self.path, data=step.lines.written, old=as_file(b"")
+            StepKind.PUT, step.project, "", self.path, data=step.lines.written, old=as_file(b"")
         )
         check_limits([written], engine.settings, self.session.agent, engine.day_use, engine.clock())
 

@@ -15,7 +15,7 @@ from memoranda.ledger.change import Change, Touched
 from memoranda.sources.json_files import JsonFile, JsonFiles
 from memoranda.sources.line_change import KeptLines
 from memoranda.sources.source import InPlaceEdit, InPlaceSource, NotKept
-from memoranda.sources.step import LINES
+from memoranda.sources.step import StepKind
 
 Blocked = Callable[[str, str], CannotUndo]
 """Words that the file at (project, path) changed since."""
@@ -25,7 +25,9 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
     """Take back a change of lines; the home's lock is held. Raises CannotUndo, NotAGraphFile,
     StorageError.
     """
-    touched = next(file for file in change.files if file.do == LINES and file.new is not None)
+    touched = next(
+        file for file in change.files if file.do == StepKind.LINES and file.new is not None
+    )
     try:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):

@@ -18,12 +18,13 @@ from memoranda.engine.writing import scope_of
 from memoranda.errors import MemorandaError
 from memoranda.ledger.change import Change, Touched
 from memoranda.ledger.history import PlacedStep
+from memoranda.sources.step import StepKind
 
 # The verb of changes whose removed notes live on in the note they write.
 _MERGE = "merge"
 # Verbs of changes that bring a removed note back to its place.
 _RETURNING = ("undo", "restore")
-_OF_NOTES = ("put", "remove", "move")
+_OF_NOTES = (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class PastPrivacy:
             return True
         if not self._is_any or touched.do not in _OF_NOTES:
             return False
-        if touched.do == "move" and touched.old is None:
+        if touched.do == StepKind.MOVE and touched.old is None:
             return self._holds_only_hidden(touched)
         place = (touched.project, touched.path, touched.root)
         for step in self._at(place):
@@ -134,11 +135,11 @@ class PastPrivacy:
     def _after(self, step: PlacedStep, place: Location) -> Iterator[_Cursor]:
         """Where the note at `place` is after a step on it."""
         touched = step.touched
-        if touched.do == "move":
+        if touched.do == StepKind.MOVE:
             path = touched.to + place[1][len(touched.path) :]
             yield _Cursor((touched.project, path, touched.root), step.number, step.position)
             return
-        is_gone = touched.do == "remove"
+        is_gone = touched.do == StepKind.REMOVE
         yield _Cursor(place, step.number, step.position, is_gone)
         if is_gone:
             yield from self._elsewhere(step)
@@ -148,7 +149,7 @@ class PastPrivacy:
         name = os.path.basename(removal.touched.path)
         for step in self._history.steps_of(removal.number):
             touched = step.touched
-            if touched.do != "put":
+            if touched.do != StepKind.PUT:
                 continue
             is_new = touched.old is None
             is_next_to_it = step.position == removal.position - 1
@@ -174,9 +175,9 @@ class PastPrivacy:
 def _begins_another(step: PlacedStep, place: Location) -> bool:
     """Whether this step brings another note to `place`, so that the earlier note ended there."""
     touched = step.touched
-    if touched.do == "move":
+    if touched.do == StepKind.MOVE:
         return f"{place[1]}/".startswith(f"{touched.to}/")
-    return touched.do == "put" and touched.old is None and step.verb not in _RETURNING
+    return touched.do == StepKind.PUT and touched.old is None and step.verb not in _RETURNING
 
 
 def scopes_below(engine: Engine, moved: Touched) -> dict[str, str]:

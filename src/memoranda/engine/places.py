@@ -24,6 +24,7 @@ from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.source import Source
+from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 
@@ -195,7 +196,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 else:
                     old = None
                 change.move(source.name, entry.path, to, old=old)
-        change.add("rmdir", source.name, folder)
+        change.add(StepKind.RMDIR, source.name, folder)
 
     def _move_files(
         self,
@@ -219,7 +220,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
                 file = source.read(path)
                 self._move_file(change, source.name, path, to, file, follow, texts.get(path))
         for folder in _emptied(source.root, origin, {step.path for step in change.steps}):
-            change.add("rmdir", source.name, folder)
+            change.add(StepKind.RMDIR, source.name, folder)
 
     def _effects_on_links(
         self, moves: Sequence[tuple[NoteInfo, str]], follow: bool, update_links: bool
@@ -286,7 +287,7 @@ class PlaceVerbs(ReadVerbs, WritingSession):
             for info in infos:
                 change.remove(source.name, info.path, source.read(info.path), scope=info.scope)
             for emptied_folder in _emptied(source.root, origin, set(paths)):
-                change.add("rmdir", source.name, emptied_folder)
+                change.add(StepKind.RMDIR, source.name, emptied_folder)
             if not change.steps:
                 raise InvalidInput(
                     f'Folder "{origin}" holds no notes; files that are no notes are not deleted.'

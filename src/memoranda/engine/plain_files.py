@@ -27,6 +27,7 @@ from memoranda.errors import (
 )
 from memoranda.note.model import GLOBAL
 from memoranda.sources.base import File, PathInfo, Stamp, bounded
+from memoranda.sources.step import StepKind
 from memoranda.text.utf16 import utf16_coding
 
 if TYPE_CHECKING:
@@ -302,11 +303,11 @@ class Files:
             ]
             is_removed_whole[entry.path] = all(map(self._is_all_shown, remaining))
             if is_removed_whole[entry.path]:
-                change.add("rmdir", self._project, entry.path)
+                change.add(StepKind.RMDIR, self._project, entry.path)
 
     def _remove_one(self, change: Transaction, place: PathInfo) -> None:
         if place.kind == "link":
-            change.add("unlink", self._project, place.path, link=place.link)
+            change.add(StepKind.UNLINK, self._project, place.path, link=place.link)
         elif place.kind == "other":
             raise InvalidInput("it is, or holds, something that is neither a file nor a folder.")
         else:
@@ -364,7 +365,7 @@ class Files:
             else:
                 self._move(change, entry, to, texts)
         if texts and self._is_all_shown(place):
-            change.add("rmdir", self._project, place.path)
+            change.add(StepKind.RMDIR, self._project, place.path)
 
     def _move(
         self, change: Transaction, place: PathInfo, to: str, texts: Mapping[str, NewText]

@@ -10,7 +10,7 @@ from memoranda.engine.transaction import Transaction
 from memoranda.errors import CannotUndo, MemorandaError
 from memoranda.ledger.change import ERASE, Change
 from memoranda.sources.json_rows import PASSING
-from memoranda.sources.step import LINES
+from memoranda.sources.step import StepKind
 
 _UNDONE = "it was undone already"
 _ERASED = "what was erased is gone for good"
@@ -65,7 +65,7 @@ def _reason(memory: HistoryVerbs, change: Change) -> str:
     if texts and not any(text.kept for text in texts):
         return PASSING
     # Lines of a graph file are compared with the whole file, which takes long: undo says it then
-    if any(touched.do == LINES for touched in change.files):
+    if any(touched.do == StepKind.LINES for touched in change.files):
         return ""
     return _tried(memory, change)
 

@@ -31,6 +31,7 @@ from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.step import StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +260,7 @@ class Restoring:
 def _replaced_text_at(text: Touched, place: Location) -> bool:
     """Whether a step replaced a text at a place that is kept."""
     is_there = (text.project, text.path, text.root) == place
-    return is_there and text.do != "move" and text.old is not None and text.kept
+    return is_there and text.do != StepKind.MOVE and text.old is not None and text.kept
 
 
 class RestoreVerbs(HistoryVerbs):

@@ -31,14 +31,14 @@ from memoranda.sources.graph_lines import said_by
 from memoranda.sources.json_rows import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
 from memoranda.sources.source import Source
-from memoranda.sources.step import LINES
+from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 OUR_REMOVAL = ("delete", "", "")
 """Verb, project and path of the change that takes away what is being erased: no other change is
 about no place.
 """
-_FILES = ("put", "remove", "unlink", "symlink")
+_FILES = (StepKind.PUT, StepKind.REMOVE, StepKind.UNLINK, StepKind.SYMLINK)
 
 
 def folders_above(path: str) -> Iterator[str]:
@@ -171,7 +171,7 @@ class Trail:
         A change to the note removed it in its category before, or one merged into it: the step is
         its partner. Or a memory's file has the id in its name, wherever somebody moved it by hand.
         """
-        if is_partner and touched.do == "remove" and self._has_id(touched):
+        if is_partner and touched.do == StepKind.REMOVE and self._has_id(touched):
             return True
         is_named = (
             touched.project == CATEGORY_PROJECT
@@ -209,7 +209,7 @@ class Trail:
         # The answer to a question
         if touched.project == PRIVATE:
             return self._names_note(touched)
-        if touched.do != "move":
+        if touched.do != StepKind.MOVE:
             is_hit = touched.do in _FILES and old_place in self._now
             self.met |= {old_place} if is_hit else set()
             return is_hit
@@ -264,7 +264,7 @@ class Trail:
         None if nothing is left, or if its lines are not kept.
         """
         is_line = None
-        if touched.do == LINES:
+        if touched.do == StepKind.LINES:
             is_line = self._is_line.get(os.path.realpath(touched.file))
         if is_line is None:
             return touched
@@ -313,7 +313,7 @@ class Trail:
         """Take the steps on folders that are lost out of a change, except those still in use."""
         remaining = self.files.get(change.number, [*change.files])
         for file_index, file in enumerate(change.files):
-            if file.do == "move":
+            if file.do == StepKind.MOVE:
                 path = file.to
             else:
                 path = file.path
@@ -343,7 +343,7 @@ class Trail:
 
     def _without(self, change: Change, steps: list[Touched | None], moment: str) -> Change:
         remaining = [touched for touched in steps if touched is not None]
-        if all(touched.do in ("mkdir", "rmdir") for touched in remaining):
+        if all(touched.do in (StepKind.MKDIR, StepKind.RMDIR) for touched in remaining):
             return Change(change.number, moment, ERASE, "", "", None, None, [], change.undoes)
         pairs = [*zip(change.files, steps, strict=True)]
         erased_steps = [touched for touched, remaining_step in pairs if remaining_step is None]
@@ -363,14 +363,18 @@ def _is_about_one_of(change: Change, steps: Iterable[Touched]) -> bool:
 
 def _listed_under_another(change: Change, steps: Iterable[Touched]) -> Change:
     """The change, listed under the place of the first of `steps` that is not about a folder."""
-    first_touched = next(touched for touched in steps if touched.do not in ("mkdir", "rmdir"))
+    first_touched = next(
+        touched for touched in steps if touched.do not in (StepKind.MKDIR, StepKind.RMDIR)
+    )
     return replace(
         change, project=first_touched.project, path=first_touched.to or first_touched.path
     )
 
 
 def _is_folder(touched: Touched) -> bool:
-    return touched.do in ("mkdir", "rmdir") or (touched.do == "move" and touched.old is None)
+    return touched.do in (StepKind.MKDIR, StepKind.RMDIR) or (
+        touched.do == StepKind.MOVE and touched.old is None
+    )
 
 
 def _is_below(place: Location, folder: Location) -> bool:

@@ -38,7 +38,7 @@ from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
 from memoranda.sources.source import FileEdit
-from memoranda.sources.step import Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.text.remembered import remembering
 
 
@@ -130,8 +130,8 @@ class WritingSession(HomeSession):
 # of a second.
 _LARGE_BYTES = 100_000
 _MANY_FILES = 100
-_TAKING = ("remove", "move", "rmdir", "unlink")
-_BRINGING = ("put", "move", "mkdir", "symlink")
+_TAKING = (StepKind.REMOVE, StepKind.MOVE, StepKind.RMDIR, StepKind.UNLINK)
+_BRINGING = (StepKind.PUT, StepKind.MOVE, StepKind.MKDIR, StepKind.SYMLINK)
 
 
 def _names_in(root: str, folder: str) -> list[str]:
@@ -143,7 +143,11 @@ def _names_in(root: str, folder: str) -> list[str]:
 
 def _leaves_privately(step: Step) -> bool:
     """Whether a note that others do not see leaves its folder."""
-    return step.do in ("remove", "move") and step.old is not None and step.scope != GLOBAL
+    return (
+        step.do in (StepKind.REMOVE, StepKind.MOVE)
+        and step.old is not None
+        and step.scope != GLOBAL
+    )
 
 
 def _is_emptied(
@@ -205,21 +209,21 @@ class Transaction:
         old: the file that was read there; None for a new one.
         step_fields: see `add`.
         """
-        return self.add("put", project, path, data=data, old=old, **step_fields)
+        return self.add(StepKind.PUT, project, path, data=data, old=old, **step_fields)
 
     def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
         """Remove the file that was read as `old`."""
-        return self.add("remove", project, path, old=old, **step_fields)
+        return self.add(StepKind.REMOVE, project, path, old=old, **step_fields)
 
     def move(
         self, project: str, path: str, to: str, *, old: File | None = None, **step_fields: Any
     ) -> Step:
         """Move a file, read as `old`, or a folder to a free path of the project."""
-        return self.add("move", project, path, to=to, old=old, **step_fields)
+        return self.add(StepKind.MOVE, project, path, to=to, old=old, **step_fields)
 
     def add(
         self,
-        do: str,
+        do: StepKind,
         project: str,
         path: str,
         *,
@@ -259,7 +263,7 @@ class Transaction:
         """
         if self.undoes is not None or self._session.run is not None:
             return False
-        sizes = [len(step.data) for step in self.steps if step.do == "put" and step.data]
+        sizes = [len(step.data) for step in self.steps if step.do == StepKind.PUT and step.data]
         return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
@@ -271,7 +275,7 @@ class Transaction:
         # The id that a new project gets; a wrong one costs the time of another look
         next_id = 1 + max(self.project_ids.values(), default=0)
         for step in self.steps:
-            if step.do != "put" or step.data is None or step.project == PRIVATE:
+            if step.do != StepKind.PUT or step.data is None or step.project == PRIVATE:
                 continue
             source = self._engine.sources.get(step.project)
             if source is None or not source.is_note(step.path):
@@ -419,7 +423,9 @@ class Transaction:
         for step in leaving:
             folder = os.path.dirname(step.path)
             while folder and _is_emptied(step.root, folder, removed, coming):
-                self.steps.append(Step("rmdir", step.project, step.root, folder, away=step.away))
+                self.steps.append(
+                    Step(StepKind.RMDIR, step.project, step.root, folder, away=step.away)
+                )
                 removed.add((step.root, folder))
                 folder = os.path.dirname(folder)
 
@@ -430,11 +436,11 @@ class Transaction:
             is_of_home = touched.project == PRIVATE
             if is_of_home or not is_here(self._engine, touched.project, touched.root):
                 continue
-            if touched.do == "remove":
+            if touched.do == StepKind.REMOVE:
                 shown.removed.append((touched.project, touched.path))
-            elif touched.do == "put":
+            elif touched.do == StepKind.PUT:
                 shown.put(step, change.provenance(touched))
-            elif touched.do == "move":
+            elif touched.do == StepKind.MOVE:
                 shown.move(touched)
         self._notes = shown.notes
         self._marked = [
@@ -452,7 +458,7 @@ class Transaction:
         note = self._notes.get((step.project, path))
         # The note is in no index.
         if note is None:
-            if step.do == "put":
+            if step.do == StepKind.PUT:
                 file = _file_of(step)
             else:
                 file = self._engine.source(step.project).read(path)

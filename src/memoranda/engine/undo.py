@@ -28,7 +28,7 @@ from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.json_rows import PASSING
-from memoranda.sources.step import SET, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.sources.walking import walk
 
 ENTRIES = "kv"
@@ -111,7 +111,9 @@ class Undo:
     def _partner_mark(self, done_change: Change, touched: Touched) -> str:
         """The name of the other memory of a pair. Empty if it cannot be read."""
         partner = next(
-            file for file in done_change.files if file.do == "put" and file.path != touched.path
+            file
+            for file in done_change.files
+            if file.do == StepKind.PUT and file.path != touched.path
         )
         file = self._file(self._source(partner), partner.project, partner.path)
         if file is None:
@@ -126,7 +128,12 @@ class Undo:
                 *self._carried.get(os.path.basename(place[1]), ()),
                 *self._kept_from.get(place, ()),
             ]
-            if marks and step.do == "put" and step.data is not None and place[0] in MEMORY_PROJECTS:
+            if (
+                marks
+                and step.do == StepKind.PUT
+                and step.data is not None
+                and place[0] in MEMORY_PROJECTS
+            ):
                 known_marks = self._marks(*place, as_file(step.data))
                 # No header that could hold it
                 with suppress(ValueError):
@@ -147,7 +154,7 @@ class Undo:
         step = self._steps.get((project, path))
         if step is None:
             return read_or_none(source, path)
-        if step.do == "put" and step.data:
+        if step.do == StepKind.PUT and step.data:
             return replace(as_file(step.data), etag=sha256(step.data))
         return None
 
@@ -162,16 +169,16 @@ class Undo:
             raise self._refusal(str(error)) from None
 
     def _add(
-        self, do: str, touched: Touched, source: FolderSource, path: str, **step_fields: Any
+        self, do: StepKind, touched: Touched, source: FolderSource, path: str, **step_fields: Any
     ) -> None:
         before = self._steps.get((touched.project, path))
-        if before is None or do not in ("put", "remove"):
+        if before is None or do not in (StepKind.PUT, StepKind.REMOVE):
             step = self._transaction.add(
                 do, touched.project, path, source=source, scope=touched.scope, **step_fields
             )
-            if do in ("put", "remove"):
+            if do in (StepKind.PUT, StepKind.REMOVE):
                 self._steps[touched.project, path] = step
-        elif do == "remove" and before.old is None:
+        elif do == StepKind.REMOVE and before.old is None:
             # The file was created and removed by the changes taken back.
             self._transaction.steps.remove(before)
             del self._steps[touched.project, path]
@@ -196,25 +203,25 @@ class Undo:
 
     def _add_inverse(self, touched: Touched) -> None:
         """Add the step that takes one step back."""
-        if touched.do == SET:
+        if touched.do == StepKind.SET:
             self._set_back(touched)
             return
         source = self._source(touched)
         match touched.do:
-            case "move":
+            case StepKind.MOVE:
                 self._move_back(source, touched)
-            case "put":
+            case StepKind.PUT:
                 self._put_back(source, touched)
-            case "remove":
+            case StepKind.REMOVE:
                 self._bring_back(source, touched)
-            case "mkdir":
+            case StepKind.MKDIR:
                 self._remove_folder(source, touched)
-            case "rmdir":
+            case StepKind.RMDIR:
                 if not os.path.isdir(os.path.join(source.root, touched.path)):
-                    self._add("mkdir", touched, source, touched.path)
-            case "unlink":
+                    self._add(StepKind.MKDIR, touched, source, touched.path)
+            case StepKind.UNLINK:
                 self._expect_free(source, touched)
-                self._add("symlink", touched, source, touched.path, link=touched.link)
+                self._add(StepKind.SYMLINK, touched, source, touched.path, link=touched.link)
             case _:
                 self._remove_link(source, touched)
 
@@ -228,16 +235,18 @@ class Undo:
             return
         self._expect_free(source, touched)
         old = None if is_folder else read_or_none(source, touched.to)
-        self._add("move", touched, source, touched.to, to=touched.path, old=old)
+        self._add(StepKind.MOVE, touched, source, touched.to, to=touched.path, old=old)
 
     def _put_back(self, source: FolderSource, touched: Touched) -> None:
         """Have the text a file had before it was written, or no file."""
         file = self._expect_there(source, touched, touched.path, touched.new)
         if touched.old is None:
-            self._add("remove", touched, source, touched.path, old=file)
+            self._add(StepKind.REMOVE, touched, source, touched.path, old=file)
             return
         data = self._kept_text(touched)
-        self._add("put", touched, source, touched.path, data=data, old=file, mode=touched.mode)
+        self._add(
+            StepKind.PUT, touched, source, touched.path, data=data, old=file, mode=touched.mode
+        )
 
     def _bring_back(self, source: FolderSource, touched: Touched) -> None:
         """Have a file again that was removed."""
@@ -246,25 +255,29 @@ class Undo:
             return
         self._expect_free(source, touched)
         data = self._kept_text(touched)
-        self._add("put", touched, source, touched.path, data=data, mode=touched.mode)
+        self._add(StepKind.PUT, touched, source, touched.path, data=data, mode=touched.mode)
 
     def _remove_folder(self, source: FolderSource, touched: Touched) -> None:
         """Remove a folder that was made, if what is taken back leaves it empty."""
         leaving = [step for step in self._transaction.steps if step.root == source.root]
-        gone_paths = {step.path for step in leaving if step.do not in ("put", "mkdir", "symlink")}
+        gone_paths = {
+            step.path
+            for step in leaving
+            if step.do not in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK)
+        }
         place = os.path.join(source.root, touched.path)
         if not os.path.isdir(place):
             return
         paths_inside = {f"{touched.path}/{name}" for name in os.listdir(place)}
         if paths_inside <= gone_paths:
-            self._add("rmdir", touched, source, touched.path)
+            self._add(StepKind.RMDIR, touched, source, touched.path)
 
     def _remove_link(self, source: FolderSource, touched: Touched) -> None:
         """Remove a symlink that was made."""
         place = source.place(touched.path)
         if place.kind != "link" or place.link != touched.link:
             raise self._blocked(touched, touched.path)
-        self._add("unlink", touched, source, touched.path, link=touched.link)
+        self._add(StepKind.UNLINK, touched, source, touched.path, link=touched.link)
 
     def _foreign_below(self, moved: Touched) -> set[str]:
         """The paths of notes in a moved folder that the caller does not see."""
@@ -285,7 +298,7 @@ class Undo:
                 move_back = replace(moved, path=moved.path + path[len(moved.to) :], to=path)
                 self._expect_free(source, move_back)
                 self._add(
-                    "move",
+                    StepKind.MOVE,
                     move_back,
                     source,
                     path,
@@ -322,7 +335,7 @@ class Undo:
     def _expect_free(self, source: FolderSource, touched: Touched) -> None:
         step = self._steps.get((touched.project, touched.path))
         if step:
-            is_free = step.do == "remove"
+            is_free = step.do == StepKind.REMOVE
         else:
             is_free = not os.path.lexists(os.path.join(source.root, touched.path))
         if not is_free:
@@ -368,7 +381,7 @@ def _remembering(done_change: Change) -> list[Touched]:
         merged = [
             touched
             for touched in touched_memories
-            if touched.do == "remove" and touched.path != done_change.path
+            if touched.do == StepKind.REMOVE and touched.path != done_change.path
         ]
         return merged[-1:]
     return touched_memories
@@ -401,7 +414,7 @@ def concerns(change: Change, place: Location) -> bool:
         return True
     for file in change.files:
         if (file.project, file.root) == (project, root):
-            is_folder = file.do == "move" and file.old is None
+            is_folder = file.do == StepKind.MOVE and file.old is None
             if path in (file.path, file.to) or (
                 is_folder and path.startswith((f"{file.path}/", f"{file.to}/"))
             ):

@@ -38,6 +38,7 @@ from memoranda.note.model import CATEGORIES, CATEGORY_PROJECT, INBOX, MEMORY_PRO
 from memoranda.query import Query
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
+from memoranda.sources.step import StepKind
 
 T = TypeVar("T")
 
@@ -465,7 +466,7 @@ class Upkeep:
         places = [
             (step.project, step.path)
             for step in change.steps
-            if step.do == "put" and step.project != PRIVATE
+            if step.do == StepKind.PUT and step.project != PRIVATE
         ]
         notes_written = [
             self._index.notes.get(*place) or self.memory.find(place) for place in places
@@ -716,10 +717,10 @@ class Ingested:
         """
         for change in self.engine.ledger.history.changes():
             files = [file for file in change.files if file.project in MEMORY_PROJECTS]
-            names_put = {file.path.rpartition("/")[2] for file in files if file.do == "put"}
+            names_put = {file.path.rpartition("/")[2] for file in files if file.do == StepKind.PUT}
             for file in files:
                 is_moved = file.path.rpartition("/")[2] in names_put
-                if file.do != "remove" or is_moved:
+                if file.do != StepKind.REMOVE or is_moved:
                     continue
                 if file.kept and file.old and self.memory.sees(file.scope):
                     yield file.old, file.path

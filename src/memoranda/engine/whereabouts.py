@@ -13,6 +13,7 @@ from memoranda.errors import MemorandaError
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.note.model import MEMORY_PROJECTS
+from memoranda.sources.step import StepKind
 
 # File names of memories end in the first eight digits of their id.
 _ID_IN_NAME = re.compile(r"-([0-9a-f]{8})\.md$")
@@ -78,13 +79,17 @@ def _taken_by(change: Change, place: Place) -> Place | None:
     removed = False
     for touched in change.files:
         old_place = (touched.project, touched.path)
-        if touched.do == "move" and old_place == place:
+        if touched.do == StepKind.MOVE and old_place == place:
             return touched.project, touched.to
         # A folder that was moved with all its notes
-        if touched.do == "move" and place[1].startswith(f"{touched.path}/") and touched.old is None:
+        if (
+            touched.do == StepKind.MOVE
+            and place[1].startswith(f"{touched.path}/")
+            and touched.old is None
+        ):
             return touched.project, touched.to + place[1][len(touched.path) :]
-        removed |= touched.do == "remove" and old_place == place
-    written = [touched for touched in change.files if touched.do == "put"]
+        removed |= touched.do == StepKind.REMOVE and old_place == place
+    written = [touched for touched in change.files if touched.do == StepKind.PUT]
     if removed and len(written) == 1:
         return written[0].project, written[0].path
     return None

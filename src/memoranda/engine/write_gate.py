@@ -30,7 +30,7 @@ from memoranda.ledger.history import History
 from memoranda.note.model import CATEGORY_PROJECT, Provenance, least
 from memoranda.sources.base import File, sha256
 from memoranda.sources.layout import PRIVATE
-from memoranda.sources.step import SET, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
 
 # text/gate.py is imported by the first text to be looked at: most commands have none.
@@ -102,7 +102,7 @@ class Gate:
         if verb in _RESTORING:
             return notices
         for step in steps:
-            if step.do == "put" and step.data is not None and step.project != PRIVATE:
+            if step.do == StepKind.PUT and step.data is not None and step.project != PRIVATE:
                 old = (old_file.data for old_file in _files_before(steps))
                 self._admit_text(step, step.data.decode("utf-8", "replace"), is_owner, notices, old)
             name = _new_name(step)
@@ -193,7 +193,7 @@ def _new_name(step: Step) -> str:
     """The path that a step gives to a file. Empty for a memory, whose name follows its text."""
     if step.to:
         return step.to
-    if step.do == SET or step.old or step.project == CATEGORY_PROJECT:
+    if step.do == StepKind.SET or step.old or step.project == CATEGORY_PROJECT:
         return ""
     return step.path
 
@@ -298,8 +298,8 @@ class DayUse:
         use = self._agents.setdefault(change.agent, Use())
         if change.verb not in _OF_OTHERS:
             use.bytes += sum(file.size for file in change.files)
-        new = sum(file.do == "put" and file.old is None for file in change.files)
-        use.notes += max(0, new - sum(file.do == "remove" for file in change.files))
+        new = sum(file.do == StepKind.PUT and file.old is None for file in change.files)
+        use.notes += max(0, new - sum(file.do == StepKind.REMOVE for file in change.files))
 
 
 def check_limits(
@@ -314,7 +314,7 @@ def check_limits(
         return
     _check_sizes(puts, "limits.agent_note_bytes", settings.agent_note_bytes)
     use = day.since_midnight(now, settings).get(agent, Use())
-    new = sum(step.old is None for step in puts) - sum(step.do == "remove" for step in steps)
+    new = sum(step.old is None for step in puts) - sum(step.do == StepKind.REMOVE for step in steps)
     size = sum(len(step.data or b"") for step in puts)
     for name, limit, used, added, unit in (
         ("agent_notes_per_day", settings.agent_notes_per_day, use.notes, max(new, 0), "new notes"),
@@ -357,7 +357,7 @@ def sign(
     agent: the agent that makes the change; None means the owner.
     made_from: the origins of the notes that new notes are made from.
     """
-    removed_steps = [step for step in steps if step.do == "remove" and step.old is not None]
+    removed_steps = [step for step in steps if step.do == StepKind.REMOVE and step.old is not None]
     own_trust = _own_trust(verb, agent)
     for step in _writing_steps(steps):
         if verb in _RESTORING and _sign_restored(step, history):
@@ -378,7 +378,7 @@ def sign(
 
 def _writing_steps(steps: Iterable[Step]) -> list[Step]:
     """The steps that write the text of a file."""
-    return [step for step in steps if step.do == "put" and step.data is not None]
+    return [step for step in steps if step.do == StepKind.PUT and step.data is not None]
 
 
 def _sign_restored(step: Step, history: History) -> bool:
@@ -448,7 +448,8 @@ def _moved_by(steps: Sequence[Step], step: Step) -> Step | None:
         return step
     following = steps[steps.index(step) + 1 :][:1]
     return next(
-        (next_step for next_step in following if next_step.do == "remove" and next_step.old), None
+        (next_step for next_step in following if next_step.do == StepKind.REMOVE and next_step.old),
+        None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from memoranda.note.model import Provenance
 from memoranda.sources.base import sha256
-from memoranda.sources.step import Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.value_object import ValueObject
 
 ERASE = "erase"
@@ -28,16 +28,14 @@ ORIGINS = "origins"
 IMPORTING = ("import", "ingest")
 TAKEN_BACK = "taken_back"
 """In the details of an undo: the numbers of the changes it took back, where they are several."""
-KINDS = ("put", "remove", "move", "mkdir", "rmdir", "unlink", "symlink")
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Touched(ValueObject):
     """One file or folder that a change touched.
 
-    do: `put`, `remove`, `move` (a file or folder, to `to`), `mkdir`, `rmdir`, `unlink` (a symlink
-        to `link`), `set` (a row of the ledger), or `lines` (of the absolute `file` used in place;
-        `old` are the removed lines, `new` describes the added ones: `LineChange`).
+    do: a StepKind, or ORIGINS. Of LINES, `file` is the absolute path of the file used in place,
+        `old` are the removed lines, and `new` describes the added ones (`LineChange`).
     old, new: SHA-256 of the text before and after.
     mode: the file's mode before.
     scope: the scope of the note.
@@ -106,7 +104,9 @@ class Change(ValueObject):
 
     def texts(self) -> Iterator[Touched]:
         """The files whose text this change wrote, removed or moved."""
-        return (file for file in self.files if file.do in ("put", "remove", "move"))
+        return (
+            file for file in self.files if file.do in (StepKind.PUT, StepKind.REMOVE, StepKind.MOVE)
+        )
 
     @property
     def root(self) -> str:

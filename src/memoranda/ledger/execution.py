@@ -17,7 +17,7 @@ from memoranda.ledger.folder_move import clear_moved, move
 from memoranda.sources.base import File
 from memoranda.sources.files import read_file, stamp_of, stat_in, write_file
 from memoranda.sources.path_guard import Folder, open_folder
-from memoranda.sources.step import LINES, NEW_MODE, SET, Step
+from memoranda.sources.step import NEW_MODE, Step, StepKind
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -84,10 +84,10 @@ class Execution:
         touched = set[tuple[str, str]]()
         rearranged = set[str]()
         for step in steps:
-            if step.do in (SET, LINES):
+            if step.do in (StepKind.SET, StepKind.LINES):
                 continue
             is_first = step.root not in rearranged and (step.root, step.path) not in touched
-            if step.do in ("put", "remove"):
+            if step.do in (StepKind.PUT, StepKind.REMOVE):
                 touched.add((step.root, step.path))
                 if is_first:
                     self._check_file(step)
@@ -163,31 +163,31 @@ class Execution:
 
         A row of the ledger was set when the change was recorded.
         """
-        if step.do == SET:
+        if step.do == StepKind.SET:
             return
         if step.lines is not None:
             step.lines.write.run()
             return
         folder, name = self._at(step)
         place = Entry(folder.fd, name)
-        if step.do == "put":
+        if step.do == StepKind.PUT:
             self._put(step, place, folder)
             self._note_rename(step, place)
-        elif step.do == "remove":
+        elif step.do == StepKind.REMOVE:
             self._remove(step, place, folder)
-        elif step.do == "move":
+        elif step.do == StepKind.MOVE:
             self._move(step, place)
-        elif step.do == "mkdir":
+        elif step.do == StepKind.MKDIR:
             os.mkdir(name, 0o700, dir_fd=folder.fd)
-            self._reverse.append(("rmdir", step))
+            self._reverse.append((StepKind.RMDIR, step))
             os.chmod(name, 0o700, dir_fd=folder.fd)
-        elif step.do == "rmdir":
+        elif step.do == StepKind.RMDIR:
             os.rmdir(name, dir_fd=folder.fd)
-            self._reverse.append(("mkdir", step))
+            self._reverse.append((StepKind.MKDIR, step))
             self._close_below(step.root, step.path)
-        elif step.do == "symlink":
+        elif step.do == StepKind.SYMLINK:
             os.symlink(step.link, name, dir_fd=folder.fd)
-            self._reverse.append(("unlink", step))
+            self._reverse.append((StepKind.UNLINK, step))
         else:
             self._unlink(step, place)
 
@@ -284,7 +284,7 @@ class Execution:
         if status is None or not stat.S_ISLNK(status.st_mode):
             raise Conflict(step.path, "a file" if status else "none", "a link")
         os.unlink(place.name, dir_fd=place.folder)
-        self._reverse.append(("symlink", step))
+        self._reverse.append((StepKind.SYMLINK, step))
 
     def _close_below(self, root: str, path: str) -> None:
         """Folders opened below a moved or removed one are not where their names say any more."""
@@ -341,7 +341,7 @@ class Execution:
             try:
                 self._take_back(action, step)
             except (OSError, MemorandaError):
-                if action != "rmdir":
+                if action != StepKind.RMDIR:
                     lost.append(step.path)
         self._reverse.clear()
         self._left.clear()
@@ -368,12 +368,12 @@ class Execution:
                 target, new_name = self._at(step, step.to)
                 move(Entry(target.fd, new_name), place)
                 self._close_below(step.root, step.to)
-            case "rmdir":
+            case StepKind.RMDIR:
                 self._close_below(step.root, step.path)
                 os.rmdir(name, dir_fd=folder.fd)
-            case "mkdir":
+            case StepKind.MKDIR:
                 os.mkdir(name, 0o700, dir_fd=folder.fd)
-            case "unlink":
+            case StepKind.UNLINK:
                 os.unlink(name, dir_fd=folder.fd)
             case _:
                 os.symlink(step.link, name, dir_fd=folder.fd)
@@ -386,10 +386,10 @@ class Execution:
         A file that is neither the old nor the new text was edited by somebody, and stays. With
         `lost_power` a file that is missing or empty is one that had not reached the disk.
         """
-        if step.do == SET:
+        if step.do == StepKind.SET:
             return
         is_done = self._is_done(step, touched)
-        if step.do in ("put", "remove"):
+        if step.do in (StepKind.PUT, StepKind.REMOVE):
             if step.old:
                 etag = step.old.etag
             else:
@@ -397,10 +397,10 @@ class Execution:
             is_unwritten = lost_power and (step.old is None or not step.old.data.strip(b"\0"))
             has_old_text = etag == touched.old or is_unwritten
             is_done = (is_done and not is_unwritten) or not has_old_text
-            is_done |= step.do == "remove" and step.old is None
+            is_done |= step.do == StepKind.REMOVE and step.old is None
         if is_done:
             return
-        if step.do == "put":
+        if step.do == StepKind.PUT:
             self._write_again(step, touched)
         with suppress(Conflict, Exists):
             self.run(step)
@@ -427,15 +427,15 @@ class Execution:
         """
         is_changed = False
         for step, touched in zip(steps, files, strict=True):
-            if step.do == SET:
+            if step.do == StepKind.SET:
                 continue
-            if step.do in ("put", "remove"):
+            if step.do in (StepKind.PUT, StepKind.REMOVE):
                 file = self._file(step)
                 if file:
                     etag = file.etag
                 else:
                     etag = None
-                if etag == (touched.new if step.do == "put" else None):
+                if etag == (touched.new if step.do == StepKind.PUT else None):
                     return False
                 is_changed = is_changed or etag != touched.old
                 continue
@@ -460,26 +460,26 @@ class Execution:
         try:
             folder, name = self._at(step)
         except NotFound:
-            if step.do in ("put", "mkdir", "symlink"):
+            if step.do in (StepKind.PUT, StepKind.MKDIR, StepKind.SYMLINK):
                 raise
             # Its folder is gone already
             return True
         status = stat_in(name, folder.fd)
-        if step.do == "put":
+        if step.do == StepKind.PUT:
             if status:
                 step.old = read_file(name, folder.fd)
             else:
                 step.old = None
             return step.old is not None and step.old.etag == touched.new
-        makes = step.do in ("mkdir", "symlink")
+        makes = step.do in (StepKind.MKDIR, StepKind.SYMLINK)
         if status is None or makes:
             return makes == (status is not None)
-        if step.do == "remove":
+        if step.do == StepKind.REMOVE:
             step.old = read_file(name, folder.fd)
             return step.old.etag != touched.old
-        if step.do == "unlink":
+        if step.do == StepKind.UNLINK:
             return not stat.S_ISLNK(status.st_mode)
-        if step.do == "rmdir":
+        if step.do == StepKind.RMDIR:
             return False
         return self._is_moved(step, touched)
 

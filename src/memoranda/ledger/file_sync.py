@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from memoranda.errors import MemorandaError
-from memoranda.sources.step import LINES, SET, Step
+from memoranda.sources.step import Step, StepKind
 
 # Files are synced after so many changes, or after so many seconds.
 CHANGES = 64
@@ -117,14 +117,14 @@ def places_of(steps: Iterable[Step]) -> set[str]:
     """The absolute paths whose bytes or entries these steps changed."""
     places = set[str]()
     for step in steps:
-        if step.do in (SET, LINES):
+        if step.do in (StepKind.SET, StepKind.LINES):
             # A file used in place is synced as it is written
             continue
         place = os.path.join(step.root, step.path)
         places.add(os.path.dirname(place))
-        if step.do == "put":
+        if step.do == StepKind.PUT:
             places.add(place)
-        elif step.do == "move":
+        elif step.do == StepKind.MOVE:
             places.add(os.path.dirname(os.path.join(step.root, step.to)))
     return places
 

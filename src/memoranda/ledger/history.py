@@ -44,7 +44,7 @@ from memoranda.sources.files import (
     write_file,
 )
 from memoranda.sources.layout import PRIVATE, Layout
-from memoranda.sources.step import LINES, SET
+from memoranda.sources.step import StepKind
 from memoranda.value_object import FrozenValueObject
 
 # Then a text is copied where a link would do.
@@ -69,11 +69,11 @@ _LAST_WRITERS = (
 # The texts that a change keeps: what it replaced, and what lines became.
 _TEXTS_OF_CHANGE = (
     "select old as digest from step where change = :change and old is not null "
-    f"union select new from step where change = :change and do = '{LINES}' and new is not null"
+    f"union select new from step where change = :change and do = '{StepKind.LINES}' and new is not null"
 )
 _REFERENCE = (
     "select 1 from step where old = :digest "
-    f"union all select 1 from step where new = :digest and do = '{LINES}' limit 1"
+    f"union all select 1 from step where new = :digest and do = '{StepKind.LINES}' limit 1"
 )
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
@@ -529,7 +529,7 @@ class History:
     def _put_rows_back(self, connection: Connection, number: int) -> None:
         """Make the rows of the ledger what they were before a change."""
         sql = "select * from step where change = ? and do = ? order by position"
-        rows = connection.execute(sql, (number, SET)).fetchall()
+        rows = connection.execute(sql, (number, StepKind.SET)).fetchall()
         self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
@@ -733,7 +733,7 @@ class History:
         """The kept texts no change refers to, by SHA-256."""
         rows = self.database.rows(
             "select sha256 from text t where not exists (select 1 from step where old = t.sha256) "
-            f"and not exists (select 1 from step where new = t.sha256 and do = '{LINES}')"
+            f"and not exists (select 1 from step where new = t.sha256 and do = '{StepKind.LINES}')"
         )
         digests = [row["sha256"] for row in rows]
         large: list[str] = []
@@ -748,7 +748,7 @@ class History:
         """The texts that changes refer to, by SHA-256."""
         rows = self.database.rows(
             "select old as digest from step where old is not null "
-            f"union select new from step where do = '{LINES}' and new is not null"
+            f"union select new from step where do = '{StepKind.LINES}' and new is not null"
         )
         return {row["digest"] for row in rows}
 

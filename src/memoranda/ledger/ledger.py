@@ -51,6 +51,7 @@ from memoranda.sources.files import (
     storing,
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
+from memoranda.sources.step import StepKind
 from memoranda.text.pattern import lazy_pattern
 
 # Commands that only read do not load what writes.
@@ -340,11 +341,11 @@ class Ledger:
         planned.steps = steps
         self._place_temps(steps)
         execution.check(steps)
-        execution.write_temps([step for step in steps if step.do == "put"])
+        execution.write_temps([step for step in steps if step.do == StepKind.PUT])
         if planned.lines is not None:
             planned.lines.write.prepare()
         self._keep_large_texts(execution, steps)
-        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
+        folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
 
     def _place_temps(self, steps: Sequence[Step]) -> None:
         """Say where the temporary files of steps will be."""
@@ -419,7 +420,7 @@ class Ledger:
         from memoranda.ledger.file_sync import sync_places
         from memoranda.ledger.history import LARGE
 
-        beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
+        beside = [step for step in steps if step.do == StepKind.PUT and not _is_in_ledger(step)]
         if beside:
             if len(beside) >= PARALLEL_WRITES:
                 threads = self._threads
@@ -783,16 +784,16 @@ def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) ->
     from memoranda.sources.step import Step
 
     missing: dict[tuple[str, str], Step] = {}
-    known = {*made, *((step.root, step.path) for step in steps if step.do == "mkdir")}
+    known = {*made, *((step.root, step.path) for step in steps if step.do == StepKind.MKDIR)}
     for step in steps:
-        if step.do not in ("put", "move", "symlink"):
+        if step.do not in (StepKind.PUT, StepKind.MOVE, StepKind.SYMLINK):
             continue
         parent = (step.to or step.path).rpartition("/")[0]
         while parent and (step.root, parent) not in known:
             if os.path.lexists(os.path.join(step.root, parent)):
                 break
             missing[step.root, parent] = Step(
-                "mkdir", step.project, step.root, parent, away=step.away
+                StepKind.MKDIR, step.project, step.root, parent, away=step.away
             )
             known.add((step.root, parent))
             parent = parent.rpartition("/")[0]
@@ -809,9 +810,11 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
 
 def _keeps_old(step: Step) -> bool:
     """Whether the text the step replaces is kept."""
-    from memoranda.sources.step import SET
-
-    return step.old is not None and step.kept and step.do in ("put", "remove", SET)
+    return (
+        step.old is not None
+        and step.kept
+        and step.do in (StepKind.PUT, StepKind.REMOVE, StepKind.SET)
+    )
 
 
 def _is_in_ledger(step: Step) -> bool:
@@ -830,9 +833,9 @@ def temp_mark(number: int) -> str:
 
 def place_temps(steps: Sequence[Step], mark: str, first: int = 0) -> None:
     """Give each step that replaces or removes a file its temporary file, numbered from `first`."""
-    is_rearranged = any(step.do in ("move", "rmdir") for step in steps)
+    is_rearranged = any(step.do in (StepKind.MOVE, StepKind.RMDIR) for step in steps)
     for number, step in enumerate(steps, first):
-        if step.do not in ("put", "remove"):
+        if step.do not in (StepKind.PUT, StepKind.REMOVE):
             continue
         folder = step.path.rpartition("/")[0]
         # A folder that is moved or removed may not hold what comes out

@@ -18,7 +18,7 @@ from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import Touched
 from memoranda.ledger.history import History
 from memoranda.sources.line_change import KeptLines
-from memoranda.sources.step import LINES, Step
+from memoranda.sources.step import Step, StepKind
 
 if TYPE_CHECKING:
     from memoranda.sources.line_change import LineChange
@@ -38,7 +38,7 @@ class LineChanges:
         lines = step.lines
         assert lines is not None
         touched = Touched(
-            LINES,
+            StepKind.LINES,
             step.project,
             step.path,
             file=lines.place,

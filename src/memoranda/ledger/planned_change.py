@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memoranda.errors import NotPutBack
+from memoranda.sources.step import StepKind
 
 if TYPE_CHECKING:
     from memoranda.ledger.change import Change
@@ -71,7 +72,9 @@ class PlannedChange:
     @property
     def is_simple(self) -> bool:
         """Whether it only writes and removes files, so that it can wait beside others."""
-        return not self.folded and all(step.do in ("put", "remove") for step in self.steps)
+        return not self.folded and all(
+            step.do in (StepKind.PUT, StepKind.REMOVE) for step in self.steps
+        )
 
     @property
     def size(self) -> int:

@@ -79,23 +79,23 @@ class ReviewRows:
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
         """The step that gives a row these bytes. None removes the row."""
-        from memoranda.sources.step import SET, Step
+        from memoranda.sources.step import Step, StepKind
 
         before = self.bytes_at(path)
         old = None
         if before is not None:
             old = File(before, _NO_STAMP, sha256(before))
-        return Step(SET, PRIVATE, self._folder, path, data=data, old=old, kept=kept)
+        return Step(StepKind.SET, PRIVATE, self._folder, path, data=data, old=old, kept=kept)
 
     def apply(self, connection: Connection, steps: Iterable[Step]) -> None:
         """Carry out the steps that set rows, in the transaction that records them.
 
         Raises Conflict when a row is not as it was read.
         """
-        from memoranda.sources.step import SET
+        from memoranda.sources.step import StepKind
 
         for step in steps:
-            if step.do != SET:
+            if step.do != StepKind.SET:
                 continue
             before = self.bytes_at(step.path)
             if step.old is not None:
@@ -122,10 +122,10 @@ class ReviewRows:
 
     def take_back(self, connection: Connection, files: Sequence[Touched]) -> None:
         """Restore the values that the steps of a change replaced, since the change was not made."""
-        from memoranda.sources.step import SET
+        from memoranda.sources.step import StepKind
 
         for touched in reversed(files):
-            if touched.do != SET:
+            if touched.do != StepKind.SET:
                 continue
             row = None
             if touched.old is not None:

@@ -33,7 +33,7 @@ from memoranda.sources.base import File, Listing, PathInfo, Stamp, sha256
 from memoranda.sources.files import reason, stamp_of
 from memoranda.sources.line_change import KeptLines, LineChange
 from memoranda.sources.locked_file import Append, FileWrite, LockedFile, Replacement
-from memoranda.sources.step import LINES, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
@@ -374,7 +374,7 @@ class GraphFileSource:
         lines = self._lines_after(edit)
         change = self._line_change(self._fd, edit, lines)
         self._planned = (edit, lines, change)
-        return [Step(LINES, self.name, "", self._file.name, lines=change)]
+        return [Step(StepKind.LINES, self.name, "", self._file.name, lines=change)]
 
     def _take_up(self, planned: tuple[LineEdit, list[bytes], LineChange]) -> None:
         """Show the lines after a change that was made."""

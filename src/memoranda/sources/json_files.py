@@ -27,7 +27,7 @@ from memoranda.sources.json_rows import (
 )
 from memoranda.sources.line_change import KeptLines, LineChange
 from memoranda.sources.locked_file import LockedFile, Replacement
-from memoranda.sources.step import LINES, Step
+from memoranda.sources.step import Step, StepKind
 from memoranda.text.checksum import sha256
 
 # Nanoseconds in which a second change may leave a file's size and time as they are
@@ -195,7 +195,7 @@ class JsonFile:
         write = Replacement(self._file, self._open_fd, text)
         lines = LineChange(self._file.target, numbers, old, [b""] * len(old), added, write)
         root = os.path.realpath(self._folder.root)
-        return [Step(LINES, self.name, root, self._about, lines=lines)]
+        return [Step(StepKind.LINES, self.name, root, self._about, lines=lines)]
 
     def inverse(self, kept_lines: KeptLines) -> RowEdit | None:
         return RowUndo(self.content.rows, self._stem).edit(kept_lines)

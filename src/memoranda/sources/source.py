@@ -32,7 +32,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from memoranda.errors import MemorandaError
 from memoranda.sources.base import File, Listing, PathInfo, Stamp
 from memoranda.sources.line_change import KeptLines
-from memoranda.sources.step import Step
+from memoranda.sources.step import Step, StepKind
 
 EditT = TypeVar("EditT", contravariant=True)
 
@@ -159,7 +159,7 @@ class NotKept(MemorandaError):
 class FileEdit:
     """An edit of one file or folder. The `Step` it becomes has the same fields."""
 
-    do: str
+    do: StepKind
     path: str
     to: str = ""
     data: bytes | None = None

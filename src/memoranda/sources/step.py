@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from memoranda.sources.base import File, Stamp
@@ -11,9 +12,27 @@ from memoranda.value_object import ValueObject
 if TYPE_CHECKING:
     from memoranda.sources.line_change import LineChange
 
-LINES = "lines"
-SET = "set"
-"""The step that sets a row of the ledger: an answer of the owner, a request of an agent."""
+
+class StepKind(StrEnum):
+    """The operations that the ledger carries out. Its tables hold the words."""
+
+    PUT = "put"
+    """Write the bytes of a file."""
+    REMOVE = "remove"
+    MOVE = "move"
+    """Move a file or a folder with all in it."""
+    MKDIR = "mkdir"
+    RMDIR = "rmdir"
+    """Remove a folder, which must be empty by then."""
+    UNLINK = "unlink"
+    """Remove a symlink."""
+    SYMLINK = "symlink"
+    SET = "set"
+    """Set a row of the ledger: an answer of the owner, a request of an agent."""
+    LINES = "lines"
+    """Change the lines of a file that is used in place."""
+
+
 # Only the owner reads a new note.
 NEW_MODE = 0o600
 
@@ -22,10 +41,8 @@ NEW_MODE = 0o600
 class Step(ValueObject):
     """One planned operation on a file or folder of a project. Paths are relative to the project.
 
-    do: `put` writes `data`; if `old` is None, the place must be free. `remove` needs `old`. `move`
-        moves a file or folder to `to`, which must be free. Also `mkdir`, `rmdir` (the folder must
-        be empty by then), `unlink` (a symlink), `symlink`, `set` (a row of the ledger),
-        `lines` (the lines of a file used in place).
+    do: what to do. PUT writes `data`; if `old` is None, the place must be free. REMOVE needs `old`.
+        MOVE goes to `to`, which must be free.
     root: the folder of the project.
     old: the file as the caller read it. If it has changed since, that is a Conflict.
     kept: whether the old text stays in the ledger.
@@ -36,7 +53,7 @@ class Step(ValueObject):
     by: as in `Touched`.
     """
 
-    do: str
+    do: StepKind
     project: str
     root: str
     path: str

@@ -52,7 +52,7 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import PRIVATE, Layout, share
 from memoranda.sources.path_guard import clean
-from memoranda.sources.step import SET
+from memoranda.sources.step import StepKind
 from memoranda.sources.walking import walk
 
 Key = tuple[str, str]
@@ -202,8 +202,14 @@ class ReplicaFolder:
 
     def gone(self, touched: Touched, places_there: Collection[Key]) -> Iterator[Key]:
         """The places that a step removed and that are not in `places_there`, the innermost first."""
-        if touched.do in ("remove", "unlink", "rmdir", "move", SET):
-            if touched.do == "move" and touched.old is None:
+        if touched.do in (
+            StepKind.REMOVE,
+            StepKind.UNLINK,
+            StepKind.RMDIR,
+            StepKind.MOVE,
+            StepKind.SET,
+        ):
+            if touched.do == StepKind.MOVE and touched.old is None:
                 for key in reversed(list(self._below(touched.project, touched.path))):
                     if key not in places_there:
                         yield key

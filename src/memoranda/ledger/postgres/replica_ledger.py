@@ -58,7 +58,7 @@ from memoranda.sources.files import (
 )
 from memoranda.sources.layout import PRIVATE, Layout, changing_shared
 from memoranda.sources.path_guard import open_folder
-from memoranda.sources.step import SET, Step
+from memoranda.sources.step import Step, StepKind
 
 # Notes of a large space brought before others get the folder's lock.
 _BATCH = 200
@@ -188,7 +188,7 @@ class ReplicaLedger(Ledger):
             except ValueError:
                 raise Damaged(path.name, what) from None
             folder = str(self.layout.private)
-            steps.append(Step("remove", PRIVATE, folder, path.name, old=file, kept=False))
+            steps.append(Step(StepKind.REMOVE, PRIVATE, folder, path.name, old=file, kept=False))
             steps += [
                 self.review_rows.step(kind, key, value)
                 for key, value in values.items()
@@ -536,8 +536,8 @@ class ReplicaLedger(Ledger):
         planned.steps = steps
         _check_folders(steps, folders)
         self._place_temps(steps)
-        execution.write_temps([step for step in steps if step.do == "put"])
-        folders |= {(step.root, step.path) for step in steps if step.do == "mkdir"}
+        execution.write_temps([step for step in steps if step.do == StepKind.PUT])
+        folders |= {(step.root, step.path) for step in steps if step.do == StepKind.MKDIR}
 
     def _record(self, changes: Sequence[PlannedChange]) -> None:
         """Commit changes in the database."""
@@ -578,7 +578,7 @@ class ReplicaLedger(Ledger):
                 execution.run(step)
             self.history.append_all(changes)
             for step in steps:
-                if step.do == SET:
+                if step.do == StepKind.SET:
                     self.review_rows.store(step.path, step.data)
         except (OSError, MemorandaError):
             # A file without a row was in the way.
@@ -617,7 +617,10 @@ def _check_folders(steps: Sequence[Step], folders: Collection[tuple[str, str]]) 
     """Raise what the folder would for a path through a link or a file, of which the rows know
     nothing.
     """
-    made_folders = {*folders, *((step.root, step.path) for step in steps if step.do == "mkdir")}
+    made_folders = {
+        *folders,
+        *((step.root, step.path) for step in steps if step.do == StepKind.MKDIR),
+    }
     for step in steps:
         parent = (step.to or step.path).rpartition("/")[0]
         if (step.root, parent) not in made_folders and os.path.lexists(

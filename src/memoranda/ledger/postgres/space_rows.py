@@ -16,14 +16,14 @@ from memoranda.ledger.change_rows import (
     step_values,
     with_steps,
 )
-from memoranda.sources.step import SET
+from memoranda.sources.step import StepKind
 
 if TYPE_CHECKING:
     import psycopg
 
     from memoranda.ledger.change import Change
     from memoranda.ledger.reads import ReadRow
-    from memoranda.sources.step import Step
+    from memoranda.sources.step import Step, StepKind
 
 # Rows of notes fetched at once.
 _ROWS = 200
@@ -193,7 +193,7 @@ def of_change(
 
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """The SQL that applies one step to the rows."""
-    if step.do == SET:
+    if step.do == StepKind.SET:
         yield from of_row(space, number, step)
         return
     where = [space, step.project, step.path]
@@ -205,13 +205,13 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
     def conflict() -> Exception:
         return Conflict(step.path, "unknown", step.old.etag[:8] if step.old else "none")
 
-    if step.do in ("put", "remove") and step.old is not None and step.kept:
+    if step.do in (StepKind.PUT, StepKind.REMOVE) and step.old is not None and step.kept:
         yield SqlStatement(
             "insert into memoranda.text (space, sha256, data) select space, sha256, body "
             f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
             [*where, step.old.etag],
         )
-    if step.do == "put":
+    if step.do == StepKind.PUT:
         stamp = step.stamp
         if step.mode is not None:
             mode = step.mode
@@ -238,7 +238,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
                 1,
                 conflict,
             )
-    elif step.do == "remove":
+    elif step.do == StepKind.REMOVE:
         assert step.old is not None
         yield SqlStatement(
             f"delete from memoranda.note {at} and kind = 'file' and sha256 = %s",
@@ -246,7 +246,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
             1,
             conflict,
         )
-    elif step.do == "move":
+    elif step.do == StepKind.MOVE:
         inside = [space, step.project, step.path, step.path]
         yield SqlStatement(
             f"select 1 from memoranda.note {at}",
@@ -266,8 +266,8 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
             1,
             conflict,
         )
-    elif step.do in ("mkdir", "symlink"):
-        kind, link = ("folder", None) if step.do == "mkdir" else ("link", step.link)
+    elif step.do in (StepKind.MKDIR, StepKind.SYMLINK):
+        kind, link = ("folder", None) if step.do == StepKind.MKDIR else ("link", step.link)
         yield SqlStatement(
             "insert into memoranda.note (space, project, path, kind, link, mode, number) "
             "values (%s, %s, %s, %s, %s, %s, %s) on conflict (space, project, path) do update "
@@ -276,9 +276,9 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
             1,
             lambda: Exists(step.path),
         )
-    elif step.do == "unlink":
+    elif step.do == StepKind.UNLINK:
         yield SqlStatement(f"delete from memoranda.note {at} and kind = 'link'", where, 1, conflict)
-    elif step.do == "rmdir":
+    elif step.do == StepKind.RMDIR:
         yield SqlStatement(
             f"select 1 from memoranda.note {below} limit 1",
             [space, step.project, step.path, step.path],

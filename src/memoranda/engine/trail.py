@@ -403,6 +403,8 @@ _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 _LEAST_LINE = 16
 # Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
+# Bytes of a file that are searched at a time.
+_PIECE_BYTES = 4 << 20
 # Notes named that mention what is erased.
 _MOST_MENTIONS = 20
 
@@ -413,6 +415,8 @@ class Needles:
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
+    _inner: dict[bytes, set[bytes]] = field(default_factory=dict)
+    """The long words inside a line."""
 
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
@@ -442,10 +446,23 @@ class Needles:
         """The length of the longest, in bytes."""
         return max(map(len, (*self.words, *self.lines)), default=0)
 
-    def found_in(self, data: bytes | mmap.mmap) -> set[bytes]:
+    def found_in(self, data: bytes) -> set[bytes]:
         """Those that are in `data`."""
-        words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
-        return words | {line for line in self.lines if data.find(line) >= 0}
+        tokens = set(_WORD.findall(data))
+        lines = {line for line in self._possible_in(tokens) if data.find(line) >= 0}
+        return (self.words & tokens) | lines
+
+    def _possible_in(self, tokens: set[bytes]) -> Iterator[bytes]:
+        """The lines whose own words are among the words of a text: few have to be looked for."""
+        for line in self.lines:
+            if line not in self._inner:
+                matches = _WORD.finditer(line)
+                # A word at an end of the line may go on in the text
+                self._inner[line] = {
+                    match[0] for match in matches if match.start() and match.end() < len(line)
+                }
+            if self._inner[line] <= tokens:
+                yield line
 
     def names_in(self, data: bytes | mmap.mmap, found: Iterable[bytes]) -> bool:
         """Whether one of those that were `found` in `data` stands there whole: `notes/c` is in
@@ -512,8 +529,7 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest in engine.ledger.history.texts():
-        text = engine.ledger.history.text(digest, digest)
+    for digest, text in engine.ledger.history.texts_with_data():
         words_held = needles.found_in(text) - known_words
         common |= words_held
         if needles.names_in(text, words_held):
@@ -550,7 +566,9 @@ def _look_into(
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-            words_found = needles.found_in(data)
+            words_found = set[bytes]()
+            for piece in _pieces(data, needles.longest()):
+                words_found |= needles.found_in(piece)
             is_named = needles.names_in(data, words_found - known_words)
             return status.st_size, words_found, is_named
     except ValueError:
@@ -558,6 +576,12 @@ def _look_into(
         return 0, set(), False
     finally:
         os.close(descriptor)
+
+
+def _pieces(data: mmap.mmap, overlap: int) -> Iterator[bytes]:
+    """The bytes of a file in pieces, each with the last bytes of the one before at its beginning."""
+    for start in range(0, len(data), _PIECE_BYTES):
+        yield data[max(0, start - overlap) : start + _PIECE_BYTES]
 
 
 def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:

@@ -529,15 +529,21 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest, text in engine.ledger.history.texts_with_data():
-        words_held = needles.found_in(text) - known_words
-        common |= words_held
-        if needles.names_in(text, words_held):
-            mentions.append(f"the kept text {digest[:8]} of another note")
+    if any(_is_of_history(name) for name in ours):
+        for digest, text in engine.ledger.history.texts_with_data():
+            words_held = needles.found_in(text) - known_words
+            common |= words_held
+            if needles.names_in(text, words_held):
+                mentions.append(f"the kept text {digest[:8]} of another note")
     common |= {word.lower() for word in common}
     remains_found.remains = [name for name, words_held in ours.items() if words_held - common]
     remains_found.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
     return remains_found
+
+
+def _is_of_history(name: str) -> bool:
+    """Whether a file of the home is the ledger, which other kept texts are in too."""
+    return "/ledger.db" in name
 
 
 def _look_into(

@@ -660,17 +660,13 @@ class History:
             yield from sorted(os.listdir(self._layout.texts))
 
     def texts_with_data(self) -> Iterator[tuple[str, bytes]]:
-        """The texts that are kept, by SHA-256, as they are in the ledger or beside it.
+        """The texts that are kept in the ledger, by SHA-256. A damaged one is there as it is.
 
-        A damaged one is among them as it is.
+        Large ones are files beside the ledger.
         """
         sql = "select sha256, data from text where sha256 > ? order by sha256 limit ?"
         for row in self._in_parts(sql, _TEXTS_AT_A_TIME):
             yield row["sha256"], bytes(row["data"])
-        with suppress(FileNotFoundError):
-            for digest in sorted(os.listdir(self._layout.texts)):
-                with open(self.object_path(digest), "rb") as file:
-                    yield digest, file.read()
 
     def _in_parts(self, sql: str, size: int) -> Iterator[Row]:
         """The rows of a query that begins after a text, `size` at a time: a home may have millions."""

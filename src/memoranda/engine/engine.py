@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -20,7 +20,6 @@ from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
 from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness
 from memoranda.engine.guard import Again, Guard
-from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
     CannotRead,
     ConfigError,
@@ -56,6 +55,7 @@ from memoranda.text.user_path import absolute_path
 from memoranda.text.utf16 import utf16_text
 
 if TYPE_CHECKING:
+    from memoranda.engine.write_gate import DayUse, Gate
     from memoranda.index.sync import BulkSource, Progress, Result
     from memoranda.index.vectors.nearest import Vectors
 
@@ -148,8 +148,6 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
-        self.gate = Gate(settings, self.layout.root)
-        self.day_use = DayUse(self.ledger.history)
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
         self._depth = 0
@@ -157,6 +155,20 @@ class Engine:
         self.is_closed = False
         self.before_close: list[Callable[[], None]] = []
         """What is done while the home is still open."""
+
+    @cached_property
+    def gate(self) -> Gate:
+        """The write gate, with the rules of the settings."""
+        from memoranda.engine.write_gate import Gate
+
+        return Gate(self.settings, self.layout.root)
+
+    @cached_property
+    def day_use(self) -> DayUse:
+        """How much each agent wrote today."""
+        from memoranda.engine.write_gate import DayUse
+
+        return DayUse(self.ledger.history)
 
     def close(self) -> None:
         """Release the watch, the index and the home: all of them, even where one refuses."""
@@ -263,7 +275,7 @@ class Engine:
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
                 return
-            self.gate = Gate(self.settings, self.layout.root)
+            vars(self).pop("gate", None)
             if (self.settings.projects, self.settings.access) != (before.projects, before.access):
                 self._open_sources()
                 self.freshness.sources = self.sources

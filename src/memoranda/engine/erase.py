@@ -275,9 +275,7 @@ class Erasure:
             self._add_row(plan, ref, *row.groups())
             return
         project, _, path = ref.partition("/")
-        name = next(
-            (source for source in self.engine.sources if source.lower() == project.lower()), None
-        )
+        name = self.engine.project_name(project)
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
         info = next(

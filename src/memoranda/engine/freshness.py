@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
-from memoranda.engine import daemon_client
 from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
 from memoranda.ledger.ledger import Ledger
@@ -344,6 +343,8 @@ class Freshness:
         """
         if all(self.sources[name].holds_entities for name in sweeps):
             return set()
+        from memoranda.engine import daemon_client
+
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
@@ -542,7 +543,7 @@ class Freshness:
         if version is not None:
             if version == index.seen(name):
                 return
-            if self._ledger.lines.waits():
+            if self._ledger.has_line_change():
                 self._ledger.try_to_recover()
                 version = source.version()
         elif name in self._pending and not source.holds_entities and index.seen(name):

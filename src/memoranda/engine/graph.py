@@ -366,7 +366,7 @@ class FileGraph(Graph):
         if self._is_current:
             return
         self.source.fresh()
-        if self.engine.ledger.lines.waits():
+        if self.engine.ledger.has_line_change():
             self.engine.ledger.try_to_recover()
             self.source.fresh()
 

@@ -27,15 +27,11 @@ _BYTES = "utf-8", "surrogateescape"
 
 
 class LineChanges:
-    """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
+    """The changes of lines of one home. For the holder of the home's lock."""
 
     def __init__(self, history: History):
         self._history = history
         self._database = history.database
-
-    def waits(self) -> bool:
-        """Whether a change is under way, or its writer died."""
-        return self._database.row("select 1 from line_change limit 1") is not None
 
     def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
         """Keep the lines of a step. Returns the records of the step. Raises StorageError."""

@@ -44,6 +44,7 @@ from memoranda.ledger.postgres.replica import (
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
 from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.review_rows import ReviewRows
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
 from memoranda.sources.files import (
     closed_on_error,
@@ -110,16 +111,18 @@ class ReplicaLedger(Ledger):
             with self.lock:
                 self._bring()
 
+    def _open_parts(self) -> None:
+        self._folder.review_rows = ReviewRows(self.database, str(self.layout.private))
+        super()._open_parts()
+
     def _open_history(self) -> History:
         # After this process revised the changes, the copy here is of the new epoch.
-        history = ReplicaHistory(
+        return ReplicaHistory(
             self.layout,
             self.database,
             self._database,
             lambda: self._note_whole(self._database.newest()),
         )
-        self._folder.review_rows = history.review_rows
-        return history
 
     def _open_reads(self) -> Reads:
         return ReplicaReads(self.database, self._clock, self._database, lambda: self.lock)

@@ -737,3 +737,16 @@ def test_the_name_of_a_folder_that_went_with_its_only_note_is_looked_for(
     note(memory, "second", "text", folder="other")
     assert memory.erase(erased).remains == ()
     assert place.holding("zq4711vault") == []
+
+
+def test_a_large_index_is_rewritten_by_way_of_a_file(
+    memory: MemorySession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoranda.index.database._LARGE", 0)
+    note = memory.write(Draft("the unspeakable zyqquop", title="N"))
+    memory.write(Draft("another text", title="Other"))
+    done = memory.erase(note.id)
+    assert done.remains == ()
+    assert [hit.note.title for hit in memory.search("another")] == ["Other"]
+    index = memory.engine.layout.index_for({}, frozenset())
+    assert b"zyqquop" not in index.read_bytes()

@@ -4,6 +4,8 @@ it.
 
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -129,6 +131,29 @@ def test_it_outlives_the_index_the_history_and_another_process(home):
     with open_session(home.home, projects={"notes": home.home / "notes"}) as other:
         assert {name: other.find(name).provenance for name in before} == before
     assert [each.verb for each in home.log(limit=0)] == ["write"]
+
+
+@pytest.mark.promise("trust-provenance")
+@pytest.mark.parametrize("has_index", [True, False], ids=["with the index", "without it"])
+def test_it_outlives_a_copy_of_the_folder_whatever_the_times_of_its_files(
+    home, tmp_path, has_index
+):
+    agent(home).write(Draft("text", title="N"))
+    before = home.find("N").provenance
+    home.close()
+    # As `cp -r`, a clone or a cloud sync: other inodes, other times
+    shutil.copytree(home.home, tmp_path / "copy", copy_function=shutil.copyfile)
+    if not has_index:
+        for file in (tmp_path / "copy" / ".memoranda").glob("index.db*"):
+            file.unlink()
+    os.utime(tmp_path / "copy" / "notes" / "N.md", (0, 0))
+    with open_session(tmp_path / "copy", clock=home.time) as copy:
+        assert copy.find("N").provenance == before
+        assert origin(copy, "N")[:2] == ("agent:bob", "agent")
+        copy.reindex()
+        assert copy.find("N").provenance == before
+        shutil.copyfile(copy.home / "notes" / "N.md", copy.home / "notes" / "Copy.md")
+        assert origin(copy, "notes/Copy.md")[:2] == ("agent:bob", "agent")
 
 
 @pytest.mark.promise("trust-provenance")

@@ -236,3 +236,17 @@ def test_a_file_out_of_reach_keeps_its_record_until_it_is_back(kept: GraphFile) 
     kept.place.parent.unlink()
     away.rename(kept.place.parent)
     assert kept.names() == ["Ada", "x", "y", "z"]
+
+
+def test_a_change_of_one_line_keeps_no_copy_of_a_large_file(kept: GraphFile) -> None:
+    kept.write("".join(person(f"N{number}", "x" * 50) for number in range(2_000)))
+    before = kept.text
+    kept.add("N1000", "more")
+    kept.delete("N7")
+    kept.nodes.entity("New")
+    history = kept.memory.engine.ledger.history
+    texts = [history.text(digest, "") for digest in history.texts()]
+    assert sum(map(len, texts)) < 2_000 < len(before) / 50
+    for number in (2, 1, 3):
+        kept.memory.undo(number)
+    assert kept.text == before

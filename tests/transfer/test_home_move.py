@@ -207,7 +207,7 @@ def test_the_command_says_what_was_moved_and_refuses_agents(terminal):
     terminal.write("one")
     target = terminal.folder / "new"
     said = terminal.ok("move-home", str(terminal.home), str(target))
-    assert said.startswith("Moved 3 files, 1 changes, 0 older texts from")
+    assert said.startswith("Moved 3 files, 1 change, 0 older texts from")
     assert "are the same: " in said
     assert terminal.ok("--home", str(target), "list") == terminal.ok("list")
     ran = terminal(

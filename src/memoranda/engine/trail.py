@@ -425,6 +425,8 @@ _SHARED = b"source: ", b"namespace: ", b"content_hash: "
 _LEAST_LINE_CHARACTERS = 16
 # Lines of a text that are looked for elsewhere.
 _MOST_LINES = 100
+# Bytes of a file that are searched at a time.
+_PIECE_BYTES = 4 << 20
 # Notes named that mention what is erased.
 _MOST_MENTIONS = 20
 
@@ -435,6 +437,8 @@ class Needles:
 
     words: set[bytes] = field(default_factory=set)
     lines: list[bytes] = field(default_factory=list)
+    _inner: dict[bytes, set[bytes]] = field(default_factory=dict)
+    """The long words inside a line."""
 
     @classmethod
     def of(cls, texts: Iterable[bytes], names: Sequence[str]) -> Needles:
@@ -464,10 +468,23 @@ class Needles:
         """The length of the longest, in bytes."""
         return max(map(len, (*self.words, *self.lines)), default=0)
 
-    def found_in(self, data: bytes | mmap.mmap) -> set[bytes]:
+    def found_in(self, data: bytes) -> set[bytes]:
         """Those that are in `data`."""
-        words = {word for match in _WORD.finditer(data) if (word := match[0]) in self.words}
-        return words | {line for line in self.lines if data.find(line) >= 0}
+        tokens = set(_WORD.findall(data))
+        lines = {line for line in self._possible_in(tokens) if data.find(line) >= 0}
+        return (self.words & tokens) | lines
+
+    def _possible_in(self, tokens: set[bytes]) -> Iterator[bytes]:
+        """The lines whose own words are among the words of a text: few have to be looked for."""
+        for line in self.lines:
+            if line not in self._inner:
+                matches = _WORD.finditer(line)
+                # A word at an end of the line may go on in the text
+                self._inner[line] = {
+                    match[0] for match in matches if match.start() and match.end() < len(line)
+                }
+            if self._inner[line] <= tokens:
+                yield line
 
     def names_in(self, data: bytes | mmap.mmap, found: Iterable[bytes]) -> bool:
         """Whether one of those that were `found` in `data` stands there whole: `notes/c` is in
@@ -503,19 +520,15 @@ class Found:
     mentions: list[str] = field(default_factory=list)
 
 
-def _kept_texts(engine: Engine) -> Iterator[tuple[str, bytes]]:
-    """The SHA-256 and the bytes of each replaced text that the history keeps."""
-    history = engine.ledger.history
-    for digest in history.texts():
-        yield digest, history.text(digest, digest)
-
-
 def search(
     engine: Engine, needles: Needles, folders: Sequence[str] = (), in_use: Sequence[str] = ()
 ) -> Found:
-    """Look for the needles in all files of the home, in the notes and temporary files of projects
-    elsewhere, and in the JSON files of `folders`. What the text of another note, or a kept one,
-    holds is its author's: looked for nowhere else. Neither are the words of the names `in_use`."""
+    """Look for the needles everywhere that the erased words may be.
+
+    That is in all files of the home, in the notes and temporary files of projects elsewhere, and in
+    the JSON files of `folders`. Words that the text of another note or a kept text contains belong
+    to its author, so they are looked for nowhere else. Nor are the words of the names `in_use`.
+    """
     findings = Found()
     theirs = dict[str, set[bytes]]()
     ours = dict[str, set[bytes]]()
@@ -541,15 +554,21 @@ def search(
             mentions.append(name)
     schemas = SCHEMA.read_bytes() + LEDGER_SCHEMA.read_bytes()
     common = needles.found_in(schemas).union(*theirs.values())
-    for digest, kept_text in _kept_texts(engine):
-        new_words = needles.found_in(kept_text) - known_words
-        common |= new_words
-        if needles.names_in(kept_text, new_words):
-            mentions.append(f"the kept text {digest[:8]} of another note")
+    if any(_is_of_history(name) for name in ours):
+        for digest, kept_text in engine.ledger.history.texts_with_data():
+            new_words = needles.found_in(kept_text) - known_words
+            common |= new_words
+            if needles.names_in(kept_text, new_words):
+                mentions.append(f"the kept text {digest[:8]} of another note")
     common |= {word.lower() for word in common}
     findings.remains = [name for name, new_words in ours.items() if new_words - common]
     findings.mentions = list(dict.fromkeys(mentions))[:_MOST_MENTIONS]
     return findings
+
+
+def _is_of_history(name: str) -> bool:
+    """Whether a file of the home is the ledger, which other kept texts are in too."""
+    return "/ledger.db" in name
 
 
 def _look_into(
@@ -578,7 +597,9 @@ def _look_into(
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-            needles_in_file = needles.found_in(data)
+            needles_in_file = set[bytes]()
+            for piece in _pieces(data, needles.longest()):
+                needles_in_file |= needles.found_in(piece)
             is_named = needles.names_in(data, needles_in_file - known_words)
             return status.st_size, needles_in_file, is_named
     except ValueError:
@@ -586,6 +607,12 @@ def _look_into(
         return 0, set(), False
     finally:
         os.close(descriptor)
+
+
+def _pieces(data: mmap.mmap, overlap: int) -> Iterator[bytes]:
+    """The bytes of a file in pieces, each with the last bytes of the one before at its beginning."""
+    for start in range(0, len(data), _PIECE_BYTES):
+        yield data[max(0, start - overlap) : start + _PIECE_BYTES]
 
 
 def _folders_of_home(layout: Layout) -> Iterator[tuple[str, list[str], list[str]]]:

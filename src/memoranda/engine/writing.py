@@ -288,15 +288,18 @@ def new_scope(
     an agent's to give: an id (but `identity`, which is ours), a lock, the name of another channel
     as its source.
     """
-    scope = scope_of(data)
+    note = _header(data)
+    before = _header(old or b"")
+    scope = _scope_in(note)
     if not session.sees(scope):
         raise InvalidInput(
             f'invalid scope "{scope}"',
             f"You could not see the note. Use global or agent:{session.agent}.",
         )
-    scope_before = GLOBAL if old is None else scope_of(old)
-    if session.agent is not None and _front(data) not in (None, _front(old or b"")):
-        _check_header(_header(data), _header(old or b""), identity)
+    is_agent = session.agent is not None
+    if is_agent and note is not None and _front(data) not in (None, _front(old or b"")):
+        _check_header(note, before, identity)
+    scope_before = _scope_in(before)
     if scope_before != GLOBAL:
         return scope_before
     return scope
@@ -309,12 +312,14 @@ def _front(data: bytes) -> str | None:
     return split(data.decode("utf-8", "replace"))[0]
 
 
-def _check_header(note: Note, before: Note, identity: str | None) -> None:
+def _check_header(note: Note, before: Note | None, identity: str | None) -> None:
     """Raise InvalidInput for header keys that an agent may not give a note.
 
-    before: the note as it was.
+    before: the note as it was; None where it had no header.
     identity: an id that is ours to give; None for none.
     """
+    if before is None:
+        before = _parsed(b"")
     known_identity = (before.id if before.own_id else None, identity)
     if note.own_id and note.id not in known_identity:
         raise InvalidInput(
@@ -333,7 +338,14 @@ def _check_header(note: Note, before: Note, identity: str | None) -> None:
         )
 
 
-def _header(data: bytes) -> Note:
+def _header(data: bytes) -> Note | None:
+    """The header of these bytes as a note without a text. None where there cannot be one."""
+    if data.startswith((b"---", b"\xef\xbb\xbf---")):
+        return _parsed(data)
+    return None
+
+
+def _parsed(data: bytes) -> Note:
     from memoranda.note.frontmatter import split
     from memoranda.note.markdown import parse_note
 
@@ -346,6 +358,8 @@ def scope_of(data: bytes) -> str:
 
     Only the parser decides: YAML can write a key in many ways, `"sc\\u006fpe"` among them.
     """
-    if not data.startswith((b"---", b"\xef\xbb\xbf---")):
-        return GLOBAL
-    return _header(data).scope
+    return _scope_in(_header(data))
+
+
+def _scope_in(header: Note | None) -> str:
+    return GLOBAL if header is None else header.scope

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -57,6 +57,8 @@ _NOT_A_DATABASE = 26
 _BUSY_SECONDS = 2.0
 # Bytes of an index up to which it is copied into memory when it cannot be written.
 _LARGEST_COPY = 256 << 20
+# Bytes of an index from which on it is rewritten by way of a file.
+_LARGE = 64 << 20
 # Seconds after which an index that could not be written is tried again, once what replaces it
 # shows the disk.
 _TRY_AGAIN = 3.0
@@ -233,8 +235,24 @@ class Database:
         db.execute("pragma secure_delete = on")
         for table in _WORD_TABLES:
             db.execute(f"insert into {table} ({table}) values ('optimize')")
-        db.execute("vacuum")
+        if self.is_copy or not self._has_vacuumed_in_file():
+            db.execute("vacuum")
         db.execute("pragma wal_checkpoint(truncate)")
+
+    def _has_vacuumed_in_file(self) -> bool:
+        """Rewrite a large index without its free pages, by way of a temporary file: our connection
+        would have all of it in memory.
+
+        Returns whether that was done.
+        """
+        with suppress(OSError, sqlite3.Error):
+            if os.stat(self.path).st_size >= _LARGE:
+                with closing(_connect(self.path)) as db:
+                    db.execute("pragma secure_delete = on")
+                    db.execute("pragma temp_store = file")
+                    db.execute("vacuum")
+                return True
+        return False
 
     def transaction(self) -> AbstractContextManager[None]:
         """One write transaction: committed at the end, rolled back when an exception passes."""

@@ -75,6 +75,8 @@ _REFERENCE = (
     "select 1 from step where old = :digest "
     f"union all select 1 from step where new = :digest and do = '{StepKind.LINES}' limit 1"
 )
+# Texts read together, each of at most a megabyte.
+_TEXTS_AT_A_TIME = 50
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
 # Characters of a time that tell day and second.
@@ -652,9 +654,26 @@ class History:
 
     def texts(self) -> Iterator[str]:
         """The texts that are kept, by SHA-256."""
-        yield from (row["sha256"] for row in self.database.rows("select sha256 from text"))
+        sql = "select sha256 from text where sha256 > ? order by sha256 limit ?"
+        yield from (row["sha256"] for row in self._in_parts(sql, _PART))
         with suppress(FileNotFoundError):
             yield from sorted(os.listdir(self._layout.texts))
+
+    def texts_with_data(self) -> Iterator[tuple[str, bytes]]:
+        """The texts that are kept in the ledger, by SHA-256. A damaged one is there as it is.
+
+        Large ones are files beside the ledger.
+        """
+        sql = "select sha256, data from text where sha256 > ? order by sha256 limit ?"
+        for row in self._in_parts(sql, _TEXTS_AT_A_TIME):
+            yield row["sha256"], bytes(row["data"])
+
+    def _in_parts(self, sql: str, size: int) -> Iterator[Row]:
+        """The rows of a query that begins after a text, `size` at a time: a home may have millions."""
+        digest = ""
+        while rows := self.database.rows(sql, (digest, size)):
+            yield from rows
+            digest = rows[-1]["sha256"]
 
     # --- forgetting
 
@@ -739,10 +758,11 @@ class History:
         large: list[str] = []
         with suppress(FileNotFoundError):
             large = sorted(os.listdir(self._layout.texts))
-        if large:
-            referenced = self.referenced()
-            digests += [digest for digest in large if digest not in referenced]
-        return digests
+        return digests + [digest for digest in large if not self._is_needed(digest)]
+
+    def _is_needed(self, digest: str) -> bool:
+        """Whether a change refers to a kept text."""
+        return self.database.row(_REFERENCE, {"digest": digest}) is not None
 
     def referenced(self) -> set[str]:
         """The texts that changes refer to, by SHA-256."""

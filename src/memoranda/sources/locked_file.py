@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 
 from memoranda.clock import waits_at_most
@@ -151,6 +152,9 @@ class LockedFile:
             now = self.read(fd)
             tail = now[size:]
             written = _common(tail, data)
+            if _is_unwritten(tail[written:]) and len(tail) <= len(data):
+                self._put(fd, now[:size] + data)
+                return True
             if written == len(tail) < len(data) and written:
                 Append(self, fd, data[written:]).run()
             elif written < len(data):
@@ -168,14 +172,14 @@ class LockedFile:
     def complete_overwrite(self, old: bytes, new: bytes, inode: int) -> bool:
         """Finish an interrupted overwriting of `old` by `new` in file `inode`.
 
-        Contents other than these two, or `new` in front and `old` behind, are left alone. Returns
-        False if the file has been replaced.
+        After a power failure any part may be of either, or unwritten. Other contents are left
+        alone. Returns False if the file has been replaced.
         """
         with self.locked(write=True) as fd:
             if fd is None or files.stamp_of(os.fstat(fd)).inode != inode:
                 return False
             now = self.read(fd)
-            if now != new and now[(written := _common(now, new)) :] == old[written:]:
+            if now != new and _is_mixture(now, old, new):
                 _overwrite(fd, new)
             return True
 
@@ -186,6 +190,19 @@ def _common(first: bytes, second: bytes) -> int:
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
         min(len(first), len(second)),
     )
+
+
+def _is_unwritten(data: bytes) -> bool:
+    """Whether these bytes are what a power failure leaves in a file that had grown already."""
+    return bool(data) and not data.strip(b"\0")
+
+
+def _is_mixture(now: bytes, old: bytes, new: bytes) -> bool:
+    """Whether each byte is of one of two texts, or unwritten."""
+    if len(now) > max(len(old), len(new)):
+        return False
+    places = zip_longest(now, old[: len(now)], new[: len(now)])
+    return all(byte in (0, before, after) for byte, before, after in places)
 
 
 def _overwrite(fd: int, data: bytes) -> None:

@@ -159,6 +159,8 @@ class SpaceDatabase(Connection):
                 "create table if not exists memoranda.version (number integer primary key, "
                 "reads integer not null, writes integer not null, at timestamptz not null default now())"
             )
+            # A long history may take longer than a call is allowed to
+            db.execute("set local statement_timeout = 0")
             scripts = files("memoranda.ledger.postgres").joinpath("migrations")
             for number in range(self._known(db) + 1, SCHEMA + 1):
                 text = scripts.joinpath(f"{number:03}.sql").read_text("utf-8")

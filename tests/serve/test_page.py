@@ -40,7 +40,7 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     web.memory.tag(note, ["hot"])
     shown = plain(await page.see("/page"))
     assert "claude claude-code 2.1" in shown
-    assert "changed Tea · tag tags: hot" in shown
+    assert "changed Tea · tagged tags: hot" in shown
     assert "learned Tea green" in shown
     assert shown.index("changed Tea") < shown.index("learned Tea")
     diffs = await page.see("/page/change/2", **{"x-part": "1"})
@@ -123,7 +123,7 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
     assert "taste bitter" in plain(tea)
     assert plain(tea).count("bitter") == 1, "a fact stands once"
     assert "drunk by Ann" in plain(tea)
-    assert "Links to here links to Ann" in plain(tea)
+    assert "Links to here Ann" in plain(tea)
     assert '<a href="/page/note/notes/Tea.md">her tea</a>' in ann
     assert web.memory.read("tea", count=False).access_count == 0
 
@@ -198,7 +198,7 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
         assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
     asked = await page.send(tea, do="erase")
     assert "There is no undo" in asked.text
-    foretold = re.search(r"With it go (\d+) entries of the log and (\d+) older texts", asked.text)
+    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", asked.text)
     assert min(int(foretold[1]), int(foretold[2])) >= 4
     assert 'name="sure" value="yes"' in asked.text
     assert web.memory.read(note)

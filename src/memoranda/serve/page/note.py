@@ -36,6 +36,8 @@ from memoranda.serve.page.visit import HOME, Visit
 
 # Links in each direction.
 _LINKS = 100
+# Links of a direction that are shown before `more`.
+_LINKS_SHOWN = 12
 # Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
@@ -95,14 +97,17 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     incoming = memory.incoming(info, _LINKS)
     # A heading that only says the title again
     body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
+    html = as_html(body, note.project, note.path, _targets(memory, outgoing))
     return visit.html(
         "note.html",
         info=info,
         note=note,
-        body=as_html(body, note.project, note.path, _targets(memory, outgoing)),
-        outgoing=[edge for edge in outgoing if edge.note][:_LINKS],
+        body=html,
+        has_links=bool(incoming or outgoing),
+        outgoing=_not_shown(outgoing, html)[:_LINKS],
         incoming=incoming,
         most_links=_LINKS,
+        most_shown=_LINKS_SHOWN,
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
@@ -123,6 +128,15 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         category_project=CATEGORY_PROJECT,
         openings=_openings(visit, note),
     )
+
+
+def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
+    """The links that the text of the note does not show: those of its header, and of its rest."""
+    return [
+        edge
+        for edge in edges
+        if edge.note and f'href="{note_url(edge.note.project, edge.note.path)}"' not in html
+    ]
 
 
 def _openings(visit: Visit, note: Note) -> list[Opening]:

@@ -26,7 +26,13 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The words that a reason of a hit names.
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
+# What opens an item of a list on a line of its own, with the category of a fact.
+_ITEM = re.compile(r"\n\s*[-*+]\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+# A link to a note, with the words shown for it.
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _SUGGESTED = 8
+# Characters of a title.
+_TITLE = 160
 _PASSAGES = 10
 
 
@@ -45,11 +51,13 @@ class Share:
 
 @dataclass
 class ShownHit:
-    """A hit with its passage in pieces (whether it is a word of the query, text), the shares of its
-    score, and why it was found, without the numbers.
+    """A hit with its title and its passage in pieces (whether it is a word of the query, text), the
+    shares of its score, and why it was found, without the numbers. A passage that only says the
+    title again has no pieces.
     """
 
     hit: Hit
+    title: list[tuple[bool, str]]
     pieces: list[tuple[bool, str]]
     shares: list[Share] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -147,20 +155,39 @@ def shown(hit: Hit) -> ShownHit:
     """A hit with everything that the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
-    return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)
+    passage = "" if _is_title(hit) else readable_passage(hit.passage)
+    return ShownHit(
+        hit,
+        _pieces(hit, hit.note.title[:_TITLE]),
+        _pieces(hit, passage),
+        _shares(hit.shares),
+        reasons,
+    )
 
 
-def _pieces(hit: Hit) -> list[tuple[bool, str]]:
+def readable_passage(passage: str) -> str:
+    """A passage of Markdown as one line: items of lists apart by dots, links as their words."""
+    items = _ITEM.sub(" · ", passage.strip())
+    return " ".join(_LINK.sub(r"\1", items).split())
+
+
+def _is_title(hit: Hit) -> bool:
+    """Whether the passage says nothing but the title."""
+    return hit.passage.strip().rstrip(".…") == hit.note.title.strip().rstrip(".…")
+
+
+def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:
+    """A text in pieces, with the words of the query apart."""
     matched: set[str] = set()
     for reason in hit.why:
         match = _WORDS.match(reason)
         if match:
             matched.update(word for word in match[1].split(", ") if word)
     if not matched:
-        return [(False, hit.passage)]
+        return [(False, text)] if text else []
     longest_first = sorted(matched, key=len, reverse=True)
     pattern = "|".join(re.escape(word) for word in longest_first)
-    parts = re.split(f"(?i)({pattern})", hit.passage)
+    parts = re.split(f"(?i)({pattern})", text)
     # Every second part was in brackets
     return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
 

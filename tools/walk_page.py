@@ -81,7 +81,7 @@ PRESSED = {"palette": "/", "keys": "?"}
 """By page: the key that is pressed before the picture."""
 CLICKED = {"note-menu": ".note-actions summary"}
 """By page: what is clicked before the picture."""
-LONGEST = 15_000
+LONGEST = 30_000
 """Milliseconds for what a page asks for later."""
 
 

@@ -10,6 +10,7 @@ from browser.chromium import missing
 from browser.conftest import AXE, serious_faults
 from memoranda import Draft
 from memoranda.errors import AgentPaused, NotFound
+from memoranda.jobs.lifecycle import upgrade_named
 from memoranda.note.edit import Append, FindReplace
 from memoranda.note.names import Looseness
 
@@ -257,6 +258,35 @@ def test_an_edit_beside_an_agent_keeps_both(visit, memory):
         )
         page.get_by_role("button", name="Save").click()
         expect(page.locator(".body")).to_contain_text("theirs")
+
+
+def test_a_text_is_not_lost_when_its_note_was_deleted_meanwhile(visit, memory):
+    note = memory.write(Draft("Buy tea.", project="notes", title="Shopping", tags=["home"]))
+    with visit("/page/note/notes/Shopping.md?part=edit", allowed=("410 (Gone)",)) as page:
+        box = page.get_by_label("Text")
+        box.fill(box.input_value().replace("tea", "green tea"))
+        memory.as_caller("claude", "mcp").delete(note)
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert").first).to_contain_text("deleted meanwhile")
+        expect(page.get_by_label("Title")).to_have_value("Shopping")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body")).to_contain_text("Buy green tea.")
+    assert memory.read("Shopping", count=False).tags == ("home",)
+
+
+def test_a_note_that_moved_while_it_was_open_takes_the_edit(visit, memory):
+    memory.write(Draft("Ida likes figs", project="categories", category="knowledge"))
+    with visit(allowed=("409 (Conflict)",)) as page:
+        info = memory.search("Ida figs")[0].note
+        page.goto(f"/page/note/{info.project}/{info.path}?part=edit")
+        upgrade_named(memory, [info.id], "people")
+        box = page.get_by_label("Text")
+        box.fill(box.input_value().replace("figs", "figs and plums"))
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert").first).to_contain_text("changed the note meanwhile")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".body")).to_contain_text("figs and plums")
+    assert memory.search("Ida plums")[0].note.category == "people"
 
 
 def test_what_agents_know_about_me_is_confirmed_and_forgotten(visit, memory):
@@ -694,8 +724,9 @@ def test_of_a_repeating_reminder_this_time_is_put_off(visit, memory):
     with visit("/page/calendar") as page:
         card = page.locator("[data-card]").filter(has_text="Water the fern")
         expect(card).to_contain_text("late")
+        card.locator("summary").click()
         card.get_by_label("Another time").fill("2031-05-06 10:00")
-        card.get_by_role("button", name="Put off").click()
+        card.get_by_role("button", name="Put off", exact=True).click()
         expect(page.locator("#toast button")).to_be_visible()
         expect(card).to_contain_text("put off to 2031-05-06")
         expect(card).not_to_contain_text("late")
@@ -711,8 +742,9 @@ def test_reminders_are_done_and_put_off_by_clicks_and_keys(visit, memory):
     with visit("/page/calendar") as page:
         late = page.locator("[data-card]").filter(has_text="Send Priya")
         expect(late).to_contain_text("h late")
+        late.locator("summary").click()
         late.get_by_label("Another time").fill("2031-05-06 10:00")
-        late.get_by_role("button", name="Put off").click()
+        late.get_by_role("button", name="Put off", exact=True).click()
         expect(page.locator("#toast button")).to_be_visible()
         expect(page.locator("[data-card]").filter(has_text="Send Priya")).to_have_count(0)
         page.goto("/page/calendar?day=2031-05-06")

@@ -11,7 +11,7 @@ from memoranda.engine.telling import author
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
-from memoranda.serve.page import differences
+from memoranda.serve.page import create, differences
 from memoranda.serve.page.merging import Merge, has_marks, merge
 from memoranda.serve.page.visit import Visit
 
@@ -55,6 +55,27 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         merged=merged,
         author=author(info.provenance),
         difference=differences.between(base or theirs, theirs),
+    )
+
+
+def gone(visit: Visit, place: tuple[str, str]) -> Response:
+    """Offer the typed text as a new note: the note was deleted while somebody edited it."""
+    project, path = place
+    text = visit.fields.get("text", "").replace("\r\n", "\n")
+    header, body = differences.split(text)
+    title = str(header.get("title") or path.rpartition("/")[2].removesuffix(".md"))
+    fields = {
+        "title": "" if header.get("category") else title,
+        "text": body,
+        "project": project,
+        "category": str(header.get("category") or ""),
+        "tags": ", ".join(map(str, header.get("tags") or ())),
+    }
+    return visit.html(
+        "new.html",
+        410,
+        **create.choices(visit) | {"fields": fields},
+        warning="The note was deleted meanwhile. Your text is below: save it as a new note, or leave it.",
     )
 
 

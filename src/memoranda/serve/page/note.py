@@ -266,7 +266,16 @@ def _changed(visit: Visit) -> Response:
     if action == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
-    info = memory.find(place)
+    try:
+        info = memory.find(place)
+    except NotFound:
+        moved = where_now(memory, *place)
+        if moved is None and action == "edit":
+            return editing.gone(visit, place)
+        if moved is None:
+            raise
+        # Upkeep or somebody else moved it while the page was open: it is the same note.
+        info = moved
     if action == "erase":
         return _erase(visit, info)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -88,9 +89,10 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
     items = _in_order(open_questions(visit))
+    counts = Counter(item.kind for item in items)
     if visit.text("kind"):
         items = [item for item in items if item.kind == visit.text("kind")]
-    values = _triage(visit, items)
+    values = _triage(visit, items) | {"counts": counts}
     return visit.part_or_page("review_part.html", "review.html", **values)
 
 

@@ -186,10 +186,10 @@ def _without_empty(line: Line) -> Line:
 
 def _choices(item: ReviewItem) -> list[Choice]:
     """The answers, the expected one first. For a suspicious note, that is to delete it."""
+    # `j` and `k` walk from question to question.
+    keys = {KEEP: "y"}
     choices = [
-        # `j` and `k` walk from question to question
-        Choice(letter, label, letter.upper() if letter in "jk" else letter)
-        for letter, label in item.choices
+        Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices
     ]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)

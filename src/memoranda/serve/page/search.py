@@ -168,7 +168,7 @@ def shown(hit: Hit) -> ShownHit:
 def readable_passage(passage: str) -> str:
     """A passage of Markdown as one line: items of lists apart by dots, links as their words."""
     items = _ITEM.sub(" · ", passage.strip())
-    return " ".join(_LINK.sub(r"\1", items).split())
+    return " ".join(_LINK.sub(r"\1", items).replace("[[", "").split())
 
 
 def _is_title(hit: Hit) -> bool:

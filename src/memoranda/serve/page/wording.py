@@ -138,6 +138,8 @@ def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | No
     days = (today - local.date()).days
     if timedelta(0) <= now - moment < timedelta(hours=1):
         minutes = int((now - moment).total_seconds() // 60)
+        if minutes == 0:
+            return translated(language, "now")
         return translated(language, "{n} min", n=minutes)
     if days == 0:
         return f"{local:%H:%M}"

@@ -78,7 +78,7 @@
       pen.globalAlpha = here && !isLit ? 0.35 : 1;
       pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
       pen.beginPath(); pen.moveTo(...a); pen.lineTo(...b); pen.stroke();
-      if (isLit && link.type && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
+      if (isLit && link.type && link.type !== "links_to" && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
     }
     for (const node of nodes) {
       if (!isThere(node)) continue;

@@ -253,8 +253,8 @@
     const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
     canvas.hidden = !many;
     const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
-    const total = found.total + (found.total_is_lower_bound ? "+" : "");
-    figure.querySelector("figcaption span").textContent = said.replace("{n}", total.toLocaleString("en")).replace("{m}", many);
+    const total = found.total.toLocaleString("en") + (found.total_is_lower_bound ? "+" : "");
+    figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
     figure.querySelector("details ul").append(...found.nodes.map((node) => {
       const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
       link.href = node.url; link.textContent = node.title;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Number, command, option
+from memoranda.documents.wording import plural
 
 _ROW = "{:<20} {:>6} {:>8} {:>8} {:>9}"
 
@@ -16,7 +17,7 @@ _ROW = "{:<20} {:>6} {:>8} {:>8} {:>9}"
 @option("--notes", type=Number(), default=60, help="How many notes to look for.")
 @option("--seed", type=Number(), default=1, help="Another number draws other notes and words.")
 def bench(call: Invocation, *, notes: int, seed: int) -> None:
-    """Measure how well your own notes are found, and what sessions did with what they were told.
+    """Measure how well your own notes are found, and whether sessions used what they were told.
 
     Notes are drawn at random and looked for by their own words: two of them, a part of a sentence,
     a question, the title. Nothing leaves the machine, and nothing is changed.
@@ -43,7 +44,8 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
         )
         for figure in figures
     ]
-    told_line = f"Sessions were told {len(notes_given)} notes ({sessions} sessions); {read} of these were read"
+    told_notes = plural(len(notes_given), "note")
+    told_line = f"Sessions were told {told_notes} ({plural(sessions, 'session')}); {read} of these were read"
     call.table(
         ("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told_line, form=_ROW, rule=56
     )

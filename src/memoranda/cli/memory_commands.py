@@ -105,7 +105,7 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
 )
 @option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
-    """Store a memory: in the inbox, or organized when a category is given.
+    """Store a memory in the inbox, or in the category you name.
 
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
@@ -152,7 +152,7 @@ def _say_contradiction(memory: MemorySession, note: Note) -> None:
 )
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
-    """Say that NEW holds now in place of OLD, which stays readable.
+    """Mark OLD as replaced by NEW; OLD stays readable.
 
     NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
     tags of OLD; `-` reads the text from stdin.
@@ -336,7 +336,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
 @command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
 def link(call: Invocation, a: str, b: str) -> None:
-    """Link two memories, both ways; of other notes the first gets a relation to the second.
+    """Link two memories in both directions; between other notes, add a relation.
 
     A and B may be ids, or what names a note of any project: a path as `log` shows it, a permalink,
     a title, an address.
@@ -348,7 +348,7 @@ def link(call: Invocation, a: str, b: str) -> None:
     "unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2"
 )
 def unlink(call: Invocation, a: str, b: str) -> None:
-    """Remove the links between two memories, both ways."""
+    """Remove the links between two memories in both directions."""
     _change_links(call, "Unlinked", a, b)
 
 

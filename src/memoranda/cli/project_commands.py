@@ -16,6 +16,7 @@ from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
+from memoranda.documents.wording import plural
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.project_access import ProjectAccess
 from memoranda.query import split_list
@@ -46,7 +47,7 @@ project = group(
     "project",
     "project_commands",
     "add list remove default access check",
-    "Add folders of notes or graph files as projects, list them, take them off the list.",
+    "Add, list and remove projects: folders of notes, or graph files.",
 )
 
 
@@ -232,11 +233,7 @@ def _inventory_lines(inventory: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
-    if row.notes == 1:
-        notes = "1 note"
-    else:
-        notes = f"{row.notes:,} notes"
-    return f"{row.path} ({notes}; {row.reason})"
+    return f"{row.path} ({plural(row.notes, 'note')}; {row.reason})"
 
 
 def _some(rows: Sequence[str]) -> str:

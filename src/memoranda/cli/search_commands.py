@@ -164,7 +164,7 @@ def recent(
     traces: bool,
     limit: int,
 ) -> None:
-    """List what was added or changed lately, by whomever, latest change first."""
+    """List notes added or changed lately, by anybody, latest change first."""
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _FRAMES)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
@@ -226,7 +226,7 @@ def search(
     every: bool,
     **filters: Any,
 ) -> None:
-    """Find notes whose text or title holds QUERY, newest first. An empty QUERY finds all.
+    """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
 
     The words of QUERY are joined by blanks; `tag:work`, `project:notes`, `type:`, `status:`,
     `before:` and the like among them are filters. Letters are compared as people type them: `strasse`
@@ -403,7 +403,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 def context(
     call: Invocation, *words: str, max_tokens: int, projects: tuple[str, ...], as_of: Text
 ) -> None:
-    """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
+    """Print the passages that best answer QUESTION, with the date and address of each note."""
     with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)

@@ -15,6 +15,7 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp
+from memoranda.documents import differences
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import can_undo_run, refused_undos
@@ -24,7 +25,6 @@ from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
-from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.change_rows import (
     CHANGED,

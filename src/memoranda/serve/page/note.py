@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from memoranda.documents import differences
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import refused_undos
@@ -26,7 +27,7 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
     Note,
 )
-from memoranda.serve.page import differences, editing, note_actions, used
+from memoranda.serve.page import editing, note_actions, used
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.paging import part

@@ -585,6 +585,18 @@ def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
         page.wait_for_url("**/page/note/**")
 
 
+@pytest.mark.parametrize("path", ["/page/graph", "/page/graph?note=Heron"])
+def test_no_two_labels_of_the_graph_overlap(visit, path):
+    with visit(path) as page:
+        expect(page.locator("canvas[data-drawn]")).to_be_visible()
+        boxes = page.evaluate("document.querySelector('canvas').graph.boxes()")
+    assert len(boxes) > 8
+    for number, (x, y, width, height) in enumerate(boxes):
+        for other_x, other_y, other_width, other_height in boxes[:number]:
+            is_beside = x >= other_x + other_width or other_x >= x + width
+            assert is_beside or y >= other_y + other_height or other_y >= y + height
+
+
 def test_the_graph_is_zoomed_by_wheel_and_dragged_by_mouse(visit):
     with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
         canvas = page.locator("canvas[data-drawn]")

@@ -188,9 +188,7 @@ def _choices(item: ReviewItem) -> list[Choice]:
     """The answers, the expected one first. For a suspicious note, that is to delete it."""
     # `j` and `k` walk from question to question.
     keys = {KEEP: "y"}
-    choices = [
-        Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices
-    ]
+    choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
         choices[0].is_dangerous = True

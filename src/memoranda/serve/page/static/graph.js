@@ -92,15 +92,18 @@
     labels(lit, names);
   }
 
+  // Where labels are, for tests.
+  let boxes = [];
+
   // Labels where there is room: those of what is pointed at first, then of what has most links.
   function labels(lit, names) {
     const taken = new Map(), cell = 24;
     const free = (x, y, w, h, take, overCircles) => {
       for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++)
         for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) {
-          const boxes = taken.get(i * 5000 + j) || [];
-          if (!take && boxes.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
-          if (take) taken.set(i * 5000 + j, [...boxes, [x, y, w, h, take === "circle"]]);
+          const inCell = taken.get(i * 5000 + j) || [];
+          if (!take && inCell.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
+          if (take) taken.set(i * 5000 + j, [...inCell, [x, y, w, h, take === "circle"]]);
         }
       return true;
     };
@@ -111,6 +114,7 @@
     }
     const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
     pen.textAlign = "center";
+    boxes = [];
     let left = lit ? 160 : 60;
     for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
       const [x, y] = at(node), strong = node === here || node.isHub;
@@ -125,6 +129,7 @@
       const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && places.find(([a, b]) => free(a, b, w, 15, false, true)));
       if (!place) continue;
       free(...place, w, 15, true);
+      boxes.push([...place, w, 15]);
       write(text, place[0] + w / 2, place[1] + 11, strong || lit ? colours.text : colours.soft);
       if (--left <= 0) break;
     }
@@ -326,6 +331,6 @@
       new ResizeObserver(size).observe(canvas);
       dark.addEventListener("change", () => { theme(); draw(); });
     });
-    canvas.graph = { view, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
+    canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
   });
 })();

@@ -132,13 +132,17 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
 async def edited(page, at, text, checksum=None):
     """The answer to saving `text` in the form of a note, and the text the form had."""
     shown = await page.see(at + "?part=edit")
-    was = html.unescape(
-        re.search(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)[1]
-    ).replace("\r\n", "\n")
+    fields = {
+        name: html.unescape(content).replace("\r\n", "\n")
+        for name, content in re.findall(
+            r'<textarea id="(\w+)"[^>]*>\n(.*?)</textarea>', shown, re.DOTALL
+        )
+    }
+    was = fields["text"]
+    fields["text"] = text(was)
     checksum = checksum or re.search(r'name="checksum" value="(\w+)"', shown)[1]
-    return await page.send(
-        at, do="edit", checksum=checksum, text=text(was).replace("\n", "\r\n")
-    ), was
+    form = {name: content.replace("\n", "\r\n") for name, content in fields.items()}
+    return await page.send(at, do="edit", checksum=checksum, **form), was
 
 
 @pytest.mark.promise("page-note")
@@ -150,6 +154,9 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
     at = "/page/note/notes/crlf.md"
     await edited(page, at, lambda text: text)
     assert place.read_bytes() == was
+    shown = await page.see(at + "?part=edit")
+    assert "title: A" in shown.partition('<textarea id="header"')[2]
+    assert "title: A" not in shown.partition('<textarea id="text"')[2].partition("</textarea>")[0]
     await edited(page, at, lambda text: text.replace("first", "second"))
     assert place.read_bytes() == was.replace(b"first", b"second")
     answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")

@@ -271,7 +271,7 @@ def _changed(visit: Visit) -> Response:
         info = memory.find(place)
     except NotFound:
         moved = where_now(memory, *place)
-        if moved is None and action == "edit":
+        if moved is None and action == "edit" and "text" in visit.fields:
             return editing.gone(visit, place)
         if moved is None:
             raise

@@ -30,7 +30,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "projects": (("project",), ("projects", "Projects", "项目")),
 }
 # Names of one kind on a page with both kinds, and on a page of their own.
-_FIRST = 48
+_FIRST = 24
 _OF_ONE_KIND = 120
 # Remembered sentences about people.
 _SAID = 20

@@ -107,10 +107,15 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "search.html",
         projects=[project.name for project in memory.projects],
-        tags=[offer.partition("\t")[0] for offer in offers(memory.settings, "tag")],
         agents=writers(memory),
         **values,
     )
+
+
+def tags(visit: Visit) -> Response:
+    """The tags in use, to choose from. Counting them takes longer than a search: they come later."""
+    used = offers(visit.memory.settings, "tag")
+    return visit.html("tags.html", tags=[offer.partition("\t")[0] for offer in used])
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:

@@ -14,6 +14,7 @@ from memoranda.errors import CannotUndo
 from memoranda.note.edit import Append, FindReplace
 from memoranda.serve.page import digest
 from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.search import readable_passage
 from serve.test_page import memory, plain
 
 pytestmark = pytest.mark.anyio
@@ -95,3 +96,16 @@ async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
     due = stamp(web.now - timedelta(days=1, hours=2))
     memory(web, "Water the fern", category="reminders", metadata={"due_at": due})
     assert "one day late" in plain(await page.see("/page/calendar"))
+
+
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("Tea at four.", ""),
+        ("Tea at four. Bring milk.", "Tea at four. Bring milk."),
+        ("# Tea at four\n\n## Who\n- [fact] Ann and [[bob|Bob]]\n", "Who · Ann and Bob"),
+        ("milk - or [[Cream", "milk - or Cream"),
+    ],
+)
+def test_a_passage_says_what_the_title_does_not(passage, shown):
+    assert readable_passage(passage, "Tea at four") == shown

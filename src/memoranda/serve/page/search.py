@@ -26,8 +26,9 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The words that a reason of a hit names.
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
-# What opens an item of a list on a line of its own, with the category of a fact.
-_ITEM = re.compile(r"\n\s*[-*+]\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+# What opens a heading, or an item of a list with the category of a fact.
+_ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+_DOT = " · "
 # A link to a note, with the words shown for it.
 _LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _SUGGESTED = 8
@@ -160,7 +161,7 @@ def shown(hit: Hit) -> ShownHit:
     """A hit with everything that the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
-    passage = "" if _is_title(hit) else readable_passage(hit.passage)
+    passage = readable_passage(hit.passage, hit.note.title)
     return ShownHit(
         hit,
         _pieces(hit, hit.note.title[:_TITLE]),
@@ -170,15 +171,18 @@ def shown(hit: Hit) -> ShownHit:
     )
 
 
-def readable_passage(passage: str) -> str:
-    """A passage of Markdown as one line: items of lists apart by dots, links as their words."""
-    items = _ITEM.sub(" · ", passage.strip())
-    return " ".join(_LINK.sub(r"\1", items).replace("[[", "").split())
-
-
-def _is_title(hit: Hit) -> bool:
-    """Whether the passage says nothing but the title."""
-    return hit.passage.strip().rstrip(".…") == hit.note.title.strip().rstrip(".…")
+def readable_passage(passage: str, title: str) -> str:
+    """A passage of Markdown as one line: headings and items of lists apart by dots, links as their
+    words. Empty if it says nothing but the title.
+    """
+    items = _ITEM.sub(_DOT, f"\n{passage.strip()}")
+    line = " ".join(_LINK.sub(r"\1", items).replace("[[", "").split()).removeprefix(_DOT.lstrip())
+    said_after = line.removeprefix(title.strip())
+    if said_after.strip(" .…") == "":
+        return ""
+    if said_after.startswith(_DOT):
+        return said_after.removeprefix(_DOT)
+    return line
 
 
 def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:

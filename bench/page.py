@@ -5,7 +5,8 @@
 First paint is the browser's own first-contentful-paint of a page opened anew. Search is the time
 from a key to the shown hits of a query nobody asked before, with the pause while somebody types (80
 ms) and without. Beside each the processor time the server took until then, which says more on a
-machine that has other work. Each page is left to finish what it asks for later (the questions of
+machine that has other work; so does the browser's own ("browser": all its processes, until the page
+was loaded). Each page is left to finish what it asks for later (the questions of
 Review, the drawing of a graph, the doctor): "all of it". The server runs as users run it, in a
 process of its own. A home that is not there yet is made first: so that a quiet measurement can
 follow later, name it. Needs Debian's chromium.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -78,6 +80,33 @@ def _append(text: str) -> Any:
     return Append(text)
 
 
+def browser_ms() -> float:
+    """The processor time that all processes of the browser, descendants of this one, have used."""
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = place.read_text().rpartition(")")
+        except OSError:
+            # It has ended meanwhile.
+            continue
+        fields = rest.split()
+        process = int(place.parent.name)
+        parents[process] = int(fields[1])
+        if "chrom" in name:
+            used[process] = (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+    return sum(spent for process, spent in used.items() if _descends(process, parents))
+
+
+def _descends(process: int, parents: dict[int, int]) -> bool:
+    """Whether a process was started by this one, or by one that this one started."""
+    while process > 1:
+        if process == os.getpid():
+            return True
+        process = parents.get(process, 0)
+    return False
+
+
 def painted(page: Any) -> float:
     """When the page was painted first; the policy of the page lets no script wait for it."""
     while (moment := page.evaluate(_PAINT)) is None:
@@ -107,9 +136,13 @@ def measure(home: Path, notes: int, rounds: int) -> dict[str, list[float]]:
                     ref = refs[number].id if path.endswith("=") else ""
                     begin = time.perf_counter()
                     used = served.processor_ms()
+                    used_by_browser = browser_ms()
                     page.goto(served.url + path + ref, wait_until="load")
                     found.setdefault(f"first paint, {name}", []).append(painted(page))
                     found.setdefault(f"  server, {name}", []).append(served.processor_ms() - used)
+                    found.setdefault(f"  browser, {name}", []).append(
+                        browser_ms() - used_by_browser
+                    )
                     while flying and time.perf_counter() - begin < LONGEST:
                         page.wait_for_timeout(10)
                     flying.clear()

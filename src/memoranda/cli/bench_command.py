@@ -23,15 +23,16 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
     a question, the title. Nothing leaves the machine, and nothing is changed.
     """
     from memoranda.engine.measuring import measure_recall
+    from memoranda.engine.served import notes_given
 
     with call.memory() as memory:
         figures = measure_recall(memory, notes, seed)
-        sessions, notes_given = memory.notes_given()
+        sessions, given_ids = notes_given(memory)
         notes_by_id = {info.id: info for info in memory.list(limit=0)[0]}
-    read = sum(1 for note in notes_given if note in notes_by_id and notes_by_id[note].access_count)
+    read = sum(1 for note in given_ids if note in notes_by_id and notes_by_id[note].access_count)
     if call.json:
         recall = [figure._asdict() for figure in figures]
-        return call.document(recall=recall, given=len(notes_given), read=read, sessions=sessions)
+        return call.document(recall=recall, given=len(given_ids), read=read, sessions=sessions)
     if not figures:
         return call.answer("There is no note that says enough to look for it.")
     rows = [
@@ -44,7 +45,7 @@ def bench(call: Invocation, *, notes: int, seed: int) -> None:
         )
         for figure in figures
     ]
-    told_notes = plural(len(notes_given), "note")
+    told_notes = plural(len(given_ids), "note")
     told_line = f"Sessions were told {told_notes} ({plural(sessions, 'session')}); {read} of these were read"
     call.table(
         ("Looked for by", "Notes", "First", "Top 10", "ms"), rows, told_line, form=_ROW, rule=56

@@ -15,7 +15,7 @@ import click
 from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import any_note, moment_of
+from memoranda.cli.memory_commands import moment_of
 from memoranda.cli.older_texts import number_of, text_changed
 from memoranda.cli.output import Failure, confirmed
 from memoranda.cli.patch import patch as patch_of
@@ -201,7 +201,7 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     For a note that is gone, the reference itself.
     """
     with suppress(MemorandaError):
-        return place(any_note(memory, ref))
+        return place(memory.find_any(ref))
     return ref
 
 

@@ -389,7 +389,7 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
         from memoranda.jobs import reminders
 
         if dry_run:
-            info = memory.memory_id(ref)
+            info = memory.find_memory(ref)
         else:
             info = reminders.acknowledge(memory, ref)
         row = documents.note(memory, info, content_of(memory, info))

@@ -12,7 +12,6 @@ from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
-    any_note,
     as_of_moment,
     as_of_option,
     category_option,
@@ -423,7 +422,7 @@ def context(
 def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
     """List the notes that link to a note, newest first."""
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = memory.find_any(ref)
         names = {memory.project(name).name for name in projects}
         infos = [
             source
@@ -444,10 +443,12 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
 @limit_option(50)
 def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
+    from memoranda.engine.link_walk import relations
+
     with call.memory() as memory:
         query = within(memory, Query(order="created"), projects)
         linked: set[int] = set()
-        for source, target, _ in memory.relations():
+        for source, target, _ in relations(memory):
             linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
         alone = [info for info in notes if info.row not in linked]

@@ -305,6 +305,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     Links of memories are separate findings. A link to a note that is still to be written is not a
     problem.
     """
+    from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 
@@ -312,7 +313,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     for project in memory.projects:
         if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
             continue
-        links = memory.unresolved_links(project.name)
+        links = unresolved_links(memory, project.name)
         if not links:
             continue
         first = ", ".join(

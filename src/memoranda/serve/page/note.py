@@ -11,6 +11,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from memoranda.documents import differences
 from memoranda.engine import MemorySession
+from memoranda.engine.attachments import conventions_of
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.telling import Telling
@@ -132,7 +133,7 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
 
 
 def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
-    """The links that the text of the note does not show: those of its header, and of its rest."""
+    """The links that the shown text of a note does not have, such as links in its header."""
     return [
         edge
         for edge in edges
@@ -151,7 +152,7 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
     root = memory.project(note.project).root
     if not root.is_dir():
         return []
-    return openings(memory.conventions(note.project).programs, str(root), note.path)
+    return openings(conventions_of(memory, note.project).programs, str(root), note.path)
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:

@@ -115,7 +115,8 @@
     const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
     pen.textAlign = "center";
     boxes = [];
-    let left = lit ? 160 : 60;
+    // So many labels of hubs may cover circles: more would hide what is alike in one cloud.
+    let left = lit ? 160 : 60, over = 6;
     for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
       const [x, y] = at(node), strong = node === here || node.isHub;
       if (x < 0 || y < 0 || x > wide || y > high || !isThere(node)) continue;
@@ -126,7 +127,7 @@
       const w = pen.measureText(text).width + 4, r = shown(node) + 2;
       const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
         .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
-      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && places.find(([a, b]) => free(a, b, w, 15, false, true)));
+      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && over-- > 0 && places.find(([a, b]) => free(a, b, w, 15, false, true)));
       if (!place) continue;
       free(...place, w, 15, true);
       boxes.push([...place, w, 15]);
@@ -185,6 +186,16 @@
       button.addEventListener("click", () => choose(other));
       return item;
     }));
+    uncover(node);
+  }
+
+  // Moves the graph aside where the panel is over the note or its neighbours.
+  function uncover(node) {
+    if (getComputedStyle(panel).position !== "absolute") return;
+    const right = Math.max(...[node, ...near.get(node)].filter(isThere).map((other) => at(other)[0] + 60));
+    const by = Math.min(right - (wide - panel.offsetWidth - 24), at(node)[0] - 80);
+    if (by <= 0) return;
+    view.x -= by; touched = true; draw();
   }
 
   // The slider walks through the days on which notes were written.

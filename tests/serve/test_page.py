@@ -41,7 +41,7 @@ async def test_today_lists_every_change_with_who_made_it_and_takes_one_back(web,
     web.memory.tag(note, ["hot"])
     shown = plain(await page.see("/page"))
     assert "claude claude-code 2.1" in shown
-    assert "changed Tea · tag tags: hot" in shown
+    assert "changed Tea · tagged tags: hot" in shown
     assert "learned Tea green" in shown
     assert shown.index("changed Tea") < shown.index("learned Tea")
     diffs = await page.see("/page/change/2", **{"x-part": "1"})
@@ -124,7 +124,7 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
     assert "taste bitter" in plain(tea)
     assert plain(tea).count("bitter") == 1, "a fact stands once"
     assert "drunk by Ann" in plain(tea)
-    assert "Links to here links to Ann" in plain(tea)
+    assert "Links to here Ann" in plain(tea)
     assert '<a href="/page/note/notes/Tea.md">her tea</a>' in ann
     assert web.memory.read("tea", count=False).access_count == 0
 
@@ -132,13 +132,17 @@ async def test_a_note_shows_its_text_facts_and_links_both_ways(web, page):
 async def edited(page, at, text, checksum=None):
     """The answer to saving `text` in the form of a note, and the text the form had."""
     shown = await page.see(at + "?part=edit")
-    was = html.unescape(
-        re.search(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)[1]
-    ).replace("\r\n", "\n")
+    fields = {
+        name: html.unescape(content).replace("\r\n", "\n")
+        for name, content in re.findall(
+            r'<textarea id="(\w+)"[^>]*>\n(.*?)</textarea>', shown, re.DOTALL
+        )
+    }
+    was = fields["text"]
+    fields["text"] = text(was)
     checksum = checksum or re.search(r'name="checksum" value="(\w+)"', shown)[1]
-    return await page.send(
-        at, do="edit", checksum=checksum, text=text(was).replace("\n", "\r\n")
-    ), was
+    form = {name: content.replace("\n", "\r\n") for name, content in fields.items()}
+    return await page.send(at, do="edit", checksum=checksum, **form), was
 
 
 @pytest.mark.promise("page-note")
@@ -150,6 +154,9 @@ async def test_an_edit_keeps_every_byte_it_is_not_about_and_asks_when_the_note_c
     at = "/page/note/notes/crlf.md"
     await edited(page, at, lambda text: text)
     assert place.read_bytes() == was
+    shown = await page.see(at + "?part=edit")
+    assert "title: A" in shown.partition('<textarea id="header"')[2]
+    assert "title: A" not in shown.partition('<textarea id="text"')[2].partition("</textarea>")[0]
     await edited(page, at, lambda text: text.replace("first", "second"))
     assert place.read_bytes() == was.replace(b"first", b"second")
     answer, _ = await edited(page, at, lambda text: "mine\n", checksum="00000000")
@@ -199,7 +206,7 @@ async def test_what_the_forms_of_a_note_do_is_done_and_taken_back(web, page):
         assert (await page.send(at, **wrong)).status_code in (400, 404), wrong
     asked = await page.send(tea, do="erase")
     assert "There is no undo" in asked.text
-    foretold = re.search(r"With it go (\d+) entries of the log and (\d+) older texts", asked.text)
+    foretold = re.search(r"With it go: (\d+) entries of the log, (\d+) older texts", asked.text)
     assert min(int(foretold[1]), int(foretold[2])) >= 4
     assert 'name="sure" value="yes"' in asked.text
     assert web.memory.read(note)

@@ -71,11 +71,11 @@ async def test_what_an_agent_got(web, page, monkeypatch):
     for number in range(8):
         log_of(web.memory).add(web.now, "claude", "search_notes", f"words {number}", [read.id])
     log_of(web.memory).add(web.now, "cursor", "search_notes", "words of another", [read.id])
-    parts = await all_parts(page, "/page/used?agent=claude", r"<td>(words[^<]*)</td>")
+    parts = await all_parts(page, "/page/used?agent=claude", r"asked\">(words[^<]*)</b>")
     assert [len(part) for part in parts] == [3, 3, 2]
     assert {words for part in parts for words in part} == {f"words {n}" for n in range(8)}
     of_note = f"{note_url('notes', 'Read often.md')}?part=used"
-    parts = await all_parts(page, of_note, r"<td>(words[^<]*)</td>")
+    parts = await all_parts(page, of_note, r"asked\">(words[^<]*)</b>")
     assert sum(len(part) for part in parts) == 9
 
 

@@ -152,7 +152,7 @@ async def test_the_calendar_has_notes_by_day_and_reminders_to_do_or_put_off(web,
     )
     await page.send("/page/reminder", action="snooze", when="2026-11-30 10:00", ref=again.id)
     shown = plain(await page.see("/page/calendar?day=2026-11-30"))
-    assert "2026-11-28 09:00 · repeats · put off to 2026-11-30 10:00" in shown
+    assert "Sat 09:00 · repeats · put off to 2026-11-30 10:00" in shown
     assert "◷ 10:00 again" in shown
     assert web.memory.read(again.id).header["due_at"] == "2026-11-28T09:00:00Z"
     assert (

@@ -75,11 +75,13 @@ class Difference:
     properties: the keys that changed.
     lines: lines of the text, each as its parts. GAP marks lines that are left out.
     has_more: whether there are more lines.
+    is_new: whether there was no text before.
     """
 
     properties: list[PropertyChange] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
     has_more: bool = False
+    is_new: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.properties or self.lines)
@@ -124,7 +126,7 @@ def between(before: str, after: str, most: int = _LINES) -> Difference:
     new_header, new_body = split(after)
     lines = _lines(old_body, new_body)
     properties = _properties(old_header, new_header)
-    return Difference(properties, lines[:most], len(lines) > most)
+    return Difference(properties, lines[:most], len(lines) > most, not before)
 
 
 def split(text: str) -> tuple[Mapping[str, Any], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,6 +19,12 @@ from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part
 
+# The category of a fact, before its text.
+FACT = "fact"
+# What opens an item of a list, with the category of a fact, or a heading.
+_OPENING = re.compile(r"\s*(?:[-*+]|#+)\s+(?:\[([^\[\]\n]{2,60})\]\s+)?")
+# A link to a note, with the words shown for it.
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 # Lines of a row.
 _LINES = 3
 # Characters of a line of a row.
@@ -194,14 +201,26 @@ def _beginning(text: str, title: str) -> list[Line]:
     body = differences.split(text)[1]
     stripped = (line.strip() for line in body.splitlines())
     telling = (line for line in stripped if line and line.lstrip("# ") != title)
-    return [[Part(SAME, _cut(line))] for line in islice(telling, _LINES)]
+    return [readable([Part(SAME, _cut(line))]) for line in islice(telling, _LINES)]
+
+
+def readable(line: Line) -> Line:
+    """A line of Markdown for a row: the category of a fact as a part of its own, links as words."""
+    first = line[0]
+    opening = _OPENING.match(first.text)
+    parts = list(line)
+    if opening:
+        parts[0] = Part(first.kind, first.text[opening.end() :])
+        if opening[1]:
+            parts.insert(0, Part(FACT, opening[1]))
+    return [Part(part.kind, _LINK.sub(r"\1", part.text)) for part in parts]
 
 
 def snippet(difference: Difference, most: int = _LINES) -> list[Line]:
     """The changed lines of a difference, with little of what stayed around the words."""
     changed = [line for line in difference.lines if _has_changed(line)]
     telling = [line for line in changed if line[0].kind != GAP and _says_something(line)]
-    return [_trimmed(line) for line in telling[:most]]
+    return [readable(_trimmed(line)) for line in telling[:most]]
 
 
 def _has_changed(line: Line) -> bool:

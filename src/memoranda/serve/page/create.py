@@ -27,10 +27,11 @@ def show(visit: Visit) -> Response:
     """The form for a new note; after a POST, the note."""
     if visit.is_post:
         return _create(visit)
-    return visit.html("new.html", **_choices(visit), refusal="")
+    return visit.html("new.html", **choices(visit), warning="")
 
 
-def _choices(visit: Visit) -> dict[str, Any]:
+def choices(visit: Visit) -> dict[str, Any]:
+    """The fields of the form so far, and the categories and projects a new note may have."""
     memory = visit.memory
     return {
         "fields": dict(visit.fields),

@@ -11,7 +11,9 @@ from memoranda.documents import differences
 from memoranda.engine.telling import author
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
+from memoranda.note import frontmatter
 from memoranda.note.model import Note
+from memoranda.serve.page import create
 from memoranda.serve.page.merging import Merge, has_marks, merge
 from memoranda.serve.page.visit import Visit
 
@@ -36,14 +38,46 @@ def form(
             "or line ends of two kinds. Edit its file."
         )
     conflict_values = {"merged": None, "author": "", "difference": None} | values
-    return visit.html("edit.html", status, note=note, text=text, base=base, **conflict_values)
+    header, body = apart(text)
+    return visit.html(
+        "edit.html",
+        status,
+        note=note,
+        header=header,
+        text=body,
+        base=base,
+        is_header_open=has_marks(header),
+        **conflict_values,
+    )
+
+
+def apart(text: str) -> tuple[str, str]:
+    """The header of a note's text with its fences, and all that follows it. Together they are the
+    text.
+    """
+    parts = frontmatter.split(text)
+    if parts.yaml is None:
+        return "", text
+    return text[: parts.body_at], text[parts.body_at :]
+
+
+def typed(visit: Visit) -> str:
+    """The text that was typed into the form: its header, if it has a field of its own, and the rest.
+
+    Raises KeyError without a text.
+    """
+    header = visit.fields.get("header", "").replace("\r\n", "\n")
+    text = visit.fields["text"].replace("\r\n", "\n")
+    if header and not header.endswith("\n"):
+        header += "\n"
+    return header + text
 
 
 def conflict(visit: Visit, info: NoteInfo) -> Response:
     """Show the form again, with the typed text and the text that somebody else wrote in between."""
     note = visit.memory.read(info, count=False)
     theirs = note.text.replace("\r\n", "\n")
-    mine = visit.fields.get("text", "").replace("\r\n", "\n")
+    mine = typed(visit)
     base = visit.fields.get("base", "").replace("\r\n", "\n")
     merged = merge(base, mine, theirs) if base else _all_mine(mine, theirs)
     return form(
@@ -55,6 +89,27 @@ def conflict(visit: Visit, info: NoteInfo) -> Response:
         merged=merged,
         author=author(info.provenance),
         difference=differences.between(base or theirs, theirs),
+    )
+
+
+def gone(visit: Visit, place: tuple[str, str]) -> Response:
+    """Offer the typed text as a new note: the note was deleted while somebody edited it."""
+    project, path = place
+    text = typed(visit)
+    header, body = differences.split(text)
+    title = str(header.get("title") or path.rpartition("/")[2].removesuffix(".md"))
+    fields = {
+        "title": "" if header.get("category") else title,
+        "text": body,
+        "project": project,
+        "category": str(header.get("category") or ""),
+        "tags": ", ".join(map(str, header.get("tags") or ())),
+    }
+    return visit.html(
+        "new.html",
+        410,
+        **create.choices(visit) | {"fields": fields},
+        warning="The note was deleted meanwhile. Your text is below: save it as a new note, or leave it.",
     )
 
 

@@ -73,6 +73,7 @@ def show(visit: Visit) -> Response:
             if name in query_fields
         },
         title=title,
+        total=memory.stats().total,
         is_filtered=any(fields.get(name) for name in _CHOSEN),
         depth=_depth(visit),
         projects=[project.name for project in memory.projects],

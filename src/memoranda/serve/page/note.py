@@ -38,6 +38,8 @@ from memoranda.serve.page.visit import HOME, Visit
 
 # Links in each direction.
 _LINKS = 100
+# Links of a direction that are shown before `more`.
+_LINKS_SHOWN = 12
 # Changes in a note's history.
 _HISTORY = 30
 _AMBIGUOUS = "ambiguous"
@@ -97,14 +99,17 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
     incoming = memory.incoming(info, _LINKS)
     # A heading that only says the title again
     body = note.body.lstrip("\n").removeprefix(f"# {note.title}\n")
+    html = as_html(body, note.project, note.path, _targets(memory, outgoing))
     return visit.html(
         "note.html",
         info=info,
         note=note,
-        body=as_html(body, note.project, note.path, _targets(memory, outgoing)),
-        outgoing=[edge for edge in outgoing if edge.note][:_LINKS],
+        body=html,
+        has_links=bool(incoming or outgoing),
+        outgoing=_not_shown(outgoing, html)[:_LINKS],
         incoming=incoming,
         most_links=_LINKS,
+        most_shown=_LINKS_SHOWN,
         marks=memory.validity_marks([info]).get(info.row, ""),
         is_long=len(note.body) > RENDERED,
         provenance=info.provenance,
@@ -125,6 +130,15 @@ def _page(visit: Visit, info: NoteInfo, note: Note) -> Response:
         category_project=CATEGORY_PROJECT,
         openings=_openings(visit, note),
     )
+
+
+def _not_shown(edges: Sequence[Edge], html: str) -> list[Edge]:
+    """The links that the shown text of a note does not have, such as links in its header."""
+    return [
+        edge
+        for edge in edges
+        if edge.note and f'href="{note_url(edge.note.project, edge.note.path)}"' not in html
+    ]
 
 
 def _openings(visit: Visit, note: Note) -> list[Opening]:
@@ -254,7 +268,16 @@ def _changed(visit: Visit) -> Response:
     if action == "restore":
         memory.restore("/".join(place), change=visit.number("change", 0))
         return visit.back(note_url(*place))
-    info = memory.find(place)
+    try:
+        info = memory.find(place)
+    except NotFound:
+        moved = where_now(memory, *place)
+        if moved is None and action == "edit" and "text" in visit.fields:
+            return editing.gone(visit, place)
+        if moved is None:
+            raise
+        # Upkeep or somebody else moved it while the page was open: it is the same note.
+        info = moved
     if action == "erase":
         return _erase(visit, info)
     try:

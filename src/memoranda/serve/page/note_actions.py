@@ -49,7 +49,7 @@ def act(visit: Visit, info: NoteInfo) -> NoteInfo | None:
 
 def _edit(visit: Visit, info: NoteInfo) -> None:
     now = visit.memory.read(info, count=False).text
-    text = editing.as_in_file(visit.fields["text"], now)
+    text = editing.as_in_file(editing.typed(visit), now)
     checksum = visit.fields["checksum"]
     editing.check_decided(text)
     if text != now or checksum != info.checksum:

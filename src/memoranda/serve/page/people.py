@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.responses import Response
@@ -15,7 +15,7 @@ from memoranda.engine.contents import folders_named, places_passing
 from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
-from memoranda.errors import InvalidInput, MemorandaError
+from memoranda.errors import Ambiguous, InvalidInput, MemorandaError
 from memoranda.index.rows import Edge, Hit, NoteInfo, NotePlace
 from memoranda.note.model import REMINDERS
 from memoranda.note.names import Looseness
@@ -32,7 +32,7 @@ _KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "projects": (("project",), ("projects", "Projects", "项目")),
 }
 # Names of one kind on a page with both kinds, and on a page of their own.
-_FIRST = 48
+_FIRST = 24
 _OF_ONE_KIND = 120
 # Remembered sentences about people.
 _SAID = 20
@@ -49,7 +49,8 @@ WHOLE_LINES = "preference lines"
 class About:
     """Everything about one name.
 
-    info: the note of that name, if it exists.
+    info: the note of that name, if exactly one exists.
+    namesakes: the notes of that name, by project and path, if there are several.
     facts: the facts about it.
     incoming, outgoing: its links.
     telling: the passages with the name, by kind: `memories`, `notes`, `reminders`.
@@ -58,6 +59,7 @@ class About:
 
     name: str
     info: NoteInfo | None = None
+    namesakes: Sequence[str] = ()
     facts: list[str] = field(default_factory=list)
     incoming: list[Edge] = field(default_factory=list)
     outgoing: list[Edge] = field(default_factory=list)
@@ -119,7 +121,12 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, most: int)
     by_id = {info.id: info for info in listed}
     infos = [by_id[identity] for identity in ids if identity in by_id]
     links = count_incoming(memory, infos, _EDGES)
-    rows = [documents.reference(info) | {"links": links[info.row]} for info in infos]
+    titles = Counter(place.title for place in places)
+    rows = [
+        documents.reference(info)
+        | {"links": links[info.row], "is_namesake": titles[info.title] > 1}
+        for info in infos
+    ]
     return Listed.part(rows, len(places), offset)
 
 
@@ -128,13 +135,18 @@ def about(visit: Visit) -> Response:
     name = visit.text("name")
     if not name:
         raise InvalidInput("Say a name.")
-    return visit.html("about.html", about=_about(visit.memory, name))
+    return visit.html("about.html", about=_about(visit.memory, name, visit.text("ref") or name))
 
 
-def _about(memory: MemorySession, name: str) -> About:
+def _about(memory: MemorySession, name: str, ref: str) -> About:
     page = About(name)
-    with suppress(MemorandaError):
-        page.info = memory.find(name, looseness=Looseness.CASE)
+    try:
+        page.info = memory.find(ref, looseness=Looseness.CASE)
+    except Ambiguous as error:
+        page.namesakes = error.candidates[:_HITS]
+    except MemorandaError:
+        # Of a name without a note there may be much to tell, too.
+        pass
     if page.info is not None:
         observations = memory.observations(page.info)
         page.facts = [observation.content for observation in observations]

@@ -26,7 +26,9 @@ from memoranda.serve.page.wording import (
     brief_time,
     counted,
     date_words,
+    done,
     heading_of_day,
+    joined_names,
     lateness,
     local_time,
     long_day,
@@ -41,7 +43,7 @@ _AGENT = "agent:"
 _OWNER = "owner"
 _AUTHORS = {"owner": "You", "file": "a file", "import": "an import", "web": "a web page"}
 # Colours of the avatars of agents, in the style sheet.
-_COLOURS = 6
+_COLOURS = 8
 
 
 def note_url(project: str, path: str) -> str:
@@ -63,7 +65,8 @@ def colour_of(agent: str | None) -> str:
     if agent is None:
         return "me"
     # The colour depends on the name alone, so that it is the same on every page and machine.
-    return f"c{crc32(agent.encode('utf-8', 'replace')) % _COLOURS}"
+    # Of this sum the second byte tells the usual agents apart.
+    return f"c{(crc32(agent.encode('utf-8', 'replace')) >> 8) % _COLOURS}"
 
 
 def initial_of(agent: str | None) -> str:
@@ -154,6 +157,8 @@ def render(template: str, language: str, **values: Any) -> str:
     tools: Mapping[str, Any] = {
         "_": partial(translated, language),
         "_n": partial(counted, language),
+        "did": partial(done, language),
+        "names": partial(joined_names, language),
         "lang": language,
         "colon": COLON[language],
         "time": lambda at: local_time(at, zone),

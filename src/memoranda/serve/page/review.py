@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -88,9 +89,10 @@ def show(visit: Visit) -> Response | dict[str, Any]:
     if not visit.is_part and not visit.text("list"):
         return visit.html("review.html", items=None, kinds=TITLES)
     items = _in_order(open_questions(visit))
+    counts = Counter(item.kind for item in items)
     if visit.text("kind"):
         items = [item for item in items if item.kind == visit.text("kind")]
-    values = _triage(visit, items)
+    values = _triage(visit, items) | {"counts": counts}
     return visit.part_or_page("review_part.html", "review.html", **values)
 
 
@@ -184,11 +186,9 @@ def _without_empty(line: Line) -> Line:
 
 def _choices(item: ReviewItem) -> list[Choice]:
     """The answers, the expected one first. For a suspicious note, that is to delete it."""
-    choices = [
-        # `j` and `k` walk from question to question
-        Choice(letter, label, letter.upper() if letter in "jk" else letter)
-        for letter, label in item.choices
-    ]
+    # `j` and `k` walk from question to question.
+    keys = {KEEP: "y"}
+    choices = [Choice(letter, label, keys.get(letter, letter)) for letter, label in item.choices]
     if item.kind == _SUSPICIOUS:
         choices.sort(key=lambda choice: choice.letter == KEEP)
         choices[0].is_dangerous = True

@@ -73,6 +73,7 @@ PAGES: dict[str, tuple[tuple[str, ...], View]] = {
     f"{HOME}/review": (BOTH, review.show),
     f"{HOME}/search": (GET, at_once(search.show)),
     f"{HOME}/palette": (GET, at_once(search.suggest)),
+    f"{HOME}/tags": (GET, search.tags),
     f"{HOME}/people": (GET, at_once(people.show)),
     f"{HOME}/about": (GET, at_once(people.about)),
     f"{HOME}/me": (BOTH, people.me),

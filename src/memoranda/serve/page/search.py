@@ -26,7 +26,14 @@ MOST_HITS = 200
 FILTERS = ("project", "category", "tag", "agent", "from", "until", "archive")
 # The words that a reason of a hit names.
 _WORDS = re.compile(r"^(?:title|words|spelled): (.*)$")
+# What opens a heading, or an item of a list with the category of a fact.
+_ITEM = re.compile(r"\n\s*(?:[-*+]|#{1,6})\s+(?:\[[^\[\]\n]{2,60}\]\s+)?")
+_DOT = " · "
+# A link to a note, with the words shown for it.
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _SUGGESTED = 8
+# Characters of a title.
+_TITLE = 160
 _PASSAGES = 10
 
 
@@ -45,11 +52,13 @@ class Share:
 
 @dataclass
 class ShownHit:
-    """A hit with its passage in pieces (whether it is a word of the query, text), the shares of its
-    score, and why it was found, without the numbers.
+    """A hit with its title and its passage in pieces (whether it is a word of the query, text), the
+    shares of its score, and why it was found, without the numbers. A passage that only says the
+    title again has no pieces.
     """
 
     hit: Hit
+    title: list[tuple[bool, str]]
     pieces: list[tuple[bool, str]]
     shares: list[Share] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -99,10 +108,15 @@ def show(visit: Visit) -> Response:
     return visit.html(
         "search.html",
         projects=[project.name for project in memory.projects],
-        tags=[offer.partition("\t")[0] for offer in offers(memory.settings, "tag")],
         agents=writers(memory),
         **values,
     )
+
+
+def tags(visit: Visit) -> Response:
+    """The tags in use, to choose from. Counting them takes longer than a search: they come later."""
+    used = offers(visit.memory.settings, "tag")
+    return visit.html("tags.html", tags=[offer.partition("\t")[0] for offer in used])
 
 
 def _in_transcripts(visit: Visit) -> list[TraceHit]:
@@ -147,20 +161,42 @@ def shown(hit: Hit) -> ShownHit:
     """A hit with everything that the page shows of it."""
     numbers = tuple(f"{name} " for name in hit.shares)
     reasons = [reason for reason in hit.why if not (numbers and reason.startswith(numbers))]
-    return ShownHit(hit, _pieces(hit), _shares(hit.shares), reasons)
+    passage = readable_passage(hit.passage, hit.note.title)
+    return ShownHit(
+        hit,
+        _pieces(hit, hit.note.title[:_TITLE]),
+        _pieces(hit, passage),
+        _shares(hit.shares),
+        reasons,
+    )
 
 
-def _pieces(hit: Hit) -> list[tuple[bool, str]]:
+def readable_passage(passage: str, title: str) -> str:
+    """A passage of Markdown as one line: headings and items of lists apart by dots, links as their
+    words. Empty if it says nothing but the title.
+    """
+    items = _ITEM.sub(_DOT, f"\n{passage.strip()}")
+    line = " ".join(_LINK.sub(r"\1", items).replace("[[", "").split()).removeprefix(_DOT.lstrip())
+    said_after = line.removeprefix(title.strip())
+    if said_after.strip(" .…") == "":
+        return ""
+    if said_after.startswith(_DOT):
+        return said_after.removeprefix(_DOT)
+    return line
+
+
+def _pieces(hit: Hit, text: str) -> list[tuple[bool, str]]:
+    """A text in pieces, with the words of the query apart."""
     matched: set[str] = set()
     for reason in hit.why:
         match = _WORDS.match(reason)
         if match:
             matched.update(word for word in match[1].split(", ") if word)
     if not matched:
-        return [(False, hit.passage)]
+        return [(False, text)] if text else []
     longest_first = sorted(matched, key=len, reverse=True)
     pattern = "|".join(re.escape(word) for word in longest_first)
-    parts = re.split(f"(?i)({pattern})", hit.passage)
+    parts = re.split(f"(?i)({pattern})", text)
     # Every second part was in brackets
     return [(bool(number % 2), part) for number, part in enumerate(parts) if part]
 

@@ -19,6 +19,12 @@ from memoranda.serve.page.visit import Visit
 # Rows of what was got, and the notes named in each.
 _SHOWN = 100
 _NOTES = 8
+# The words for the ways to get notes, by parts of the names of tools.
+_WAYS = {
+    "told": ("session start", "prompt"),
+    "found": ("search", "recall", "context", "find", "query", "list", "recent"),
+    "read": ("read", "view", "get", "open", "fetch", "memory", "graph"),
+}
 _DEFAULT_AGENT = "claude"
 _NO_AGENTS = ("owner", "import", "web", "file")
 
@@ -75,9 +81,25 @@ def _shown(memory: MemorySession, rows: list[Served]) -> list[UsedRow]:
         notes = [infos[identity] for identity in row.notes if identity in infos]
         more = len(notes) - _NOTES
         rows_shown.append(
-            UsedRow(row.time, row.agent, row.how, row.asked, notes[:_NOTES], max(0, more))
+            UsedRow(
+                row.time, row.agent, _way(row.how), _asked(row, infos), notes[:_NOTES], max(0, more)
+            )
         )
     return rows_shown
+
+
+def _way(tool: str) -> str:
+    """The way an agent got notes, in a word for people, by the tool it called."""
+    for word, names in _WAYS.items():
+        if any(name in tool for name in names):
+            return word
+    return tool
+
+
+def _asked(row: Served, infos: Mapping[str, NoteInfo]) -> str:
+    """The words an agent asked with. A note that it named by its id is named by its title."""
+    info = infos.get(row.asked)
+    return row.asked if info is None else info.title
 
 
 def ask(visit: Visit) -> Response:

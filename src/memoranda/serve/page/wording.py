@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from functools import cache
 from importlib.resources import files
@@ -50,6 +50,25 @@ def translated(language: str, english: str, /, **values: Any) -> str:
     if values:
         return sentence.format(**values)
     return sentence
+
+
+def done(language: str, verb: str) -> str:
+    """A verb of the log as a sentence has it after a name: `wrote it`, `pinned it`."""
+    sentence = f"did: {verb}"
+    table = words(language)
+    return table.get(sentence) or translated(language, verb)
+
+
+def joined_names(language: str, names: Sequence[str], most: int = 3) -> str:
+    """Names as a sentence lists them: `a`, `a and b`, `a, b and c`, `a, b and 2 others`."""
+    shown = list(names[:most])
+    others = len(names) - most
+    if others > 0:
+        shown = [*shown[:-1], translated(language, "{n} others", n=others + 1)]
+    if len(shown) < 2:
+        return "".join(shown)
+    beginning = translated(language, ", ").join(shown[:-1])
+    return translated(language, " and ").join((beginning, shown[-1]))
 
 
 def counted(language: str, one: str, many: str, number: int) -> str:
@@ -119,6 +138,8 @@ def brief_time(language: str, moment: datetime, now: datetime, zone: tzinfo | No
     days = (today - local.date()).days
     if timedelta(0) <= now - moment < timedelta(hours=1):
         minutes = int((now - moment).total_seconds() // 60)
+        if minutes == 0:
+            return translated(language, "now")
         return translated(language, "{n} min", n=minutes)
     if days == 0:
         return f"{local:%H:%M}"
@@ -180,12 +201,12 @@ def heading_of_day(
 
 
 def lateness(language: str, at: datetime, now: datetime, zone: tzinfo | None) -> str:
-    """`9 days late`, `3 h late`, or when it is due: `09:49`, `Mon 09:00`, `25 Nov`."""
+    """`9 days late`, `3 h late`, or when it is due: `09:49`, `Mon 09:00`, `25 Nov 09:00`."""
     local = at.astimezone(zone)
     today = now.astimezone(zone)
     late = now - at
     if late >= timedelta(days=1):
-        return translated(language, "{n} days late", n=late.days)
+        return counted(language, "one day late", "{n} days late", late.days)
     if late >= timedelta(hours=1):
         return translated(language, "{n} h late", n=int(late.total_seconds() // 3600))
     if local.date() == today.date():
@@ -195,4 +216,4 @@ def lateness(language: str, at: datetime, now: datetime, zone: tzinfo | None) ->
     if local.date() - today.date() < timedelta(days=_WEEK):
         weekday = translated(language, f"{local:%a}")
         return translated(language, "{weekday} {clock}", weekday=weekday, clock=f"{local:%H:%M}")
-    return short_day(language, local, today.year)
+    return f"{short_day(language, local, today.year)} {local:%H:%M}"

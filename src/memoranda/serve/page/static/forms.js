@@ -66,8 +66,8 @@ export function submitted(event) {
 }
 
 export function keepsUnsaved(event) {
-  const text = document.querySelector("textarea#text");
-  if (text && text.value !== text.defaultValue && !("sent" in text.form.dataset)) event.preventDefault();
+  const texts = [...document.querySelectorAll("form.editor[method=post] textarea")];
+  if (texts.some((text) => text.value !== text.defaultValue && !("sent" in text.form.dataset))) event.preventDefault();
 }
 
 // --- while somebody types: at most one question under way, the latest words count

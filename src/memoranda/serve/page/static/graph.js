@@ -78,7 +78,7 @@
       pen.globalAlpha = here && !isLit ? 0.35 : 1;
       pen.lineWidth = isLit ? 1.8 : Math.min(1 + Math.log2(link.weight || 1) * 0.6, 6);
       pen.beginPath(); pen.moveTo(...a); pen.lineTo(...b); pen.stroke();
-      if (isLit && link.type && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
+      if (isLit && link.type && link.type !== "links_to" && links.length < 4000) names.push([link.type.replaceAll("_", " "), (a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
     }
     for (const node of nodes) {
       if (!isThere(node)) continue;
@@ -92,15 +92,18 @@
     labels(lit, names);
   }
 
+  // Where labels are, for tests.
+  let boxes = [];
+
   // Labels where there is room: those of what is pointed at first, then of what has most links.
   function labels(lit, names) {
     const taken = new Map(), cell = 24;
     const free = (x, y, w, h, take, overCircles) => {
       for (let i = Math.floor(x / cell); i <= (x + w) / cell; i++)
         for (let j = Math.floor(y / cell); j <= (y + h) / cell; j++) {
-          const boxes = taken.get(i * 5000 + j) || [];
-          if (!take && boxes.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
-          if (take) taken.set(i * 5000 + j, [...boxes, [x, y, w, h, take === "circle"]]);
+          const inCell = taken.get(i * 5000 + j) || [];
+          if (!take && inCell.some(([a, b, c, d, isCircle]) => !(isCircle && overCircles) && x < a + c && a < x + w && y < b + d && b < y + h)) return false;
+          if (take) taken.set(i * 5000 + j, [...inCell, [x, y, w, h, take === "circle"]]);
         }
       return true;
     };
@@ -111,7 +114,9 @@
     }
     const rank = (node) => (node === here ? 3e6 : lit?.has(node) ? 2e6 : node.start ? 1e6 : 0) + node.size;
     pen.textAlign = "center";
-    let left = lit ? 160 : 60;
+    boxes = [];
+    // So many labels of hubs may cover circles: more would hide what is alike in one cloud.
+    let left = lit ? 160 : 60, over = 6;
     for (const node of [...nodes].sort((a, b) => rank(b) - rank(a))) {
       const [x, y] = at(node), strong = node === here || node.isHub;
       if (x < 0 || y < 0 || x > wide || y > high || !isThere(node)) continue;
@@ -122,9 +127,10 @@
       const w = pen.measureText(text).width + 4, r = shown(node) + 2;
       const places = [[x - w / 2, y + r], [x - w / 2, y - r - 15], [x + r, y - 8], [x - r - w, y - 8]]
         .map(([a, b]) => [Math.min(Math.max(a, 0), wide - w), b]);
-      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && places.find(([a, b]) => free(a, b, w, 15, false, true)));
+      const place = places.find(([a, b]) => free(a, b, w, 15)) ?? (strong && !isClusters && over-- > 0 && places.find(([a, b]) => free(a, b, w, 15, false, true)));
       if (!place) continue;
       free(...place, w, 15, true);
+      boxes.push([...place, w, 15]);
       write(text, place[0] + w / 2, place[1] + 11, strong || lit ? colours.text : colours.soft);
       if (--left <= 0) break;
     }
@@ -180,6 +186,16 @@
       button.addEventListener("click", () => choose(other));
       return item;
     }));
+    uncover(node);
+  }
+
+  // Moves the graph aside where the panel is over the note or its neighbours.
+  function uncover(node) {
+    if (getComputedStyle(panel).position !== "absolute") return;
+    const right = Math.max(...[node, ...near.get(node)].filter(isThere).map((other) => at(other)[0] + 60));
+    const by = Math.min(right - (wide - panel.offsetWidth - 24), at(node)[0] - 80);
+    if (by <= 0) return;
+    view.x -= by; touched = true; draw();
   }
 
   // The slider walks through the days on which notes were written.
@@ -253,7 +269,7 @@
     const words = canvas.dataset, many = found.nodes.length, figure = canvas.parentElement;
     canvas.hidden = !many;
     const said = !many ? words.none : found.clusters ? words.clusters : many < found.total ? words.some : words.all;
-    const total = found.total + (found.total_is_lower_bound ? "+" : "");
+    const total = found.total.toLocaleString("en") + (found.total_is_lower_bound ? "+" : "");
     figure.querySelector("figcaption span").textContent = said.replace("{n}", total).replace("{m}", many);
     figure.querySelector("details ul").append(...found.nodes.map((node) => {
       const item = document.createElement("li"), link = item.appendChild(document.createElement("a"));
@@ -326,6 +342,6 @@
       new ResizeObserver(size).observe(canvas);
       dark.addEventListener("change", () => { theme(); draw(); });
     });
-    canvas.graph = { view, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
+    canvas.graph = { view, boxes: () => boxes, at: (title) => { const node = nodes.find((each) => each.title === title); return node && at(node); } };
   });
 })();

@@ -46,7 +46,7 @@ function reopen(root, kept) {
   for (const details of root.querySelectorAll("details:not([open])")) {
     const id = idNear(details);
     const words = wordsOf(details);
-    details.open = kept.some((before) => (id && before.id === id) || before.words === words);
+    details.open = kept.some((before) => (id && before.id ? before.id === id : before.words === words));
   }
 }
 

@@ -17,6 +17,16 @@ function tidyAddress() {
   history.replaceState(null, "", clean);
 }
 
+// A menu closes when somebody clicks elsewhere, or at Escape.
+function closeMenus(event) {
+  for (const menu of document.querySelectorAll("main details.menu[open]")) {
+    const isInside = menu.contains(event.target);
+    if (event.type === "click" && isInside) continue;
+    menu.open = false;
+    if (isInside) menu.querySelector("summary").focus();
+  }
+}
+
 function startAgain() {
   fill(document);
   renewRail();
@@ -28,6 +38,8 @@ document.addEventListener("submit", submitted);
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
 });
+document.addEventListener("click", closeMenus);
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(event); });
 addEventListener("beforeunload", keepsUnsaved);
 for (const form of document.querySelectorAll("form[data-typed], form[data-understood]")) followTyping(form);
 const live = document.querySelector("[data-live]");

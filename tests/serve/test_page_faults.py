@@ -1,0 +1,111 @@
+"""Faults that the page once had, each with the input that showed it (docs/lab/page-2026-11-28c.md)."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+
+from memoranda import Draft
+from memoranda.clock import stamp
+from memoranda.errors import CannotUndo
+from memoranda.note.edit import Append, FindReplace
+from memoranda.serve.page import digest
+from memoranda.serve.page.rendering import note_url
+from memoranda.serve.page.search import readable_passage
+from serve.test_page import memory, plain
+
+pytestmark = pytest.mark.anyio
+
+
+def links_of(shown, pattern):
+    """The addresses in a page that match."""
+    return [
+        unescape(address) for address in re.findall(r'href="([^"]*)"', shown) if pattern in address
+    ]
+
+
+async def test_erase_links_the_other_notes_that_have_the_words(web, page):
+    secret = "The vault opens with sparrow-lantern-47."
+    web.memory.write(Draft(secret, project="notes", title="Vault"))
+    web.memory.write(Draft(f"Copied: {secret}", project="notes", title="Copy"))
+    memory(web, "Nothing to see", category="knowledge")
+    shown = await page.see(f"{note_url('notes', 'Vault.md')}?part=erase")
+    elsewhere = shown.partition("stand elsewhere")[2]
+    assert note_url("notes", "Copy.md") in elsewhere
+    assert "Nothing to see" not in plain(elsewhere)
+
+
+async def test_undo_is_offered_where_it_can_be_done_and_nowhere_else(web, page):
+    note = web.memory.write(Draft("Tea at four.", project="notes", title="Tea"))
+    web.memory.edit(note, FindReplace("four", "five"))
+    web.memory.edit(note, FindReplace("five", "six"))
+    web.memory.edit(note, Append("Bring milk.\n"))
+    other = web.memory.write(Draft("alone", project="notes", title="Alone"))
+    web.memory.delete(other)
+    shown = await page.see("/page")
+    offered = {int(number) for number in re.findall(r'name="change" value="(\d+)"', shown)}
+    changes = web.memory.log(limit=0)
+    assert offered
+    for change in changes:
+        if change.number in offered:
+            web.memory.undo(web.memory.undo(change.number).number)
+            continue
+        with pytest.raises(CannotUndo):
+            web.memory.undo(change.number)
+
+
+async def test_all_notes_come_in_the_order_of_the_times_they_show(web, page):
+    first = web.memory.write(Draft("a", project="notes", title="First"))
+    web.later(hours=1)
+    memory(web, "Second", category="knowledge")
+    web.later(hours=1)
+    web.memory.edit(first, Append("b\n"))
+    shown = await page.see("/page/search")
+    times = re.findall(r'<p class="meta">.*?<time datetime="([^"]*)"', shown)
+    assert len(times) == 2
+    assert times == sorted(times, reverse=True)
+
+
+async def test_a_name_of_several_notes_is_a_link_to_a_choice(web, page):
+    for folder in ("a", "b", "c"):
+        web.memory.write(Draft("x", project="notes", title="Twin", folder=folder))
+    web.memory.write(Draft("See [[Twin]] and [[Nobody]].", project="notes", title="Reader"))
+    shown = await page.see(note_url("notes", "Reader.md"))
+    assert 'class="ambiguous" data-namesakes="3"' in shown
+    (choice,) = links_of(shown, "/page/find")
+    answer = await page.client.get(choice)
+    assert answer.status_code == 300
+    assert len(set(links_of(answer.text, "/Twin.md"))) == 3
+
+
+async def test_earlier_keeps_the_filter(web, page, monkeypatch):
+    monkeypatch.setattr(digest, "CHANGES", 3)
+    claude = web.memory.as_caller("claude", "mcp", client="c", session="s")
+    for number in range(5):
+        claude.write(Draft("x", project="notes", title=f"Of claude {number}"))
+        web.memory.write(Draft("x", project="notes", title=f"Of the owner {number}"))
+    (address,) = links_of(await page.see("/page?agent=claude"), "before=")
+    assert "agent=claude" in address
+    assert "Of the owner" not in plain(await page.see(address))
+
+
+async def test_a_reminder_that_is_one_day_late_says_one_day(web, page):
+    due = stamp(web.now - timedelta(days=1, hours=2))
+    memory(web, "Water the fern", category="reminders", metadata={"due_at": due})
+    assert "one day late" in plain(await page.see("/page/calendar"))
+
+
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("Tea at four.", ""),
+        ("Tea at four. Bring milk.", "Tea at four. Bring milk."),
+        ("# Tea at four\n\n## Who\n- [fact] Ann and [[bob|Bob]]\n", "Who · Ann and Bob"),
+        ("milk - or [[Cream", "milk - or Cream"),
+    ],
+)
+def test_a_passage_says_what_the_title_does_not(passage, shown):
+    assert readable_passage(passage, "Tea at four") == shown

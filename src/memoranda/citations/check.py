@@ -38,7 +38,7 @@ _REPO_KEYS = ("repo", "repository", "root")
 
 
 class CitedNote(NamedTuple):
-    """A note, a place in code that it cites, and what became of that."""
+    """A note, a place in code that it cites, and the result of the check."""
 
     info: NoteInfo
     citation: Citation
@@ -100,7 +100,7 @@ class CitationCheck:
             put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
 
     def notes(self, infos: Iterable[NoteInfo], texts: Iterable[str]) -> Iterator[CitedNote]:
-        """Each place that these notes cite and that is known, with what became of it."""
+        """Check the places in code that these notes cite. Places that are not known are left out."""
         for info, text in zip(infos, texts, strict=True):
             for citation in citations(info.header, text):
                 result = self._checked(info, citation)

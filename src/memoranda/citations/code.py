@@ -139,7 +139,9 @@ class Repository:
         return bool(path) and (self.root / path).is_file()
 
     def _followed(self, commit: str, path: str) -> str:
-        """The same, step by step through the history: a file may have changed a lot on its way."""
+        """Find the cited place by following the file through its commits, since it may have changed
+        a lot.
+        """
         if commit not in self._chains:
             reply = self._git(
                 "log",
@@ -249,7 +251,10 @@ def _defines(text: str, name: str) -> bool:
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Whether the cited place is still in a file whose text is `text`, and where."""
+    """Whether the cited place is still in a file, and where.
+
+    text: the text of the file now.
+    """
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:

@@ -171,7 +171,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
-    """A whole note as it is on disk, counted as read, with a remark about its validity.
+    """Read a whole note as it is on disk, count the read, and add a remark about its validity.
 
     is_named: add its names and its checksum, as for a note that is not a memory.
     """
@@ -183,7 +183,9 @@ def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> D
 
 
 def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Document:
-    """A note on its own: the whole note, its file's text, what it says, its links both ways."""
+    """A note on its own: its fields, the text of its file, its observations, and its links in both
+    directions.
+    """
     return {
         **note(memory, note_shown, note_shown.content),
         **names(note_shown),

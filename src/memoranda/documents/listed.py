@@ -52,7 +52,7 @@ class Listed(FrozenValueObject):
         return Listed(self.rows[:count], self.total, offset + count, self.is_lower_bound)
 
     def fit(self, lengths: Sequence[int], room: int, offset: int = 0) -> Listed:
-        """As many whole rows as fit into `room` characters, at least one.
+        """Keep as many whole rows as fit into `room` characters, at least one.
 
         lengths: what each row takes.
         """

@@ -73,7 +73,7 @@ DEFAULT_TOOLSETS = ("memory", "notes")
 
 
 def having(tool: str, names: Sequence[str]) -> list[str]:
-    """Those of the toolsets that have a tool of this name, told without making them."""
+    """The toolsets that have a tool of this name. They are not loaded for that."""
     return [name for name in names if tool in FACES[name].tool_names()]
 
 

@@ -111,8 +111,9 @@ def check(
     tool: str = "",
     also: Also | None = None,
 ) -> Arguments:
-    """The arguments that `schema` has, converted to its types, with its defaults for those that are
-    absent.
+    """Convert arguments to the types of `schema`, and add the defaults of those that are absent.
+
+    Arguments that the schema does not have are left out.
 
     `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps
     further accepted names to the parameter they mean, to a separate schema, or to None (ignored).
@@ -182,7 +183,7 @@ class _Checker:
         return _defaults(properties) | checked
 
     def _present(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
-        """The arguments that are given, and the empty text for those that may be left out for it."""
+        """The arguments that were given, and an empty text for those that may be left out for it."""
         required = schema.get("required", ())
         present = {
             name: value

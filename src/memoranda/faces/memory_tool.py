@@ -340,7 +340,7 @@ _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _
 
 
 def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
-    r"""The arguments with paths as they are on disk where a listing shows them escaped.
+    r"""Replace paths that a listing showed escaped by the paths on disk.
 
     `/memories/a\x07b.md` is a file whose name has the control character. Where it does not exist, the
     backslash is refused as any other.

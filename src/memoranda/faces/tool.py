@@ -376,7 +376,7 @@ class Registry:
         return "\n\n".join(text.strip() for text in instruction_texts if text.strip())
 
     def with_plain_schemas(self) -> Registry:
-        """The same tools with schemas that Gemini takes; they check arguments as before."""
+        """The same tools with schemas that Gemini accepts. Their arguments are checked as before."""
         toolsets = [
             replace(
                 toolset,

@@ -65,7 +65,7 @@ def _space(note: Note) -> str:
 
 
 def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Each claim of these notes with each claim of another note that cannot hold beside it."""
+    """Pairs of claims that cannot both be true: one of these notes, and one of another note."""
     about = db.execute(
         "select distinct a.subject from claim a join claim b on b.subject = a.subject"
         " and b.note <> a.note and b.value <> a.value"

@@ -271,8 +271,8 @@ class EntityQueries(Queries):
         ]
 
     def holds_file(self, project: str, stem: str) -> bool:
-        """Whether a note in the project's own folder has this file name, whatever its case and
-        composition.
+        """Whether a note in the project's top folder has this file name. Case and Unicode form do
+        not count.
         """
         folded = folded_name(stem)
         rows = self._db.execute(

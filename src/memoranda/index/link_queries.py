@@ -44,7 +44,7 @@ _SOURCES = 200
 
 
 class _Link(NamedTuple):
-    """A relation as written, with what resolving it needs to know of the note it is in."""
+    """A relation as written, with the facts about its note that resolving needs."""
 
     note: int
     type: str
@@ -92,8 +92,12 @@ class LinkQueries(Queries):
         viewer: str | None,
         target_project: str | None = None,
     ) -> NoteInfo | None:
-        """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for
-        `viewer`, if it is one. `target_project` is the project of `[[project::target]]`."""
+        """Resolve a link to the note that it leads to for `viewer`. None if there is none.
+
+        project, folder: the place of the note that has the link.
+        target: the text in `[[target]]`.
+        target_project: the project in `[[project::target]]`.
+        """
         answer = self._resolver(viewer).link(
             sqlite_text(target), project, folder, target_project, None
         )
@@ -386,9 +390,7 @@ class LinkQueries(Queries):
 
     @staticmethod
     def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
-        """Those of `links` that the caller sees and that lead to one of `notes`, newest source
-        first.
-        """
+        """The `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
         # By no row: a rebuilt index has others.
@@ -432,7 +434,7 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
 
 
 class MovedNote(NamedTuple):
-    """A note to move: as it is, and as the index would know it afterwards."""
+    """A note to move: as it is now, and as the index will know it after the move."""
 
     before: NoteInfo
     after: NoteInfo
@@ -524,7 +526,7 @@ class Relocation:
         return then.row == row
 
     def is_whole(self, source: NoteInfo, link: tuple[str, str | None, str]) -> bool:
-        """Whether what looks like a heading is the end of the name a link means."""
+        """Whether a `#` in a link belongs to the name of its note, so that no heading follows."""
         target, target_project, rest = link
         folder = posixpath.dirname(source.path)
         return self._before.link(
@@ -532,7 +534,7 @@ class Relocation:
         ).is_whole
 
     def note(self, row: int) -> tuple[NoteInfo, NoteInfo]:
-        """A note as it is, and as it is afterwards."""
+        """The note as it is, and as it will be after the move."""
         for move in self._moved:
             if move.before.row == row:
                 return move
@@ -540,7 +542,7 @@ class Relocation:
         return info, info
 
     def folder_after(self, source: NoteInfo) -> str:
-        """The folder a note is in afterwards."""
+        """The folder of a note after the move."""
         return posixpath.dirname(self._paths.get(source.row, source.path))
 
 

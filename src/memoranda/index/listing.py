@@ -79,8 +79,8 @@ def listing(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """One page of the notes that pass the filters of `query` (its text is not looked at), and their
-    number.
+    """One page of the notes that pass the filters of `query`, and their number. The query's text is
+    ignored.
 
     Notes of one time are sorted by permalink. `contains` compares with case folded as Python does.
     Raises InvalidInput for a broken metadata filter.
@@ -192,7 +192,7 @@ class _Selection:
             self._must_be_counted()
 
     def _must_be_counted(self) -> None:
-        """Note that the counts in the index do not fit this selection, so its notes must be
+        """Record that the counts in the index do not fit this selection, so its notes must be
         counted.
         """
         self._known_total = None
@@ -238,7 +238,9 @@ class _Selection:
         return self._number(f"select count(*) from {self._source}", self._parameters)
 
     def _number_since(self) -> int | None:
-        """How many notes changed since a time, where those since or those before are few."""
+        """The number of notes that changed since a time. It is counted from whichever side has few
+        notes.
+        """
         if self._held_there <= _FEW:
             return None
         statement = "select count(*) from (select 1 from note n where {} limit ?)"
@@ -505,7 +507,7 @@ class _Block(ValueObject):
 
 @remembered
 def folds(text: str) -> bool:
-    """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
+    """Whether LIKE, which ignores case for ASCII letters only, may miss matches in the folded text."""
     return "\0" in text or is_changed(text)
 
 
@@ -521,8 +523,9 @@ def _containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
-    """The same by reading texts; SQLite skips those that cannot match, as it is faster at that than
-    Python.
+    """Find rows by reading texts.
+
+    SQLite skips texts that cannot match, since it is faster at that than Python.
     """
     folded = fold(needle)
     condition = ""

@@ -543,7 +543,7 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether a program that syncs folders made the file of `note` as a copy of `original`.
+    """Whether the file of `note` is a copy of `original` that a program for syncing folders made.
 
     Such a copy is in the same folder, has the same id, and its name begins with the original's
     name.

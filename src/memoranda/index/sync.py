@@ -131,8 +131,8 @@ class Comparison:
         self._changed: list[bytes] = []
 
     def look(self, known_stamps: dict[str, bytes], stamps: dict[str, Values]) -> None:
-        """Compare files on disk with what the index knows; what it knows of these files is taken
-        out of `known_stamps`.
+        """Compare files on disk with the index. Files that the index knows are removed from
+        `known_stamps`.
         """
         before = [*map(known_stamps.pop, stamps, repeat(None))]
         # Numbers of more than 64 bits cannot be packed.

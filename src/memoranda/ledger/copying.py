@@ -25,7 +25,7 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def copy_ledger(source: Path, target: Path) -> None:
-    """Make `target` a copy of the ledger at `source` as it is at one moment, in one file.
+    """Copy the ledger at `source` to `target`, as one file, as it is at one moment.
 
     Raises StorageError.
     """

@@ -188,7 +188,7 @@ class Reads:
     # --- taking away
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
-        """Take reads away that are in headers now, in the transaction that writes those."""
+        """Subtract reads that headers count now, in the transaction that writes these headers."""
         rows = [
             {"key": _text(key), "count": row.times, "used_at": row.used_at}
             for key, row in folded.items()
@@ -212,7 +212,7 @@ class Reads:
                 connection.executemany(sql, [(_text(key),) for key in forgotten])
 
     def flush(self) -> None:
-        """Have in the ledger what waits, as soon as it may be written."""
+        """Write the waiting reads to the ledger as soon as that is possible."""
         self._write(may_wait=True)
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class Reads:
 
 
 def parse_log(data: bytes) -> Iterator[tuple[str, ReadRow]]:
-    """The reads that the lines of an access log tell, as versions before kept it, in their order."""
+    """The reads in the lines of an access log, which earlier versions kept, in order."""
     for line in data.decode("utf-8", "replace").split("\n"):
         value, _, key = line.partition(" ")
         if not key:

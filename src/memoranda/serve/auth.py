@@ -207,8 +207,8 @@ class Access:
             return _token(matching[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth issued for it. None if none
-        is valid.
+        """Find the valid token with this secret: an own one, or one that OAuth issued for it. None
+        if there is none.
 
         Every secret is compared in constant time, so the time taken tells nothing. Raises
         AccessRefused.
@@ -452,8 +452,11 @@ class ShortSecrets:
 
 
 class PageVisitors:
-    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a
-    browser that shows it gets a cookie."""
+    """Admits browsers to the page.
+
+    `memory page` gives out a code that works once and for minutes. A browser that shows the code
+    gets a cookie.
+    """
 
     def __init__(self, access: Access):
         self._secrets = ShortSecrets(access, "visitors")
@@ -481,7 +484,7 @@ class PageVisitors:
 
 
 class CallCounts(Protocol):
-    """Where calls of a day are counted so that a server that starts again knows of them."""
+    """Keeps the counts of calls of a day, so that a server still has them after a restart."""
 
     def calls_of(self, who: str, day: str) -> int: ...
 

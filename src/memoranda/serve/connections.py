@@ -90,7 +90,7 @@ class Connection(H11Protocol):
             self._header_timer = None
 
     def _crowd(self) -> list[Connection]:
-        """The connections of which one must go; none as long as there is room."""
+        """The connections of which one must be closed. Empty while there is room."""
         if len(self.connections) <= FOR_ADDRESS:
             return []
         other_connections: list[Any] = [

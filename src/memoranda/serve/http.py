@@ -90,8 +90,9 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens and what it answers to. `public` is its address on the web, without
-    a path.
+    """The place where the server listens, and the addresses it answers to.
+
+    public: its address on the web, without a path.
     """
 
     host: str
@@ -139,7 +140,7 @@ class Place:
         )
 
     def address(self, port: int) -> str:
-        """Where this machine reaches it, listening on `port`."""
+        """The address at which this machine reaches it, if it listens on `port`."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -233,7 +234,7 @@ class Homes:
 
 @dataclass
 class AdmittedRequest:
-    """One request that was let in: whose, in which space, and what of it the access log tells."""
+    """A request that was let in: its caller, its space, and its facts for the access log."""
 
     token: StoredToken | None
     space: Space | None
@@ -242,7 +243,7 @@ class AdmittedRequest:
 
     @property
     def scope(self) -> str:
-        """The rights of the caller: those that both the token and its member's role allow."""
+        """The rights of the caller: those that the token and its member's role both allow."""
         if self.token is None:
             return "admin"
         if self.space is None or self.token.member is None:
@@ -259,7 +260,7 @@ class AdmittedRequest:
     def caller(
         self, memory: MemorySession, agent_named: str, face: str, client: str
     ) -> MemorySession:
-        """`memory` as this caller uses it.
+        """`memory` for this caller.
 
         agent_named: the agent that the client says it is.
         client: the name of the client in the ledger.

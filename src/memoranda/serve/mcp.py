@@ -269,8 +269,11 @@ class NoMessage(Exception):
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are
-    kept, as surrogates, so that the tool they are meant for can name the parameter."""
+    """Parse the message in `line`. Raises NoMessage.
+
+    Lone surrogates stay, and bytes that are not UTF-8 become surrogates. The tool that gets them
+    can then name the parameter.
+    """
     try:
         message = jsonrpc_message_adapter.validate_json(line)
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
@@ -345,7 +348,7 @@ async def converse(
 
 
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
-    """The handler that lists `items` under `key`, of each what it has of `names`."""
+    """The handler that lists `items` under `key`, with those of the fields `names` that each has."""
 
     def shown(item: Any) -> Result:
         row = {shown_name: getattr(item, name) for shown_name, name in names.items()}
@@ -513,7 +516,7 @@ class Handlers:
         return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
-        """The agent who calls and what its client calls itself."""
+        """The agent who calls, and the name that its client gives itself."""
         client = self._client(ctx)
         agent = self._identity.agent or agent_of(
             client.name if client else "", self._identity.clients

@@ -88,7 +88,9 @@ async def _answered(request: Request, error: Exception) -> Response:
 
 
 async def _missing(request: Request, error: Exception) -> Response:
-    """Answer as JSON where a program asks, which reads nothing else; the page is for people."""
+    """Answer as JSON to a program, which reads nothing else, and as text on the page, which is for
+    people.
+    """
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)
@@ -106,8 +108,10 @@ anybody.
 
 
 def in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time,
-    ClientDisconnect when it will not be."""
+    """Wrap `receive` so that the whole body must arrive in time.
+
+    It raises TimeoutError otherwise, and ClientDisconnect if the client goes away.
+    """
     end = anyio.current_time() + BODY_SECONDS
     is_whole = False
 
@@ -216,8 +220,11 @@ class BodyInTime:
 
 
 class RequestLog:
-    """One line for each request: who, what, how it ended, how long it took; nothing of what was
-    said. Each is counted by its status."""
+    """Writes one line for each request: the caller, the address, the status and the time. Contents
+    are not logged.
+
+    Requests are counted by status.
+    """
 
     def __init__(self, app: ASGIApp, counts: Counter[str]):
         self._app = app
@@ -374,7 +381,7 @@ class Health:
         return JSONResponse({"status": "stopping" if stops else "ok"}, 503 if stops else 200)
 
     async def _ready(self, request: Request) -> Response:
-        """Whether a call would see all that was acknowledged before it."""
+        """Whether a call would see everything that was acknowledged before it."""
         is_known, lag = await self._state()
         if self._stopping.is_set():
             status = "stopping"

@@ -459,8 +459,10 @@ def _awaited(rows: Mapping[str, Any]) -> set[str]:
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from: behind a proxy of this machine what that says, which adds it
-    last."""
+    """The address that a request comes from.
+
+    A proxy on this machine adds it as the last entry of a header.
+    """
     peer = (scope.get("client") or ("",))[0]
     forwarded = Headers(scope=scope).getlist("x-forwarded-for")
     if peer in LOOPBACK and forwarded:
@@ -521,7 +523,9 @@ class _Rated:
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """The body of a request, and what gives it again to who reads it next."""
+    """Read the body of a request. Returns it with a `receive` that gives it again to the next
+    reader.
+    """
     body = b""
     while True:
         message = await receive()
@@ -543,7 +547,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
-    """The addresses of the authorization server at `public`, and of what says which server that is."""
+    """The routes of the authorization server at `public`, and of the documents that name it."""
     grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
     registration = ClientRegistrationOptions(

@@ -458,8 +458,7 @@ class Pump:
                 self._output += line
 
     def _lose_daemon(self) -> None:
-        """Answer with an error what a daemon began that is gone, has ended the session, or is
-        silent."""
+        """Answer the calls of a daemon that is gone, silent or has ended the session with an error."""
         assert self._daemon is not None
         posix.close(self._daemon)
         self._daemon = None

@@ -61,8 +61,11 @@ class _Refused(Exception):
 
 
 class Protocol:
-    """Answers requests with the tools of `registry`, as the callers they name, and with the
-    further `methods`, which get the owner's `memory`."""
+    """Answers requests on the socket.
+
+    registry: the tools, called for the agents that the callers name.
+    methods: further methods, which get the owner's `memory`.
+    """
 
     def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
         self._memory = memory
@@ -145,8 +148,10 @@ class Protocol:
         return self._memory.as_caller(own_agent or agent or UNNAMED, **by)
 
     def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
-        """Raises _Refused for an `agent` among a tool's arguments: ignored, its caller would act as
-        somebody else than it thinks."""
+        """Raise _Refused for an `agent` among a tool's arguments.
+
+        If it were ignored, the caller would act as another agent than it thinks.
+        """
         tool = self._registry.tools.get(name)
         has_its_own = tool is not None and "agent" in tool.schema.get("properties", {})
         if not has_its_own and any("agent" in place for place in places):

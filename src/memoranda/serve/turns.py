@@ -111,7 +111,7 @@ class CallQueue:
         late: list[Busy] = []
 
         def refuse() -> None:
-            """Refuse the call if it still waits for its turn, and the one at work takes too long."""
+            """Refuse the call if it still waits for its turn while the running one takes too long."""
             took = self._seconds_of_call_at_work()
             if took > CALL_WAITS and future.cancel():
                 server = f"this server (process {os.getpid()})"
@@ -141,7 +141,7 @@ class CallQueue:
                 self._waiting = asyncio.create_task(self._look_after())
 
     def _timed(self, call: Callable[[MemorySession], T]) -> T:
-        """Run a call, and let those that wait behind it see since when it is at work."""
+        """Run a call, and record since when it runs, for those that wait behind it."""
         self._begun = time.monotonic()
         try:
             with waits_until(self._ended):
@@ -183,8 +183,9 @@ class CallQueue:
             return None
 
     def refuse_waiting(self) -> None:
-        """Let the running call end, which waits for no lock any more, and answer those that wait,
-        and later ones, with `Stopping`."""
+        """Let the running call end without waiting for locks. Answer all waiting and later calls
+        with `Stopping`.
+        """
         self._stopping = True
         self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -448,7 +448,9 @@ def _texts(value: object) -> list[str]:
 
 
 def _folder(value: object) -> str:
-    """A folder of the project as its program names it; "" for the project itself and for others."""
+    """A folder of the project from the settings of its program. Empty for the project itself, and
+    for folders outside it.
+    """
     text = _text(value).replace("\\", "/").strip("/")
     if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
         return ""

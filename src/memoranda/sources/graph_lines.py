@@ -30,8 +30,8 @@ _LONGEST = 1 << 20
 
 
 class BadLine(ValueError):
-    """A line that holds no JSON object, or an object that is not what its type says; the text says
-    why.
+    """A line that is not a JSON object, or an object that does not fit its type. The text gives the
+    reason.
     """
 
 
@@ -70,8 +70,11 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
 
 
 def holds_graph(file: Path) -> bool:
-    """Whether one of the file's first lines is an entity or a relation, or the file is a graph in
-    another known form, or an empty `.json`. Raises OSError."""
+    """Whether a file holds a graph. Raises OSError.
+
+    It does if one of its first lines is an entity or a relation, if it has another known form, or
+    if it is an empty `.json`.
+    """
     with file.open("rb") as lines:
         if any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES)):
             return True
@@ -272,7 +275,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:
-    """A member as a line. Where an entity has no `entityType`, its `type` is that."""
+    """A member as a line. For an entity without `entityType`, its `type` is used."""
     named_kind = member.get("type")
     if kind == "entity" and "entityType" not in member and named_kind not in (None, kind):
         member = member | {"entityType": named_kind}

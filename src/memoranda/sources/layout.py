@@ -71,13 +71,13 @@ class Layout:
         return self.private != self.root / PRIVATE
 
     def place(self, name: str) -> Path:
-        """Where a file is that people know by this name in the home."""
+        """The path of a file that people know by this name in the home."""
         if name == PRIVATE or name.startswith(f"{PRIVATE}/"):
             return self.private / name[len(PRIVATE) + 1 :]
         return self.root / name
 
     def has_former_files(self) -> bool:
-        """Whether there are files of the version before, whose content the ledger is to take over."""
+        """Whether there are files of the earlier version that the ledger must take over."""
         places = (
             self.access_log,
             self.review,

@@ -98,7 +98,7 @@ _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
-    """An expression that matches what any of these rules matches."""
+    """A pattern that matches everything that one of these rules matches."""
     groups = [f"(?:{rule})" for rule in rules]
     return re.compile("|".join(groups), re.I)
 
@@ -214,7 +214,7 @@ class _Failure:
     is_told: bool = False
 
     def row(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """As JSON, without secrets."""
+        """The lesson as JSON, without secrets."""
         row = asdict(self)
         row["commands"] = [list(map(clean, words)) for words in self.commands]
         row["error"] = clean(self.error)
@@ -339,7 +339,7 @@ class Miner:
                 self._failed(failure, ran.position)
 
     def _is_mended(self, failure: _Failure, commands: list[list[str]]) -> bool:
-        """Whether one of the commands that work does what the failed one was to do."""
+        """Whether one of the commands that work does the task of the failed one."""
         was_edited = self._edited >= failure.number
         for failed in failure.commands:
             for worked in commands:

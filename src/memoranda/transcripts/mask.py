@@ -60,7 +60,7 @@ class Mask:
         return self._rules.redacted(text, signs)
 
     def _signs_in(self, text: str) -> set[str]:
-        """The words that rules need, and that this text holds."""
+        """The words that rules look for and that a text has."""
         lower = text.lower()
         signs = {phrase for phrase in self._phrases if phrase in lower}
         # Nearly all words are known, and known to be harmless.
@@ -84,7 +84,7 @@ class Mask:
         return signs
 
     def is_suspicious(self, text: str) -> bool:
-        """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""
+        """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""
         if _orders().search(fold(text)) or self._rules.suspicions(text):
             return True
         if len(text) > _LONGEST_APART:
@@ -131,7 +131,9 @@ def shortened(turn: Turn) -> str:
 
 
 def indexed_words(text: str) -> str:
-    """`text` as the full-text table gets it: as it is where that finds the same words."""
+    """`text` as the full-text table gets it. It is unchanged if the same words are found in it that
+    way.
+    """
     if text.isascii() and not _CAMEL.search(text):
         return text
     return fts_text(text)

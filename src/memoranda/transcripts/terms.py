@@ -102,8 +102,9 @@ def hashed(term: str) -> int:
 
 
 def simple_commands(command: str) -> list[list[str]]:
-    """The commands that a command line runs, each as its words: without assignments in front,
-    `sudo` and the like, and where input and output go.
+    """The commands that a command line runs, each as its words.
+
+    Assignments in front, `sudo` and the like, and redirections are left out.
     """
     result: list[list[str]] = []
     words: list[str] = []
@@ -247,8 +248,8 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """The terms of a command line: each command whole and by its first words, its program, and the
-    packages it adds.
+    """The terms of a command line: each command as a whole and by its first words, its program, and
+    the packages it adds.
     """
     terms = []
     for words in simple_commands(command):

@@ -57,7 +57,7 @@ class SessionTurns:
 
 
 class SourceFile(NamedTuple):
-    """A file with transcripts: which agent's, in which format, and where."""
+    """A file with transcripts: its agent, its format and its path."""
 
     agent: str
     format: str
@@ -87,7 +87,7 @@ class Format(Protocol):
 
 
 def shortened(text: str, most: int) -> str:
-    """`text` with at most `most` characters, the last of which says that there are more."""
+    """`text` with at most `most` characters. If it was cut, the last one is an ellipsis."""
     if len(text) <= most:
         return text
     return f"{text[: most - 1]}…"

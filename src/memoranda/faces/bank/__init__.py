@@ -254,7 +254,9 @@ def _reason_of(error: MemorandaError) -> str:
 
 
 def _is_bad_name(error: MemorandaError) -> bool:
-    """Whether a place cannot be used because of its name, or because its way leads elsewhere."""
+    """Whether a place cannot be used: because of its name, or because a link on its way leads
+    elsewhere.
+    """
     return isinstance(error, OutsideError) or (
         isinstance(error, StorageError) and error.reason in NAME_REASONS
     )

@@ -159,7 +159,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
-    """The placement as data, with what its text has to do with the bank's files `texts`."""
+    """The placement as data, with the bank's files that are related to its text."""
     text = placed.content
     same_category = category_patterns().get(placed.category or "", ())
     related_files = []

@@ -219,8 +219,8 @@ class GraphReply:
             yield batch
 
     def _page(self, totals: Data) -> Data:
-        """As many items from the cursor on as fit, and the cursor of the next page if there is
-        more.
+        """The items from the cursor on that fit into a reply, and the cursor of the next page if
+        there is one.
         """
         room = self._form.most - _FRAME if self._form.most else math.inf
         limit = math.inf if self._limit is None else self._limit
@@ -266,8 +266,8 @@ class GraphReply:
         return entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
-        """As many characters as the cursor after `item` takes; where more than these surely fit
-        into `room`, more.
+        """The number of characters of the cursor after `item`, or a higher number if that surely
+        fits into `room`.
         """
         if self._ranked:
             return 20 * (item.number + 2) + 400
@@ -539,8 +539,10 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those within this many relations, nearest first,
-    and the relations among all of them."""
+    """Get entities by their names, and the relations among them.
+
+    depth: also get the entities within this many relations, nearest first.
+    """
     wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")

@@ -227,8 +227,10 @@ class _Search:
     def _filled_up(
         self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
     ) -> Hits:
-        """`hits`, the notes that hold all words, fewer than a page, and after them, on all pages,
-        those that hold some."""
+        """Add to `hits`, the notes with all words, notes with some of them.
+
+        This is for a search whose hits do not fill a page.
+        """
         from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
         if self.offset:
             hits = from_start._strict(parsed, today)
@@ -305,8 +307,10 @@ class _Search:
         return best + _without(ranked, best), best
 
     def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """One or two bare words that match nothing, with those that no note contains corrected within
-        one edit.
+        """Correct one or two bare words that match nothing.
+
+        Words that no note contains are replaced by known words with one letter added, removed or
+        changed.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
@@ -401,8 +405,9 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
-    """`rows`, before the others those that hold the marked letters of the query as they were typed:
-    `schön` before `schon`."""
+    """Move the rows to the front that have the marked letters of the query as typed: `schön` before
+    `schon`.
+    """
     typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
         return rows
@@ -453,7 +458,7 @@ def smart_tokens(text: str) -> list[str]:
 def smart_search(
     db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10
 ) -> SmartResult:
-    """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name
+    """The `top` best notes (0 = all) that pass the filters of `query`. The query must name
     projects.
 
     Every such note is read: a token counts inside longer words too, which no full-text table could
@@ -583,8 +588,9 @@ def find_evidence(
     least: float = 0.0,
     floor: float = 0.0,
 ) -> list[Hit]:
-    """The chunks that best answer `question`, best first, at most `max_chars` characters as
-    `format_evidence` writes them.
+    """The chunks that best answer `question`, best first.
+
+    max_chars: the most characters that they take as `format_evidence` writes them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
     note may give several, and what repeats an earlier one is left out. `today` is what "last week"

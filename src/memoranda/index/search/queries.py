@@ -148,8 +148,8 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """How many matches are counted for a page that ends at `stop`: of more it is only known that
-    there are more.
+    """The number up to which matches are counted for a page that ends at `stop`. Beyond it, it is
+    only known that there are more.
     """
     return max(MAX_COUNTED, stop)
 
@@ -387,9 +387,11 @@ class SearchContext:
         return rows[:limit], len(rows)
 
     def _spelled_out(self, match: str, table: str = "") -> str:
-        """The expression with the words that begin with a prefix in its place: FTS5 joins the lists
-        of all of them before it gives the first note, but reads of words joined by OR only
-        it is asked for."""
+        """Replace a prefix in an expression by the words that begin with it.
+
+        For a prefix, FTS5 joins the lists of all its words before it returns the first note. For
+        words joined by OR it reads only as far as needed.
+        """
         if table == STEMS or self.size < _SPELLED_OUT_FROM:
             return match
         return _PREFIX.sub(self._longer, match)
@@ -575,7 +577,7 @@ class SearchContext:
         return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
-        """Those of the rows that are files of a memory bank as `activate` made them."""
+        """The rows that are files of a memory bank as `activate` created them."""
         banks = self._projects.get("banks")
         condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
         unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"
@@ -603,8 +605,9 @@ class SearchContext:
         return [row for (row,) in self.db.execute(day_query, (first, last, most))]
 
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Of each note, the visible notes before it in its conversation and those after it, up to
-        three each, the nearest first."""
+        """For each note, up to three visible notes before it in its conversation and three after
+        it, the nearest first.
+        """
         neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
@@ -625,8 +628,10 @@ class SearchContext:
         }
 
     def spellings(self, word: str) -> list[str]:
-        """The words one edit away from `word` (lower case) that visible notes contain in any form,
-        at most 8, the most frequent first; none for what is no Latin word of 5 to 19 letters.
+        """The words in visible notes that differ from `word` by one letter, at most 8, the most
+        frequent first.
+
+        word: a word in lower case. Empty unless it has 5 to 19 Latin letters.
 
         To look up all of some 450 words takes SQLite long. Those that differ after the first
         letters are therefore compared with the stems that begin with these, and only those that

@@ -481,8 +481,12 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """1 when words that are neighbors in a query of this many `words`, at least two, are side by
-    side, 0 when far apart. `places` are in order."""
+    """How close words of a query are: 1 if neighbors in the query are side by side, 0 if they are
+    far apart.
+
+    words: the number of words in the query, at least two.
+    places: the places of the words in order.
+    """
     last = [-1] * words
     closest = [_APART * 4] * words
     for at, word in places:

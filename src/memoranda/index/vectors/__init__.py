@@ -248,8 +248,9 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says are in scripts not among `known_scripts` (None
-    = all are).
+    """Whether at most three tenths of `text` are in scripts that the model does not know.
+
+    known_scripts: the scripts it knows; None means all.
 
     A text without letters says nothing.
     """

@@ -203,7 +203,7 @@ def as_json(visit: Visit) -> dict[str, Any]:
 
 
 def _times(row: ReminderRow) -> dict[str, Any]:
-    """The keys of a reminder that say where the calendar puts it, in local time."""
+    """The keys of a reminder that place it in the calendar, in local time."""
     return {
         "text": row.text,
         "due": row.when and row.when.isoformat(),

@@ -27,7 +27,7 @@ def has_marks(text: str) -> bool:
 
 
 def merge(base: str, mine: str, theirs: str) -> Merge:
-    """`base` with both what `mine` and what `theirs` changed in it, line by line."""
+    """Merge line by line what `mine` and `theirs` changed in `base`."""
     base_lines = base.splitlines(keepends=True)
     mine_lines = mine.splitlines(keepends=True)
     their_lines = theirs.splitlines(keepends=True)

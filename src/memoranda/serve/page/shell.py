@@ -33,7 +33,7 @@ _COUNTING = Lock()
 
 @dataclass
 class Presence:
-    """An agent, when it was last seen, and whether it is at work now."""
+    """An agent, the time when it was last seen, and whether it works now."""
 
     agent: str
     last: datetime

@@ -94,7 +94,7 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether a script of the page asks for a part of it, not a person for a whole one."""
+        """Whether a script of the page asks for a part of it, rather than a person for the whole."""
         return PART_HEADER in self.request.headers
 
     @property
@@ -130,7 +130,7 @@ class Visit:
         return self.html(page, status, **values)
 
     def connected(self) -> Sequence[McpSession]:
-        """The sessions of clients that are connected to this server now, if it serves any."""
+        """The sessions of clients that are connected now, if the server has any."""
         sessions = self.request.app.state.sessions
         if sessions is None:
             return ()
@@ -151,8 +151,9 @@ class Visit:
         return HTMLResponse(render(template, self.language, **values), status)
 
     def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
-        """To another address of the page [where the form stood], which then says what change was
-        made, and, unless it `is_final`, offers to take it back.
+        """Redirect to another address of the page, by default the one with the form.
+
+        That page says which change was made. It offers to undo the change unless it `is_final`.
         """
         target = self.fields.get("back", "") if to is None else to
         if not target.startswith((f"{HOME}/", f"{HOME}?")) and target != HOME:
@@ -166,7 +167,7 @@ class Visit:
         return RedirectResponse(address, 303)
 
     def _signed(self, number: int) -> str:
-        """The number of a change, so that nobody else can name it to this page."""
+        """The number of a change with a signature, so that only this page can name it to itself."""
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
     def _toast(self) -> Change | None:

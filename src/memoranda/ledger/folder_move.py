@@ -149,8 +149,6 @@ def clear_moved(old: Entry, new: Entry) -> None:
     """Remove from `old` the files that `new` has with the same bytes.
 
     They are left there if a writer died after it had put the copy in place.
-
-    They are left if a writer died after it had put the copy in place.
     """
     status = stat_in(old.name, old.folder)
     moved = stat_in(new.name, new.folder)

@@ -501,6 +501,7 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
+        """Make the server once its threads and the event that stops it exist."""
         server = HttpServer(
             homes,
             access,

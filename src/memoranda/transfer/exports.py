@@ -202,6 +202,9 @@ def _unfit(item: Exported) -> str:
 
 
 def _record(kind: str, item: Exported, now: datetime) -> Record:
+    """An exported entry as a memory. Its id follows from its reference, so that the next import
+    finds it.
+    """
     from uuid import NAMESPACE_URL, uuid5
 
     created = item.created or item.updated or now
@@ -308,6 +311,7 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
+    """(name, bytes) of the files in a zip whose names match, and in the zips that it contains."""
     try:
         with zipfile.ZipFile(file) as archive:
             for name in sorted(archive.namelist()):
@@ -432,6 +436,7 @@ class _Context(NamedTuple):
 
 
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
+    """A message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker."""
     content = message.get("content")
     author = message.get("author")
     metadata = message.get("metadata")
@@ -677,6 +682,7 @@ def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Ex
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
+    """The text of a message of Claude, with the texts of its attachments."""
     blocks = message.get("content")
     # `text` says of other blocks that they cannot be shown
     if isinstance(blocks, list) and blocks:
@@ -737,6 +743,7 @@ def _mcp_memory_service(path: Path) -> Found:
 
 
 def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+    """A row of mcp-memory-service as a memory, or its name and the reason why it is left out."""
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
@@ -784,6 +791,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
 def _observed(
     noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
 ) -> Exported | tuple[str, str]:
+    """An observation of claude-mem as a memory, or its name and the reason why it is left out."""
     if observation.get("id") is None:
         return f"claude-mem {noun}", "it has no id"
     tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]

@@ -276,6 +276,8 @@ _NAMES = {
 
 
 def _values(data: bytes) -> dict[str, Any]:
+    """The object in a line. Raises InvalidInput that says what is wrong."""
+
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
@@ -295,6 +297,9 @@ def _values(data: bytes) -> dict[str, Any]:
 
 
 def _id(values: dict[str, Any]) -> str:
+    """The id in a line; empty if it has none. Raises InvalidInput for one that cannot be part of a
+    path.
+    """
     identity = values.get("id")
     if identity is None:
         return ""
@@ -552,6 +557,7 @@ class Import:
     def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
+        """Plan the records of a batch, let the caller carry the actions out, and count them."""
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(
@@ -576,6 +582,7 @@ class Import:
         known_records: dict[str, tuple[NoteInfo, str]],
         survivors: dict[str, str],
     ) -> _Action:
+        """Decide what to do with a record: take it as new, update a memory, or skip it."""
         record = parsed.record
         # A content seen once is there from then on
         if "id" not in parsed.fields:

@@ -584,6 +584,9 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
+    """Plan one incoming entry by comparing it with the present entry that has its key. The newer
+    one counts.
+    """
     entry, _ = incoming
     name = f"kv/{entry.namespace}/{entry.key}"
     size = len(entry.value)

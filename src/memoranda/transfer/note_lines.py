@@ -69,6 +69,7 @@ def notes_of(
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
+    """A note as the object of one line."""
     body_at = split(text)[1]
     return {
         "project": info.project,
@@ -153,6 +154,7 @@ class NoteImport:
             setattr(tally, new.verb, getattr(tally, new.verb) + 1)
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(number, values) of each line that holds a note. Blank lines are not counted."""
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):

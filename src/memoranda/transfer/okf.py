@@ -96,6 +96,9 @@ def _is_concept(document: bytes) -> bool:
 
 
 def _packed_text(text: str, about: About) -> bytes:
+    """A note as a document: its own header gets the keys of the format if these fit. Otherwise it
+    is enclosed.
+    """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
         return _enclosed("", text, about, {})

@@ -585,6 +585,7 @@ class Mirror:
             os.close(lock)
 
     def _load(self) -> _State:
+        """The state that the last run recorded, or an empty one."""
         home = str(self._memory.home)
         settings = self._memory.settings
         # A space of a database, whatever machine and user see it
@@ -619,6 +620,7 @@ class Mirror:
         return state
 
     def _save(self, state: _State) -> None:
+        """Record the state of the mirror for the next run."""
         row = {
             "format": 1,
             "home": state.home,

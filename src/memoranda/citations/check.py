@@ -176,10 +176,10 @@ class CitationCheck:
         if row is not None and row["stamp"] == stamp and row["head"] == head:
             return Verdict(State(row["state"]), row["now"])
         if row is None:
-            then = None
+            past_place = None
             if repository is not None:
-                then = expected(repository, citation, path, moment)
-            row = {"then": as_row(then)}
+                past_place = expected(repository, citation, path, moment)
+            row = {"then": as_row(past_place)}
         verdict = self._found(root, path, citation, moment, row)
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
         self._known[key] = row
@@ -196,15 +196,15 @@ class CitationCheck:
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
     ) -> Verdict:
         """The state of a citation whose file changed, or was never looked at."""
-        then = of_row(row["then"])
+        past_place = of_row(row["then"])
         text = self._text(root / path)
-        if then is None:
+        if past_place is None:
             # Nobody knows what it was. Only a citation in the header is sure to be one.
             if text is None and citation.is_declared:
                 return Verdict(State.GONE)
             return Verdict(State.UNKNOWN)
         if text is not None:
-            return compared(then, text, citation)
+            return compared(past_place, text, citation)
         repository = self._repository(root)
         assert repository is not None
         new = repository.name_now(repository.commit(citation.commit, moment), path)
@@ -213,7 +213,7 @@ class CitationCheck:
         moved = self._text(root / new)
         if moved is None:
             return Verdict(State.GONE)
-        verdict = compared(then, moved, citation._replace(path=new))
+        verdict = compared(past_place, moved, citation._replace(path=new))
         if verdict.state is State.CHANGED:
             return Verdict(State.CHANGED, new)
         return Verdict(State.MOVED, verdict.now or str(citation._replace(path=new)))

@@ -190,13 +190,13 @@ class Repository:
 def _renames(reply: str) -> Iterator[tuple[str, str]]:
     """The old and new names in `git … --name-status -z`."""
     parts = reply.split("\0")
-    at = 0
-    while at + 2 < len(parts):
-        if parts[at].strip().startswith("R"):
-            yield parts[at + 1], parts[at + 2]
-            at += 3
+    index = 0
+    while index + 2 < len(parts):
+        if parts[index].strip().startswith("R"):
+            yield parts[index + 1], parts[index + 2]
+            index += 3
         else:
-            at += 1
+            index += 1
 
 
 class Expectation(NamedTuple):
@@ -294,8 +294,8 @@ def _is_kept(expectation: Expectation, text: str) -> bool:
     if not expectation.sample:
         return True
     now = Counter(_digest([line]) for line in _lines(text))
-    then = Counter(expectation.sample)
-    return sum((then & now).values()) >= _REWRITTEN * len(expectation.sample)
+    sample_words = Counter(expectation.sample)
+    return sum((sample_words & now).values()) >= _REWRITTEN * len(expectation.sample)
 
 
 def is_of(citation: Citation, text: str) -> bool:

@@ -109,13 +109,13 @@ def check(
     schema: Mapping[str, Any],
     contract: str,
     tool: str = "",
-    also: Also | None = None,
+    other_names: Also | None = None,
 ) -> Arguments:
     """Convert arguments to the types of `schema`, and add the defaults of those that are absent.
 
     Arguments that the schema does not have are left out.
 
-    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps
+    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `other_names` maps
     further accepted names to the parameter they mean, to a separate schema, or to None (ignored).
     Raises InvalidInput, in the words of the contract, for arguments that do not fit.
     """
@@ -124,8 +124,8 @@ def check(
         raise rules.error("arguments", tool=tool, value=arguments)
     properties = dict(schema.get("properties", {}))
     checker = _Checker(rules, tool, list(properties))
-    if also:
-        arguments = checker.with_usual_names(arguments, properties, also)
+    if other_names:
+        arguments = checker.with_usual_names(arguments, properties, other_names)
     required = schema.get("required", ())
     return checker.object(arguments, {"properties": properties, "required": required}, "")
 
@@ -141,7 +141,7 @@ class _Checker:
     shown: dict[str, str] = field(default_factory=dict)
 
     def with_usual_names(
-        self, arguments: Arguments, properties: dict[str, Any], also: Also
+        self, arguments: Arguments, properties: dict[str, Any], other_names: Also
     ) -> Arguments:
         """Replace further names of arguments (see `check`) by the names in the schema.
 
@@ -149,7 +149,7 @@ class _Checker:
         """
         renamed: Arguments = {}
         for name, value in arguments.items():
-            target = name if name in properties else also.get(name, name)
+            target = name if name in properties else other_names.get(name, name)
             if isinstance(target, Mapping):
                 renamed[name] = value
                 properties[name] = target
@@ -300,7 +300,9 @@ class _Checker:
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         """The checked items of a list. Raises InvalidInput."""
         if "item" not in self.rules.wording:
-            return [self.value(item, schema, f"{name}[{at}]") for at, item in enumerate(values)]
+            return [
+                self.value(item, schema, f"{name}[{number}]") for number, item in enumerate(values)
+            ]
         if schema["type"] == "string":
             for item in values:
                 if not isinstance(item, str):

@@ -87,10 +87,10 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
 def _check_text(name: str, value: str) -> None:
     """Raise InvalidInput for a text that is too long."""
     sizes = _sizes()
-    most = sizes.texts.get(name, sizes.text)
-    if most and name not in sizes.lists and len(value) > most:
+    most_characters = sizes.texts.get(name, sizes.text)
+    if most_characters and name not in sizes.lists and len(value) > most_characters:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most:,} characters; it has {len(value):,}."
+            f"Parameter `{_shown(name)}` may have {most_characters:,} characters; it has {len(value):,}."
             " Shorten it, or put long text into the content of a note."
         )
 
@@ -98,20 +98,20 @@ def _check_text(name: str, value: str) -> None:
 def _check_list(name: str, value: list[Any]) -> None:
     """Raise InvalidInput for a list that is too long."""
     sizes = _sizes()
-    most = sizes.lists.get(name, sizes.list)
+    most_items = sizes.lists.get(name, sizes.list)
     if any(isinstance(element, dict) for element in value):
-        most = sizes.list_of_objects.get(name, most)
-    if len(value) > most:
+        most_items = sizes.list_of_objects.get(name, most_items)
+    if len(value) > most_items:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."
+            f"Parameter `{_shown(name)}` may have {most_items:,} elements; it has {len(value):,}."
             " Send it in several calls."
         )
 
 
 def _check_keys(noun: str, value: dict[Any, Any]) -> None:
-    most = _sizes().object
-    if len(value) > most:
-        raise InvalidInput(f"{noun} may have {most} keys; it has {len(value):,}. Use fewer.")
+    most_keys = _sizes().object
+    if len(value) > most_keys:
+        raise InvalidInput(f"{noun} may have {most_keys} keys; it has {len(value):,}. Use fewer.")
     for key in value:
         if len(str(key)) > _sizes().text:
             raise InvalidInput(

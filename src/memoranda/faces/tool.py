@@ -92,17 +92,17 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Gemini refuses all tools of a client that hands it a schema with this keyword in the field
     `parameters`, which takes a part of OpenAPI's schemas.
     """
-    plain = {name: value for name, value in schema.items() if name != "additionalProperties"}
-    if isinstance(plain.get("properties"), dict):
-        plain["properties"] = {
-            name: plain_schema(value) for name, value in plain["properties"].items()
+    plain_values = {name: value for name, value in schema.items() if name != "additionalProperties"}
+    if isinstance(plain_values.get("properties"), dict):
+        plain_values["properties"] = {
+            name: plain_schema(value) for name, value in plain_values["properties"].items()
         }
-    if isinstance(plain.get("items"), dict):
-        plain["items"] = plain_schema(plain["items"])
+    if isinstance(plain_values.get("items"), dict):
+        plain_values["items"] = plain_schema(plain_values["items"])
     for choice in ("anyOf", "oneOf", "allOf"):
-        if choice in plain:
-            plain[choice] = [plain_schema(value) for value in plain[choice]]
-    return plain
+        if choice in plain_values:
+            plain_values[choice] = [plain_schema(value) for value in plain_values[choice]]
+    return plain_values
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
@@ -253,8 +253,8 @@ class Hooks:
         self._subscriptions: list[Subscription] = []
 
     @classmethod
-    def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
-        """Hooks from the entry points `memoranda.hooks`, then `more`. Raises ConfigError for an
+    def configured(cls, more_hooks: Iterable[Any] = (), clock: Clock = now) -> Hooks:
+        """Hooks from the entry points `memoranda.hooks`, then `more_hooks`. Raises ConfigError for an
         entry point that cannot be loaded."""
         from importlib.metadata import entry_points
 
@@ -267,7 +267,7 @@ class Hooks:
                 raise ConfigError(
                     f'the hooks "{entry_point.name}" ({entry_point.value}) cannot be loaded: {error}'
                 ) from error
-        return cls([*hooks, *more], clock)
+        return cls([*hooks, *more_hooks], clock)
 
     def subscribe(self) -> Subscription:
         """A queue that receives every event from now on."""
@@ -398,11 +398,11 @@ class Registry:
         replies. Raises KeyError if the tool does not exist.
         """
         if arguments is None:
-            arguments_given = {}
+            hook_arguments = {}
         else:
-            arguments_given = arguments
+            hook_arguments = arguments
         return self.hooks.call(
-            memory.agent, name, arguments_given, partial(self._run, memory, self.tools[name])
+            memory.agent, name, hook_arguments, partial(self._run, memory, self.tools[name])
         )
 
     def instead_of(self, name: str) -> str:
@@ -430,11 +430,11 @@ class Registry:
         """The error reply; its advice to use a tool that is not served is reworded by
         texts/advice.json.
         """
-        for sentence, instead in _advice().items():
+        for sentence, replacement in _advice().items():
             if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
-                reply.text = reply.text.replace(sentence, instead)
+                reply.text = reply.text.replace(sentence, replacement)
                 if reply.data and "error" in reply.data:
-                    reply.data["error"] = reply.data["error"].replace(sentence, instead)
+                    reply.data["error"] = reply.data["error"].replace(sentence, replacement)
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:

@@ -66,7 +66,7 @@ def former_names(project: str, path: str, archived_from: str) -> list[str]:
     if archived_from:
         origin = without_suffix(archived_from)
         parts = origin.split("/")
-        return ["/".join(parts[at:]) for at in range(len(parts))]
+        return ["/".join(parts[start:]) for start in range(len(parts))]
     if project not in MEMORY_PROJECTS:
         return []
     name = without_suffix(posixpath.basename(path))
@@ -126,8 +126,8 @@ def _archived_rows(
     matches = []
     for row, origin in origins:
         former = without_case(without_suffix(origin or ""))
-        former_project, _, inside = former.partition("/")
-        is_inside = inside == address or inside.endswith(f"/{address}")
+        former_project, _, path_inside = former.partition("/")
+        is_inside = path_inside == address or path_inside.endswith(f"/{address}")
         if former == address or (is_inside and former_project == without_case(project)):
             matches.append(row)
     return matches

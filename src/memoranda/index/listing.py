@@ -302,9 +302,11 @@ def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int
     """The first `needed` rows in order that match `facets`, which many do: looked for in portions."""
     found_rows: list[int] = []
     size = max(64, needed * 2)
-    at = 0
+    start = 0
     page = f"select n.row from note n order by {by} limit ? offset ?"
-    while len(found_rows) < needed and (rows := [row for (row,) in db.execute(page, (size, at))]):
+    while len(found_rows) < needed and (
+        rows := [row for (row,) in db.execute(page, (size, start))]
+    ):
         low = min(rows)
         high = max(rows)
         is_sparse = high - low > 8 * len(rows)
@@ -313,9 +315,9 @@ def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int
         else:
             row_range = f"rowid between {low} and {high}"
         sql = f"select rowid from note_fts where note_fts match ? and {row_range}"
-        inside = {row for (row,) in db.execute(sql, (facets,))}
-        found_rows += [row for row in rows if row in inside]
-        at = at + size
+        facet_rows = {row for (row,) in db.execute(sql, (facets,))}
+        found_rows += [row for row in rows if row in facet_rows]
+        start = start + size
         size = min(size * 2, 5_000)
     return found_rows[:needed]
 
@@ -454,11 +456,11 @@ class FoldedTexts:
         rows: list[int] = []
         for block in self._blocks.values():
             starts = [*block.starts, len(block.text)]
-            at = block.text.find(needle)
-            while 0 <= at < len(block.text):
-                place = bisect_right(block.starts, at)
+            position = block.text.find(needle)
+            while 0 <= position < len(block.text):
+                place = bisect_right(block.starts, position)
                 rows.append(block.rows[place - 1])
-                at = block.text.find(needle, starts[place])
+                position = block.text.find(needle, starts[place])
         return rows
 
     def _add_new(self, db: sqlite3.Connection) -> bool:

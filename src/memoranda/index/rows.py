@@ -258,10 +258,10 @@ class Hits(ValueObject):
 
     def __repr__(self) -> str:
         if self.is_lower_bound:
-            more = " or more"
+            suffix = " or more"
         else:
-            more = ""
-        return f"<Hits {len(self.hits)} of {self.total}{more}>"
+            suffix = ""
+        return f"<Hits {len(self.hits)} of {self.total}{suffix}>"
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -284,7 +284,7 @@ class Hits(ValueObject):
 
         What an earlier passage said is not said twice: such a hit keeps its place without it.
         """
-        hits_kept: list[Hit] = []
+        fitting_hits: list[Hit] = []
         flat_text = ""
         room = characters
         for hit in self.hits:
@@ -294,12 +294,12 @@ class Hits(ValueObject):
                 hit.why.append("says the same as one above")
             flat_text += f"{flat}\0"
             room -= min(len(hit.note.title), _TITLE)
-            if hits_kept and room < len(hit.passage):
+            if fitting_hits and room < len(hit.passage):
                 break
             hit.passage = hit.passage[: max(room, 20)]
             room -= len(hit.passage)
-            hits_kept.append(hit)
-        self.hits = hits_kept
+            fitting_hits.append(hit)
+        self.hits = fitting_hits
 
 
 class NotePlace(NamedTuple):
@@ -470,13 +470,13 @@ def _info(row: tuple[Any, ...]) -> NoteInfo:
 
 
 def indexed(
-    file: Path, kind: str, prefix: str, agent: str | None, most: int
+    file: Path, kind: str, prefix: str, agent: str | None, limit: int
 ) -> list[tuple[str, str]]:
-    """At most `most` values of a kind of `_SQL` that begin with `prefix`, each with a text.
+    """At most `limit` values of a kind of `_SQL` that begin with `prefix`, each with a text.
 
     Only notes that `agent` sees count. Empty if the index is missing or cannot be read.
     """
-    values = {"prefix": prefix, "agent": agent, "most": most, "many": _LOOKED_AT}
+    values = {"prefix": prefix, "agent": agent, "most": limit, "many": _LOOKED_AT}
     try:
         # Then SQLite need not make files to read it
         at_rest = not file.with_name(f"{file.name}-wal").exists()
@@ -496,7 +496,7 @@ def indexed(
             (tag, "1 note" if number == 1 else f"{number} notes")
             for tag, number in counts.most_common()
         ]
-    return [(value, text) for value, text in rows if value.startswith(prefix)][:most]
+    return [(value, text) for value, text in rows if value.startswith(prefix)][:limit]
 
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:

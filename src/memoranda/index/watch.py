@@ -141,8 +141,8 @@ class Watch:
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
             # Watches of the folder would report under its old name.
-            for number, (watched, _, below) in list(self._places.items()):
-                if watched == project and f"{below}/".startswith(f"{path}/"):
+            for number, (watched, _, folder_below) in list(self._places.items()):
+                if watched == project and f"{folder_below}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)

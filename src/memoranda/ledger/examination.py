@@ -159,7 +159,7 @@ def _places_of(history: History, digest: str) -> str:
     if not places:
         return "no change"
     if len(places) > _MOST_NAMED:
-        more = f" and {len(places) - _MOST_NAMED} more"
+        count_of_others = f" and {len(places) - _MOST_NAMED} more"
     else:
-        more = ""
-    return ", ".join(places[:_MOST_NAMED]) + more
+        count_of_others = ""
+    return ", ".join(places[:_MOST_NAMED]) + count_of_others

@@ -239,13 +239,13 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
     connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
 
 
-def sum_of(before: ReadRow, more: ReadRow) -> ReadRow:
-    if more.restarted:
-        return more
+def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
+    if later_row.restarted:
+        return later_row
     return ReadRow(
-        before.times + more.times,
-        max(before.read_at, more.read_at),
-        max(before.used_at, more.used_at),
+        before.times + later_row.times,
+        max(before.read_at, later_row.read_at),
+        max(before.used_at, later_row.used_at),
         before.restarted,
     )
 

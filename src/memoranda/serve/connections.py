@@ -98,20 +98,20 @@ class Connection(H11Protocol):
         ]
         host = _host(self)
         if host not in LOOPBACK:
-            same = [
+            connections_of_host = [
                 this_connection
                 for this_connection in other_connections
                 if _host(this_connection) == host
             ]
-            if len(same) >= FOR_ADDRESS:
-                return same
+            if len(connections_of_host) >= FOR_ADDRESS:
+                return connections_of_host
         if len(other_connections) < CONNECTIONS:
             return []
-        most, _ = Counter(map(_host, other_connections)).most_common(1)[0]
+        busiest_host, _ = Counter(map(_host, other_connections)).most_common(1)[0]
         return [
             this_connection
             for this_connection in other_connections
-            if _host(this_connection) == most
+            if _host(this_connection) == busiest_host
         ]
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:

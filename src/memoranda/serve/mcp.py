@@ -114,26 +114,28 @@ class ServerIdentity:
     """Told of each request who it is from: the agent, and what its client calls itself."""
 
 
-def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
+def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
 
-    `more` is the owner's table (configuration key `agents`), which goes before ours: client name,
+    `own_names` is the owner's table (configuration key `agents`), which goes before ours: client name,
     in any case, to agent, `*` for every client not in it. A client in neither is its own name in
     the form a scope allows; one without any such character is `unknown`, so that it sees what is
     global and nothing else. Whatever the client says, this is a filter and no boundary (docs/trust.md):
     only an agent the owner gave is.
     """
     name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
-    plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
-    own_table = {key.lower(): agent for key, agent in (more or {}).items()}
-    places_asked = (
+    plain_name = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
+    own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
+    name_tables = (
         (own_table, name),
-        (own_table, plain),
+        (own_table, plain_name),
         (own_table, _ANY),
         (_known_clients(), name),
-        (_known_clients(), plain),
+        (_known_clients(), plain_name),
     )
-    found_agent = next((table[key].lower() for table, key in places_asked if key in table), plain)
+    found_agent = next(
+        (table[key].lower() for table, key in name_tables if key in table), plain_name
+    )
     agent = _NOT_IN_AGENTS.sub("-", found_agent).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
@@ -176,8 +178,8 @@ def client_text(client: Any, transport: str) -> str:
     transport.
     """
     if client:
-        client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
-        return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
+        client_label = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
+        return default_rules().redacted(" ".join(client_label.split())[:_CLIENT_NAME])
     return transport
 
 
@@ -525,9 +527,9 @@ class Handlers:
 
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
-            instead = self._registry.instead_of(params.name)
+            advice = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
-            message = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
+            message = advice or f"Unknown tool: {params.name}. Tools: {tool_names}."
             raise MCPError(INVALID_PARAMS, message)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
@@ -544,8 +546,8 @@ class Handlers:
             "content": [{"type": "text", "text": text} for text in texts],
             "isError": reply.is_error,
         }
-        more = {"structuredContent": reply.data, "_meta": reply.meta or None}
-        return result | {key: value for key, value in more.items() if value is not None}
+        optional_keys = {"structuredContent": reply.data, "_meta": reply.meta or None}
+        return result | {key: value for key, value in optional_keys.items() if value is not None}
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")

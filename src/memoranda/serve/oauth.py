@@ -97,9 +97,9 @@ class _Client(OAuthClientInformationFull):
                 and redirect_uri.scheme == "http"
                 and redirect_uri.host in _LOOPBACK
             ):
-                same = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
+                registered_parts = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
                 for uri in self.redirect_uris or ():
-                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == same:
+                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == registered_parts:
                         return redirect_uri
             raise
 
@@ -178,8 +178,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             is_free = make_room(clients, CLIENTS, clients.keys() - in_use)
             if is_free:
                 row = client_info.model_dump(mode="json", exclude_none=True)
-                more = {"made": stamp(now), "by": _address.get()}
-                clients[client_info.client_id] = {"client": row, **more}
+                record_keys = {"made": stamp(now), "by": _address.get()}
+                clients[client_info.client_id] = {"client": row, **record_keys}
         # Out here: the SDK's errors are frozen, and cannot leave a context manager
         if not is_free:
             raise RegistrationError(
@@ -393,14 +393,14 @@ class _Consent:
             # The request was answered in between.
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
-            more = {
+            code_keys = {
                 "code": "",
                 "scopes": [least_scope(request_row["scope"], token.scope)],
                 "resource": request_row["resource"],
                 "expires_at": time.time() + CODE_LASTS.total_seconds(),
                 "client_id": request_row["client"]["client_id"],
             }
-            code = AuthorizationCode.model_validate(params | more).model_dump(
+            code = AuthorizationCode.model_validate(params | code_keys).model_dump(
                 mode="json", exclude={"code"}
             )
             answer = {"code": self._codes.give("given", CODE_LASTS, code=code, token=token.id)}

@@ -229,9 +229,9 @@ class Lines:
         if b"\n" not in block:
             return []
         end = self.rest.rfind(b"\n") + 1
-        whole = bytes(self.rest[:end])
+        whole_lines = bytes(self.rest[:end])
         self.rest = self.rest[end:]
-        return [line + b"\n" for line in whole[:-1].split(b"\n")]
+        return [line + b"\n" for line in whole_lines[:-1].split(b"\n")]
 
 
 class Pump:

@@ -139,10 +139,10 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own_agent}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
-        caller_given = {"client": request.get("client"), "session": request.get("session")}
+        caller_keys = {"client": request.get("client"), "session": request.get("session")}
         by = {
             key: default_rules().redacted(value[:_SAID])
-            for key, value in caller_given.items()
+            for key, value in caller_keys.items()
             if isinstance(value, str) and value.isprintable()
         }
         return self._memory.as_caller(own_agent or agent or UNNAMED, **by)
@@ -317,9 +317,9 @@ class SocketServer:
                     self._connections[task] = True
                     if (
                         self._sessions is not None
-                        and (session_asked := self._sessions.asked_by(line)) is not None
+                        and (session_request := self._sessions.asked_by(line)) is not None
                     ):
-                        return await self._sessions.serve(session_asked, reader, writer)
+                        return await self._sessions.serve(session_request, reader, writer)
                     loop = asyncio.get_running_loop()
                     writer.write(await loop.run_in_executor(self._threads, self._answer, line))
                     await writer.drain()

@@ -163,27 +163,27 @@ class StdioTransport:
         await self._written.wait()
 
     def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        *begun, rest = self._first.split(b"\n")
+        *begun, incomplete_line = self._first.split(b"\n")
         for this_line in begun:
             self._post(line, this_line)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
                 # A terminal's end is read once
                 while this_line := lines.readline():
-                    self._post(line, rest + this_line)
-                    rest = b""
+                    self._post(line, incomplete_line + this_line)
+                    incomplete_line = b""
         except OSError:
             # The terminal or socket behind it is gone, which counts as its end.
             pass
-        self._post(line, rest)
+        self._post(line, incomplete_line)
         self._post(end)
 
     def _write(self, end: Callable[[], None]) -> None:
         try:
             while (line := self._waiting.get()) is not None:
-                rest = memoryview(line)
-                while rest:
-                    rest = rest[os.write(self._out, rest) :]
+                remaining = memoryview(line)
+                while remaining:
+                    remaining = remaining[os.write(self._out, remaining) :]
         except OSError:
             # The client is gone: running calls finish, their replies are dropped.
             self._post(end)

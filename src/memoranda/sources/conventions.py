@@ -512,9 +512,9 @@ def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
 
 def _with_comments(text: str) -> object:
     """Parse JSON with comments and trailing commas, as editors accept it. None if it is invalid."""
-    plain = _COMMENT.sub(lambda match: match[1] or "", text)
-    plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
+    plain_json = _COMMENT.sub(lambda match: match[1] or "", text)
+    plain_json = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain_json)
     try:
-        return json.loads(plain)
+        return json.loads(plain_json)
     except (ValueError, RecursionError):
         return None

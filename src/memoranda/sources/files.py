@@ -156,12 +156,12 @@ def put_derived(path: Path, data: bytes) -> bool:
     with storing(path.name):
         if path.is_file() and path.read_bytes() == data:
             return False
-        fresh = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-        write_file(str(fresh), data)
+        temporary_file = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        write_file(str(temporary_file), data)
         try:
-            os.replace(fresh, path)
+            os.replace(temporary_file, path)
         except OSError:
-            os.unlink(fresh)
+            os.unlink(temporary_file)
             raise
     return True
 
@@ -380,11 +380,11 @@ def _signature(fd: int) -> bytes:
     with suppress(OSError):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             return os.pread(fd, SIGNATURE, 0)
-        inside = os.open(HOLDER, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
+        holder_file = os.open(HOLDER, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
         try:
-            return os.pread(inside, SIGNATURE, 0)
+            return os.pread(holder_file, SIGNATURE, 0)
         finally:
-            os.close(inside)
+            os.close(holder_file)
     return b""
 
 

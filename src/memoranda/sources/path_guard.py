@@ -84,10 +84,10 @@ def as_on_disk(root: str, path: str) -> str:
 def _name_on_disk(folder: str, name: str) -> str:
     if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
         return name
-    name_shown = _name_shown(name)
+    shown_name = _name_shown(name)
     try:
         matches = [
-            candidate for candidate in os.listdir(folder) if _name_shown(candidate) == name_shown
+            candidate for candidate in os.listdir(folder) if _name_shown(candidate) == shown_name
         ]
     except OSError:
         return name

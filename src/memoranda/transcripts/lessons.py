@@ -167,10 +167,10 @@ def against(sentence: str) -> list[str]:
         for match in rule.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
             # A list: "never use moment, luxon or dayjs".
-            rest = _AND.match(sentence, match.end())
-            while rest:
-                names.append(rest[1])
-                rest = _AND.match(sentence, rest.end())
+            next_match = _AND.match(sentence, match.end())
+            while next_match:
+                names.append(next_match[1])
+                next_match = _AND.match(sentence, next_match.end())
             for name in names:
                 result += _name_terms(name)
     for match in _RUN.finditer(sentence):
@@ -279,8 +279,8 @@ class Miner:
             miner._edited = state["edited"]
             miner._open.extend(_Failure(**row) for row in state["open"])
             if state["last"]:
-                kind, *rest = state["last"]
-                miner._ran(Turn(Kind(kind), *rest))
+                kind, *turn_fields = state["last"]
+                miner._ran(Turn(Kind(kind), *turn_fields))
         return miner
 
     def _ran(self, turn: Turn) -> None:
@@ -298,10 +298,10 @@ class Miner:
             if kind is None or result >= _MOST_OF_TURN:
                 continue
             result += 1
-            about = (*against(sentence), *paths_in(sentence))
+            lesson_terms = (*against(sentence), *paths_in(sentence))
             identity = f"{kind.name}:{fold(sentence)}"
             self.lessons.append(
-                Lesson(kind, turn.position, start, stop, turn.time, about, identity)
+                Lesson(kind, turn.position, start, stop, turn.time, lesson_terms, identity)
             )
 
     def _result(self, turn: Turn) -> None:
@@ -381,7 +381,7 @@ def _likeness(a: list[str], b: list[str]) -> float:
 
 
 def _pairs(text: str) -> set[str]:
-    return {text[at : at + 2] for at in range(len(text) - 1)}
+    return {text[start : start + 2] for start in range(len(text) - 1)}
 
 
 def _same_work(a: list[str], b: list[str]) -> bool:

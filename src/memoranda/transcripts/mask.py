@@ -90,8 +90,8 @@ class Mask:
         if len(text) > _LONGEST_APART:
             return False
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
-        apart = _JOINTS.sub(".\n", text)
-        return apart != text and bool(self._rules.suspicions(apart))
+        parted_text = _JOINTS.sub(".\n", text)
+        return parted_text != text and bool(self._rules.suspicions(parted_text))
 
     def is_suspicious_command(self, command: str) -> bool:
         """Whether a command may hold planted instructions (see `is_suspicious`).
@@ -115,15 +115,15 @@ def _may_hold_card(text: str) -> bool:
 
 def shortened(turn: Turn) -> str:
     """The part of a turn that is worth finding. Output of tools is cut short unless it failed."""
-    most = MOST_CHARACTERS
+    most_characters = MOST_CHARACTERS
     if turn.kind is Kind.RESULT:
-        most = _MOST_OF_RESULT
+        most_characters = _MOST_OF_RESULT
         if turn.has_failed:
-            most = _MOST_OF_FAILURE
+            most_characters = _MOST_OF_FAILURE
     text = turn.text
-    if len(text) > most:
-        half = most // 2
-        text = f"{text[:half]}\n{text[-half:]}"
+    if len(text) > most_characters:
+        half_size = most_characters // 2
+        text = f"{text[:half_size]}\n{text[-half_size:]}"
     # Most texts have no such word, and looking for one is slower than counting.
     if len(max(text.split(), key=len, default="")) < _LONGEST_WORD:
         return text

@@ -51,7 +51,7 @@ def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
             roots = store["roots"]
             if isinstance(roots, dict):
                 roots = roots[system]
-            more = {
+            more_stores = {
                 key: store[key] for key in ("closed", "in_projects", "variable") if key in store
             }
             yield TranscriptStore(
@@ -60,7 +60,7 @@ def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
                 tuple(roots),
                 tuple(store["files"]),
                 tuple(store.get("skip", ())),
-                **more,
+                **more_stores,
             )
 
 

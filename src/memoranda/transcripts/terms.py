@@ -268,16 +268,16 @@ def code_terms(code: str) -> list[str]:
     return [f"t:{name}" for name in dict.fromkeys(names)]
 
 
-def texts_in(value: Any, most: int = 40_000) -> Iterator[str]:
+def texts_in(value: Any, most_characters: int = 40_000) -> Iterator[str]:
     """The texts in the arguments of a tool."""
     if isinstance(value, str):
-        yield value[:most]
+        yield value[:most_characters]
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from texts_in(inner, most)
+            yield from texts_in(inner, most_characters)
     elif isinstance(value, list):
         for inner in value[:50]:
-            yield from texts_in(inner, most)
+            yield from texts_in(inner, most_characters)
 
 
 def project_of(folder: str) -> str:

@@ -86,11 +86,11 @@ class Format(Protocol):
         """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""
 
 
-def shortened(text: str, most: int) -> str:
-    """`text` with at most `most` characters. If it was cut, the last one is an ellipsis."""
-    if len(text) <= most:
+def shortened(text: str, most_characters: int) -> str:
+    """`text` with at most `most_characters` characters. If it was cut, the last one is an ellipsis."""
+    if len(text) <= most_characters:
         return text
-    return f"{text[: most - 1]}…"
+    return f"{text[: most_characters - 1]}…"
 
 
 def as_object(value: Any) -> dict[str, Any]:

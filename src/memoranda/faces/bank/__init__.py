@@ -150,7 +150,7 @@ class ServerState:
         )
 
     def failures_of(
-        self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False
+        self, bank: str | None, limit: int = _FAILURES_SHOWN, every: bool = False
     ) -> list[dict[str, str]]:
         """The latest failures of a bank, newest last.
 
@@ -160,7 +160,7 @@ class ServerState:
             dict(entry)
             for key, is_told, entry in self.failures
             if key == bank and (is_told or every)
-        ][-most:]
+        ][-limit:]
 
 
 Run = Callable[[ServerState, "MemorySession", Arguments], dict[str, Any]]
@@ -274,10 +274,10 @@ def _check_kind(tool: str, kind: str) -> None:
 
 def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     """The banks of each kind, the one used last first."""
-    kind_asked = arguments.get("bank_type")
-    if kind_asked:
-        _check_kind("list", kind_asked)
-    kinds = (kind_asked,) if kind_asked else banks.KINDS
+    kind_text = arguments.get("bank_type")
+    if kind_text:
+        _check_kind("list", kind_text)
+    kinds = (kind_text,) if kind_text else banks.KINDS
     return {banks.FOLDERS[kind]: _banks_of(memory, kind) for kind in kinds}
 
 
@@ -423,14 +423,14 @@ def _found_id(
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
     """The id of a repository's bank. It never belongs to another repository of the same name."""
-    plain = banks.repository_id(repository.name)
-    hashed = _hashed_id(plain, repository)
-    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+    plain_id = banks.repository_id(repository.name)
+    hashed = _hashed_id(plain_id, repository)
+    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain_id, hashed)}
     for id, is_own in owned.items():
         if is_own:
             return id
     # None means that no bank has this id yet.
-    return plain if owned[plain] is None else hashed
+    return plain_id if owned[plain_id] is None else hashed
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
@@ -673,9 +673,9 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
     if bank.exists():
-        fresh = {}
+        new_texts = {}
     else:
-        fresh = bank.first_files(bank.info(), memory.clock())
+        new_texts = bank.first_files(bank.info(), memory.clock())
     old = bank.read(placed.target)
     text = ""
     if old is not None:
@@ -683,8 +683,8 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
             text = old.data.decode()
         except UnicodeDecodeError:
             raise _unloaded(placed.target, str(NotText(placed.target)), bank) from None
-    elif placed.target in fresh:
-        text = fresh[placed.target][0]
+    elif placed.target in new_texts:
+        text = new_texts[placed.target][0]
     elif placed.operation == "insert":
         stem = placed.target.rpartition("/")[2].removesuffix(".md")
         text = (
@@ -692,7 +692,7 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
             or f"# {title_case(stem)}\n"
         )
     puts: Puts = {placed.target: (placed.apply(text), old)}
-    return puts | {path: put for path, put in fresh.items() if path != placed.target}
+    return puts | {path: put for path, put in new_texts.items() if path != placed.target}
 
 
 def _unloaded(path: str, why: str, bank: Bank) -> BankError:

@@ -150,8 +150,8 @@ class Vectors:
                 self._questions[text] = vector
             return self._questions[text]
 
-    def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages, at most `most` of them. Returns how many passages were added.
+    def part(self, limit: int, *, anew: bool = False) -> int:
+        """Cut notes into passages, at most `limit` of them. Returns how many passages were added.
 
         anew: look at all notes, not only at those added since the last call.
 
@@ -162,7 +162,7 @@ class Vectors:
             after = self._cut[1]
         else:
             after = 0
-        count, last = store.add_passages(db, most, after)
+        count, last = store.add_passages(db, limit, after)
         self._cut = (db, last)
         return count
 
@@ -277,8 +277,8 @@ class Vectors:
 
     def _refresh(self) -> None:
         """Take up the passages and vectors that any process added."""
-        fresh = self._passages.refresh(self._database.connection)
-        if self._file.refresh() or fresh:
+        has_new_passages = self._passages.refresh(self._database.connection)
+        if self._file.refresh() or has_new_passages:
             self._match()
 
     def _match(self) -> None:

@@ -216,8 +216,8 @@ def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Chang
     """Return the undos since the first of these changes."""
     if not changes:
         return []
-    later = memory.log(limit=0, since=parse_stamp(changes[-1].time))
-    return [change for change in later if change.undoes is not None]
+    later_changes = memory.log(limit=0, since=parse_stamp(changes[-1].time))
+    return [change for change in later_changes if change.undoes is not None]
 
 
 def revoke(visit: Visit) -> Response:

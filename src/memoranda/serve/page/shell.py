@@ -123,7 +123,7 @@ def presence(visit: Visit) -> list[Presence]:
             last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))
     for session in visit.connected():
         if session.agent:
-            earlier = last_seen.get(session.agent, session.last)
-            last_seen[session.agent] = max(earlier, session.last)
+            previous_time = last_seen.get(session.agent, session.last)
+            last_seen[session.agent] = max(previous_time, session.last)
     agents = [Presence(agent, last, now - last < PRESENT) for agent, last in last_seen.items()]
     return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_AGENTS]

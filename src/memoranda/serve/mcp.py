@@ -350,7 +350,7 @@ async def converse(
 
 
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
-    """The handler that lists `items` under `key`, with those of the fields `names` that each has."""
+    """The handler that lists `items` under `key`, each with its fields in `names`."""
 
     def shown(item: Any) -> Result:
         row = {shown_name: getattr(item, name) for shown_name, name in names.items()}

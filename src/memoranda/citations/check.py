@@ -14,7 +14,7 @@ from memoranda.citations.code import (
     Verdict,
     as_row,
     compared,
-    expected,
+    expectation_of,
     is_of,
     of_row,
     read_text,
@@ -103,7 +103,7 @@ class CitationCheck:
         """Check the places in code that these notes cite. Places that are not known are left out."""
         for info, text in zip(infos, texts, strict=True):
             for citation in citations(info.header, text):
-                result = self._checked(info, citation)
+                result = self._check_citation(info, citation)
                 if result is not None:
                     yield result
 
@@ -111,7 +111,7 @@ class CitationCheck:
         """The remark to a note whose cited code changed or went; "" for any other."""
         return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
 
-    def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
+    def _check_citation(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
@@ -178,9 +178,9 @@ class CitationCheck:
         if row is None:
             past_place = None
             if repository is not None:
-                past_place = expected(repository, citation, path, moment)
+                past_place = expectation_of(repository, citation, path, moment)
             row = {"then": as_row(past_place)}
-        verdict = self._found(root, path, citation, moment, row)
+        verdict = self._state_of(root, path, citation, moment, row)
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
         self._known[key] = row
         self._has_news = True
@@ -192,7 +192,7 @@ class CitationCheck:
             return Verdict(State.GONE)
         return Verdict(same_if(is_of(citation, text)))
 
-    def _found(
+    def _state_of(
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
     ) -> Verdict:
         """The state of a citation whose file changed, or was never looked at."""

@@ -219,7 +219,7 @@ class Expectation(NamedTuple):
 _SAMPLE = 200
 
 
-def expected(
+def expectation_of(
     repository: Repository, citation: Citation, path: str, moment: str
 ) -> Expectation | None:
     """The place that a citation meant when it was written. None if that cannot be known."""

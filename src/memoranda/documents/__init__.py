@@ -80,7 +80,7 @@ def reference(note: Note | NoteInfo) -> Document:
         "file_path": note.path,
         "project": note.project,
         "type": note.type,
-        "changed": _stamped(note.changed),
+        "changed": _stamp_of(note.changed),
     }
 
 
@@ -100,9 +100,9 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
         "scope": note_or_info.scope,
         "tags": list(note_or_info.tags),
         "source": note_or_info.source,
-        "created_at": _stamped(note_or_info.created),
-        "updated_at": _stamped(note_or_info.updated or note_or_info.changed),
-        "expires_at": _stamped(note_or_info.expires) if note_or_info.expires else None,
+        "created_at": _stamp_of(note_or_info.created),
+        "updated_at": _stamp_of(note_or_info.updated or note_or_info.changed),
+        "expires_at": _stamp_of(note_or_info.expires) if note_or_info.expires else None,
         "access_count": note_or_info.access_count,
         "links": visible_links(memory, note_or_info.links),
         "version": note_or_info.version,
@@ -430,7 +430,7 @@ def projects(memory: MemorySession, open_projects: Sequence[Project]) -> Listed:
     return Listed.part(rows)
 
 
-def _stamped(moment: datetime | str) -> str:
+def _stamp_of(moment: datetime | str) -> str:
     if isinstance(moment, str):
         return moment
     return stamp(moment)

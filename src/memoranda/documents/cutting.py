@@ -21,7 +21,7 @@ def compact(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def fitting(lengths: Sequence[int], room: int) -> int:
+def number_that_fit(lengths: Sequence[int], room: int) -> int:
     """How many of the first entries, of these lengths, fit into `room`."""
     return sum(used <= room for used in accumulate(lengths))
 
@@ -44,23 +44,23 @@ def cut(document: Any, room: int) -> str:
     for most_characters in _TEXTS:
         if len(text) <= room:
             return text
-        text = compact(_shortened(document, most_characters))
+        text = compact(_shorten(document, most_characters))
     entries = _ENTRIES
     while len(text) > room and entries:
-        text = compact({**_shortened(document, _TEXTS[-1], entries), "truncated": True})
+        text = compact({**_shorten(document, _TEXTS[-1], entries), "truncated": True})
         entries //= 2
     return text
 
 
-def _shortened(value: Any, most_characters: int, entries: int | None = None) -> Any:
+def _shorten(value: Any, most_characters: int, entries: int | None = None) -> Any:
     """`value` with texts of at most `most_characters` characters, and lists of at most `entries` rows."""
     if isinstance(value, str):
         if len(value) <= most_characters:
             return value
         return value[: most_characters - 1] + "…"
     if isinstance(value, list):
-        return [_shortened(element, most_characters, entries) for element in value[:entries]]
+        return [_shorten(element, most_characters, entries) for element in value[:entries]]
     if isinstance(value, dict):
         some = list(value.items())[:_KEYS]
-        return {key: _shortened(element, most_characters, entries) for key, element in some}
+        return {key: _shorten(element, most_characters, entries) for key, element in some}
     return value

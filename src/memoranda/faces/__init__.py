@@ -72,7 +72,7 @@ PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
 DEFAULT_TOOLSETS = ("memory", "notes")
 
 
-def having(tool: str, names: Sequence[str]) -> list[str]:
+def toolsets_having(tool: str, names: Sequence[str]) -> list[str]:
     """The toolsets that have a tool of this name. They are not loaded for that."""
     return [name for name in names if tool in FACES[name].tool_names()]
 

@@ -255,7 +255,7 @@ class _Checker:
         if kind is None:
             return value
         if type(value) not in _TYPES[kind]:
-            value = _converted(value, kind, rules.coerce)
+            value = _convert(value, kind, rules.coerce)
         self._check_kind(value, kind, schema, name)
         value = self._inner(value, kind, schema, name)
         if "unicode" in rules.wording and has_surrogate(value):
@@ -325,7 +325,7 @@ def _is_of_kind(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _converted(value: Any, kind: str, coerce: str) -> Any:
+def _convert(value: Any, kind: str, coerce: str) -> Any:
     """The number, list or object that a client sent as text; the value itself if it sent none."""
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)

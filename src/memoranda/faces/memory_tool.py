@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memoranda import errors
-from memoranda.documents.cutting import fitting
+from memoranda.documents.cutting import number_that_fit
 from memoranda.errors import (
     CountMismatch,
     Exists,
@@ -154,7 +154,7 @@ class MemoryCommands:
         from memoranda.engine.plain_files import Files
 
         try:
-            with _worded(_ROOT):
+            with _errors_worded(_ROOT):
                 Files(memory, PROJECT, self.folder).clear()
         except MemorandaError as error:
             return plain_error_reply(error)
@@ -162,7 +162,7 @@ class MemoryCommands:
 
     def _view(self, files: Files, path: str, span: Any) -> str:
         inner_path = _inside(path)
-        with _worded(path, "read"):
+        with _errors_worded(path, "read"):
             place = files.at(inner_path)
             if place.kind == "folder":
                 return _listing(files, inner_path, path)
@@ -185,7 +185,7 @@ class MemoryCommands:
         most_characters = self.view_max_characters
         # As many whole lines as are allowed, at least one
         if most_characters and len(text) > most_characters:
-            line_count = max(fitting([len(line) + 1 for line in lines], most_characters), 1)
+            line_count = max(number_that_fit([len(line) + 1 for line in lines], most_characters), 1)
         if line_count < total:
             notice = f"\n[lines 1-{line_count} of {total}; see more with view_range [{line_count + 1}, {total}]]"
         return header + _numbered(lines[:line_count], 1) + notice
@@ -194,12 +194,14 @@ class MemoryCommands:
         path = args["path"]
         inner_path = _inside(args["path"])
         if path.endswith("/") and inner_path:
-            with _worded(path, "read"), files.reading():
+            with _errors_worded(path, "read"), files.reading():
                 is_missing = files.at(inner_path).kind == "missing"
             if is_missing:
                 raise InvalidInput(f"The path {path} is not a file.")
         missing = f"Invalid path: a part of {path} does not exist or is not a directory."
-        with _worded(path, own_texts={Exists: f"File {path} already exists", NotFound: missing}):
+        with _errors_worded(
+            path, own_texts={Exists: f"File {path} already exists", NotFound: missing}
+        ):
             files.write(
                 inner_path, args["file_text"], overwrite=self.create_existing == "overwrite"
             )
@@ -264,10 +266,10 @@ def _str_replace(files: Files, args: Arguments) -> str:
             "No replacement was performed: `old_str` is empty. Give the exact text to replace."
         )
     try:
-        with _worded(path):
+        with _errors_worded(path):
             edited = files.edit(inner_path, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        short_old = _cut(old)
+        short_old = _cut_text(old)
         text = f"No replacement was performed, old_str `{short_old}` did not appear verbatim in {path}."
         if error.found:
             where = (
@@ -281,7 +283,7 @@ def _str_replace(files: Files, args: Arguments) -> str:
     return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     """A text that a caller sent, as an error repeats it."""
     if len(text) <= _REPEATED:
         return text
@@ -301,7 +303,7 @@ def _insert(files: Files, args: Arguments) -> str:
     line = args["insert_line"]
     inner_path = _existing_file(files, path)
     try:
-        with _worded(path):
+        with _errors_worded(path):
             files.edit(inner_path, InsertLine(line, args["insert_text"]))
     except LineOutOfRange as error:
         should = f"It should be within the range of lines of the file: [0, {error.total}]"
@@ -314,7 +316,7 @@ def _delete(files: Files, args: Arguments) -> str:
     inner_path = _inside(args["path"])
     if not inner_path:
         raise InvalidInput("Cannot delete the /memories directory itself")
-    with _worded(path, own_texts={NotFound: f"The path {path} does not exist"}):
+    with _errors_worded(path, own_texts={NotFound: f"The path {path} does not exist"}):
         files.delete(inner_path)
     return f"Successfully deleted {path}"
 
@@ -327,13 +329,13 @@ def _rename(files: Files, args: Arguments) -> str:
         raise InvalidInput("Cannot rename the /memories directory itself")
     target = _inside(new)
     for inner_path, path in ((source, old), (target, new)):
-        with _worded(path):
+        with _errors_worded(path):
             files.itself(inner_path)
     own_errors = {
         Exists: f"The destination {new} already exists",
         NotFound: f"The path {old} does not exist",
     }
-    with _worded(new, own_texts=own_errors):
+    with _errors_worded(new, own_texts=own_errors):
         files.rename(source, target)
     return f"Successfully renamed {old} to {new}"
 
@@ -393,7 +395,7 @@ def _below_root(path: str) -> str:
 
 def _existing_file(files: Files, path: str) -> str:
     inner_path = _inside(path)
-    with _worded(path, "read"):
+    with _errors_worded(path, "read"):
         kind = files.at(inner_path).kind
         if kind not in ("file", "folder"):
             raise NotFound(path)
@@ -403,7 +405,7 @@ def _existing_file(files: Files, path: str) -> str:
 
 
 @contextmanager
-def _worded(
+def _errors_worded(
     path: str, event: str = "changed", own_texts: dict[type[MemorandaError], str] | None = None
 ) -> Iterator[None]:
     """Raises engine errors again in this tool's words, which `own_texts` may replace for some of them.

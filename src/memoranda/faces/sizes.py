@@ -54,7 +54,7 @@ def check_sizes(arguments: Any) -> None:
     for _ in range(_sizes().depth):
         inner: list[tuple[str, Any]] = []
         for name, value in level:
-            inner += _checked(name, value)
+            inner += _check_value(name, value)
         number += len(level)
         if number > _sizes().values:
             raise InvalidInput(
@@ -64,11 +64,11 @@ def check_sizes(arguments: Any) -> None:
             return
         level = inner
     raise InvalidInput(
-        f"Parameter `{_shown(level[0][0])}` is nested more than {_sizes().depth} deep. Flatten it."
+        f"Parameter `{_shown_name(level[0][0])}` is nested more than {_sizes().depth} deep. Flatten it."
     )
 
 
-def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
+def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
     """Check the size of a value. Returns what is in it, with the names that sizes are set for."""
     if isinstance(value, str):
         _check_text(name, value)
@@ -77,7 +77,7 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         _check_list(name, value)
         return [(name, element) for element in value]
     if isinstance(value, dict):
-        _check_keys(f"Parameter `{_shown(name)}`", value)
+        _check_keys(f"Parameter `{_shown_name(name)}`", value)
         # The keys of a note's header, and of a filter of it, are the user's
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
@@ -90,7 +90,7 @@ def _check_text(name: str, value: str) -> None:
     most_characters = sizes.texts.get(name, sizes.text)
     if most_characters and name not in sizes.lists and len(value) > most_characters:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most_characters:,} characters; it has {len(value):,}."
+            f"Parameter `{_shown_name(name)}` may have {most_characters:,} characters; it has {len(value):,}."
             " Shorten it, or put long text into the content of a note."
         )
 
@@ -103,7 +103,7 @@ def _check_list(name: str, value: list[Any]) -> None:
         most_items = sizes.list_of_objects.get(name, most_items)
     if len(value) > most_items:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most_items:,} elements; it has {len(value):,}."
+            f"Parameter `{_shown_name(name)}` may have {most_items:,} elements; it has {len(value):,}."
             " Send it in several calls."
         )
 
@@ -119,7 +119,7 @@ def _check_keys(noun: str, value: dict[Any, Any]) -> None:
             )
 
 
-def _shown(name: str) -> str:
+def _shown_name(name: str) -> str:
     if len(name) <= _NAME_SHOWN:
         return name
     return name[: _NAME_SHOWN - 3] + "..."

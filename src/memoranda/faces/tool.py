@@ -292,7 +292,7 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        for hook in self._having("before_tool_call"):
+        for hook in self._hooks_having("before_tool_call"):
             try:
                 is_allowed = bool(hook.before_tool_call(context, name, arguments))
             except Exception as error:
@@ -304,7 +304,7 @@ class Hooks:
                 break
         else:
             reply = run(arguments)
-            for hook in self._having("after_tool_call"):
+            for hook in self._hooks_having("after_tool_call"):
                 try:
                     changed = hook.after_tool_call(context, name, arguments, reply)
                     if changed is not None and not isinstance(changed, Reply):
@@ -321,7 +321,7 @@ class Hooks:
             self._emit("tool_end", name, reply)
         return reply
 
-    def _having(self, method: str) -> list[Any]:
+    def _hooks_having(self, method: str) -> list[Any]:
         return [hook for hook in self._hooks if hasattr(hook, method)]
 
     def _emit(
@@ -330,7 +330,7 @@ class Hooks:
         event = Event(kind, stamp(self._clock()), tool, data, error)
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
-        for hook in self._having("on_event"):
+        for hook in self._hooks_having("on_event"):
             try:
                 hook.on_event(event)
             except Exception as failure:

@@ -330,7 +330,7 @@ class LinkQueries(Queries):
         keys: set[str] = set()
         for note in notes:
             keys.update(self._keys(note))
-        return self._leading(notes, self._links("fold", keys), resolver)
+        return self._links_leading_to(notes, self._links("fold", keys), resolver)
 
     def _types_of_next(
         self,
@@ -388,11 +388,13 @@ class LinkQueries(Queries):
             marks = ", ".join("?" * len(keys))
             among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
             links = map(_Link._make, self._among(among, rows[start : start + size], *keys))
-            newest_links += self._leading([note], list(links), resolver)
+            newest_links += self._links_leading_to([note], list(links), resolver)
         return newest_links, 0
 
     @staticmethod
-    def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
+    def _links_leading_to(
+        notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver
+    ) -> list[_Link]:
         """The `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]

@@ -175,7 +175,7 @@ class _Selection:
     def _narrow_to_text(self) -> None:
         if self._query.contains:
             self.facets = ""
-            rows = _holding(
+            rows = _rows_holding(
                 self._db, self._query.contains, self._needed, self._unwanted, self._projects
             )
             self._conditions.append(f"n.row in ({_THESE})")
@@ -258,7 +258,7 @@ class _Selection:
         return number
 
 
-def _holding(
+def _rows_holding(
     db: sqlite3.Connection,
     text: str,
     needed: Sequence[str],
@@ -278,14 +278,14 @@ def _holding(
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
         texts = db.execute(f"select t.row, t.text from {source}")
-        rows = _containing(texts, text)
+        rows = _rows_containing(texts, text)
     # SQLite ends a pattern at NUL, which no title holds
     if "\0" in text:
         pattern = None
     else:
         pattern = like_pattern(fold(text))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
-    rows += _containing(titles, text)
+    rows += _rows_containing(titles, text)
     text_rows = db.execute(
         f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
     )
@@ -363,7 +363,7 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         row_cursor = db.execute(
             f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
         )
-        held = set(_containing(row_cursor, query.contains))
+        held = set(_rows_containing(row_cursor, query.contains))
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
@@ -513,7 +513,7 @@ def folds(text: str) -> bool:
     return "\0" in text or is_changed(text)
 
 
-def _containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
+def _rows_containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
     """The rows of the texts that contain `needle`, both folded; what folds to nothing is looked for
     as it is."""
     folded = fold(needle)
@@ -539,4 +539,4 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
         condition = " where folds or instr(text, ?)"
         value = max(caseless, key=len)
     text_rows = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
-    return _containing(text_rows, needle)
+    return _rows_containing(text_rows, needle)

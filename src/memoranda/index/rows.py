@@ -19,7 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
-from memoranda.index.tables import joined
+from memoranda.index.tables import column_list
 from memoranda.note.links import without_suffix
 from memoranda.note.model import (
     BAD_HEADER,
@@ -453,7 +453,7 @@ NOTE_COLUMNS = {
 }
 """Of each field of `NoteInfo`, where it is read from."""
 _FIELDS = [field.name for field in fields(NoteInfo) if field.init]
-_SELECTED = joined(NOTE_COLUMNS[name].sql for name in _FIELDS)
+_SELECTED = column_list(NOTE_COLUMNS[name].sql for name in _FIELDS)
 _READERS = [
     (position, read)
     for position, name in enumerate(_FIELDS)

@@ -149,10 +149,10 @@ class Reads:
     def _written_rows(self, keys: Collection[str] | None) -> dict[str, ReadRow]:
         return {
             row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
-            for row in self._stored(keys)
+            for row in self._stored_rows(keys)
         }
 
-    def _stored(self, keys: Collection[str] | None) -> Iterable[Row]:
+    def _stored_rows(self, keys: Collection[str] | None) -> Iterable[Row]:
         if keys is None or len(keys) > _MOST_KEYS:
             return self._database.rows("select * from read")
         marks = ",".join("?" * len(keys))

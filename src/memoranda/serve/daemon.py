@@ -86,7 +86,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
     says whether a client started the daemon. Raises Running, OSError.
     """
     try:
-        lock = _held(path, *([AUTOSTARTED] if is_autostarted else []))
+        lock = _hold_file(path, *([AUTOSTARTED] if is_autostarted else []))
     except BlockingIOError:
         owner = lock_owner(path)
         if owner and owner.pid:
@@ -106,11 +106,11 @@ def http_noted(path: Path, address: str) -> Iterator[None]:
     with ExitStack() as stack:
         # Another process serves this home too, and said so
         with suppress(OSError):
-            stack.enter_context(_held(path, address))
+            stack.enter_context(_hold_file(path, address))
         yield
 
 
-def _held(path: Path, *lines: str) -> ExitStack:
+def _hold_file(path: Path, *lines: str) -> ExitStack:
     """Lock the file and write the process and `lines` into it, until the end of the context. Raises
     OSError.
     """

@@ -80,7 +80,7 @@ class RequestRefused(Exception):
         )
 
 
-async def _answered(request: Request, error: Exception) -> Response:
+async def _answer(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)
@@ -101,7 +101,7 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 # Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
-HANDLERS = {RequestRefused: _answered, MemorandaError: _answered, HTTPException: _missing}
+HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _missing}
 """What Starlette answers to a request that is refused, or where the home is in no state to answer
 anybody.
 """
@@ -160,14 +160,14 @@ class HostAndOrigin:
 def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
     """The SDK's refusal, with what to do about it."""
     if refused.status_code == 421:
-        host = _shown(headers.get("host", ""))
+        host = _printable(headers.get("host", ""))
         return RequestRefused(
             421,
             f"This server is not called {host}. Call it by the address it was started with, or start it"
             " with --allow-host and this name (behind a proxy with --public-url and its address).",
         ).response
     if refused.status_code == 403:
-        origin = _shown(headers.get("origin", ""))
+        origin = _printable(headers.get("origin", ""))
         return RequestRefused(
             403,
             f"Web pages of {origin} may not call this server."
@@ -176,7 +176,7 @@ def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
     return refused
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """A text that a caller sent, short and printable."""
     return f'"{one_line(text)[:_SHOWN]}"'
 

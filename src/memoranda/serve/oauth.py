@@ -486,7 +486,7 @@ class _Rated:
         _address.set(address)
         is_known = False
         if scope["path"] in ("/token", "/revoke") and scope["method"] == "POST":
-            body, receive = await _read(receive)
+            body, receive = await _read_body(receive)
             # Of too many fields: the SDK refuses it
             with suppress(ValueError):
                 fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
@@ -522,7 +522,7 @@ class _Rated:
         await self._app(scope, receive, signed)
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
+async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
     """Read the body of a request. Returns it with a `receive` that gives it again to the next
     reader.
     """

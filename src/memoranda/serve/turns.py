@@ -94,7 +94,7 @@ class CallQueue:
         """
         if not self._prepared and not self._stopping:
             self._prepared = True
-            self._thread.submit(waits_until(self._ended)(self._opened))
+            self._thread.submit(waits_until(self._ended)(self._open_memory))
 
     async def take(self, call: Callable[[MemorySession], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
@@ -106,7 +106,7 @@ class CallQueue:
         if self._stopping:
             raise Stopping
 
-        future = self._thread.submit(self._timed, call)
+        future = self._thread.submit(self._run_timed, call)
         loop = asyncio.get_running_loop()
         late: list[Busy] = []
 
@@ -140,12 +140,12 @@ class CallQueue:
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
 
-    def _timed(self, call: Callable[[MemorySession], T]) -> T:
+    def _run_timed(self, call: Callable[[MemorySession], T]) -> T:
         """Run a call, and record since when it runs, for those that wait behind it."""
         self._begun = time.monotonic()
         try:
             with waits_until(self._ended):
-                return call(self._opened())
+                return call(self._open_memory())
         finally:
             self._begun = 0.0
 
@@ -202,7 +202,7 @@ class CallQueue:
                 self._memory.close()
             self._memory = None
 
-    def _opened(self) -> MemorySession:
+    def _open_memory(self) -> MemorySession:
         if self._memory is None:
             self._memory = self._open()
         return self._memory

@@ -169,7 +169,7 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     """The path, without extension, of the note of a day. Empty if no format is known."""
     if not conventions.daily_format:
         return ""
-    name = _formatted(conventions.daily_format, year, month, day)
+    name = _format_day(conventions.daily_format, year, month, day)
     return "/".join(filter(None, (conventions.daily_folder, name)))
 
 
@@ -186,7 +186,7 @@ def title_of_day(conventions: Conventions, path: str) -> str:
         return ""
     try:
         year, month, day = (int(match[part]) for part in ("year", "month", "day"))
-        return _formatted(conventions.day_title, year, month, day)
+        return _format_day(conventions.day_title, year, month, day)
     except (ValueError, IndexError):
         return ""
 
@@ -221,7 +221,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _formatted(pattern: str, year: int, month: int, day: int) -> str:
+def _format_day(pattern: str, year: int, month: int, day: int) -> str:
     """A day in the form of moment.js; of its parts, those that names of files use."""
     from datetime import date
 

@@ -242,11 +242,11 @@ class Cline(DocumentFormat):
         role = str(message.get("role"))
         for part in anthropic_parts(role, message.get("content")):
             if part.kind is Kind.SAID:
-                yield from self._said(part.text)
+                yield from self._words_of_person(part.text)
             else:
                 yield part
 
-    def _said(self, text: str) -> Iterator[Part]:
+    def _words_of_person(self, text: str) -> Iterator[Part]:
         """The words of a person, without the marks around them; this includes output of tools."""
         ran = _RAN.match(text)
         if ran:

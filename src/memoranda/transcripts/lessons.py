@@ -239,7 +239,7 @@ class Miner:
         """Look at more turns."""
         for turn in turns:
             if turn.kind is Kind.SAID:
-                self._said(turn)
+                self._take_words(turn)
             elif turn.kind is Kind.RAN:
                 self._number += 1
                 self._ran(turn)
@@ -261,10 +261,10 @@ class Miner:
             "number": self._number,
             "edited": self._edited,
             "open": [failure.row(clean) for failure in self._open],
-            "last": self._waiting(),
+            "last": self._waiting_command(),
         }
 
-    def _waiting(self) -> list[Any] | None:
+    def _waiting_command(self) -> list[Any] | None:
         """The last command, as JSON, if its output has not come yet."""
         if self._last is None or not self._waits:
             return None
@@ -289,7 +289,7 @@ class Miner:
         if turn.call:
             self._calls[turn.call] = turn
 
-    def _said(self, turn: Turn) -> None:
+    def _take_words(self, turn: Turn) -> None:
         result = 0
         signs = signs_in(turn.text[:_LONGEST_TURN])
         for start, stop, sentence in sentences(turn.text):

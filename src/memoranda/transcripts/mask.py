@@ -105,7 +105,7 @@ class Mask:
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
         """The words by which each of these turns is found."""
-        return [indexed_words(self.clean(shortened(turn))) for turn in turns]
+        return [indexed_words(self.clean(findable_part(turn))) for turn in turns]
 
 
 def _may_hold_card(text: str) -> bool:
@@ -113,7 +113,7 @@ def _may_hold_card(text: str) -> bool:
     return sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
 
 
-def shortened(turn: Turn) -> str:
+def findable_part(turn: Turn) -> str:
     """The part of a turn that is worth finding. Output of tools is cut short unless it failed."""
     most_characters = MOST_CHARACTERS
     if turn.kind is Kind.RESULT:

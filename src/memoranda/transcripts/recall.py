@@ -29,7 +29,7 @@ from memoranda.transcripts.terms import (
     simple_commands,
     texts_in,
 )
-from memoranda.transcripts.turn import Kind, shortened
+from memoranda.transcripts.turn import Kind, shorten
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -364,4 +364,4 @@ def _speaks(sentence: str, about: ActionTerms) -> bool:
 
 
 def _flat(text: str, most: int) -> str:
-    return shortened(" ".join(text.split()), most)
+    return shorten(" ".join(text.split()), most)

@@ -180,7 +180,7 @@ def _package_names(words: list[str]) -> list[str]:
     return [name for name in names if name]
 
 
-def imported(code: str) -> list[str]:
+def imported_modules(code: str) -> list[str]:
     """The modules that a piece of code imports, by their first names too."""
     result = []
     for match in _IMPORTED.finditer(code):
@@ -264,7 +264,7 @@ def command_terms(command: str) -> list[str]:
 
 def code_terms(code: str) -> list[str]:
     """The terms of new code: the modules it imports and the names it uses."""
-    names = [*imported(code), *names_in(code)]
+    names = [*imported_modules(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 
 

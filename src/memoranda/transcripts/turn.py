@@ -86,7 +86,7 @@ class Format(Protocol):
         """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""
 
 
-def shortened(text: str, most_characters: int) -> str:
+def shorten(text: str, most_characters: int) -> str:
     """`text` with at most `most_characters` characters. If it was cut, the last one is an ellipsis."""
     if len(text) <= most_characters:
         return text

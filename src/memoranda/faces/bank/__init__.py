@@ -307,7 +307,7 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     """Open a bank, or create it: its files, and what to do with them."""
     from memoranda import documents
 
-    kind, id, repository = _chosen(memory, arguments)
+    kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
         if not bank.exists():
@@ -369,7 +369,9 @@ def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Re
         state.add_failure(bank.key, reason, "warning", memory.clock())
 
 
-def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repository | None]:
+def _bank_of_arguments(
+    memory: MemorySession, arguments: Arguments
+) -> tuple[str, str, Repository | None]:
     """(kind, id, repository) that the arguments mean.
 
     The repository is None unless it is a code bank.

@@ -243,14 +243,14 @@ class GraphReply:
             elif size + cursor_size <= room:
                 entities.append(item.data)
             else:
-                entities.append(self._shortened(item.data, room - cursor_size))
+                entities.append(self._shorten_entity(item.data, room - cursor_size))
                 size = self._form.size(entities[-1])
             room -= size
             last = item
         relations.sort(key=lambda relation: relation.order)
         return {"entities": entities, "relations": relations_data(relations), **totals, **next_keys}
 
-    def _shortened(self, entity: Data, room: float) -> Data:
+    def _shorten_entity(self, entity: Data, room: float) -> Data:
         """An entity too large for a page: it has the first observations that fit, at least one."""
         texts = entity["observations"]
         count = entity.get("observationCount", len(texts))
@@ -400,7 +400,7 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     hint = ""
     if existing_names and form.teaches:
         hint = (
-            f"Already there, nothing was changed: {_listed(existing_names)}. "
+            f"Already there, nothing was changed: {_list_of_names(existing_names)}. "
             "Use memory_add_observations to add to an entity."
         )
     return Reply(form.text(created), {"entities": created}, hint=hint)
@@ -431,7 +431,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities, and everything recorded about them."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_entities(arguments["entityNames"])
@@ -441,7 +441,7 @@ def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_observations(
@@ -453,7 +453,7 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_relations(_relations(arguments))
@@ -465,7 +465,7 @@ def _deleted(noun: str, hint: str) -> Reply:
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
 
-def _undone(graph: Graph, arguments: Arguments) -> str:
+def _why_not_deleted(graph: Graph, arguments: Arguments) -> str:
     """How many of the things to delete are there, when not all of them are."""
     asked_keys: set[Any]
     if "relations" in arguments:
@@ -510,7 +510,7 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     if not missing or len(keys := graph.keys()) > _SEARCHED:
         return ""
     guesses = [
-        f"{_listed(nearest)}, not {_listed([name])}?"
+        f"{_list_of_names(nearest)}, not {_list_of_names([name])}?"
         for name in missing
         if (nearest := near(name, (key.name for key in keys), 1))
     ]
@@ -519,7 +519,7 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     return ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_of_names(names: Sequence[str]) -> str:
     if len(names) > _SHOWN:
         count_of_others = f" and {len(names) - _SHOWN} more"
     else:

@@ -105,7 +105,7 @@ def search(
     query = query.replace(text=sqlite_text(spoken(query.text)))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
-        return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
+        return _with_remarks(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
     # By permalink, and what has ended too
     if query.search_type == "permalink":
         rows_there = at_address(db, query.text.strip(), viewer, query.projects)
@@ -116,7 +116,7 @@ def search(
             rows = {note.row for note in passed}
             notes = [note for note in notes if note.row in rows]
         hits = _plain_hits(db, notes[offset : offset + limit], query)
-        return _marked(db, Hits(hits, len(notes)), query, viewer)
+        return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
     with search_context(db, query, viewer) as context:
         result = _Search(context, limit, offset, explain).run(today, near)
         if result.total > (most := counted_to(offset + limit)):
@@ -124,7 +124,7 @@ def search(
             result.is_lower_bound = True
         if result.total or not context.invalid or query.as_of is not None:
             if context.spans:
-                return _marked(db, result, query, viewer)
+                return _with_remarks(db, result, query, viewer)
             return result
     return search(
         db,
@@ -138,7 +138,7 @@ def search(
     )
 
 
-def _marked(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
+def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
     """Add remarks to the hits that are over or superseded.
 
     If the query asks about another time, only `why` gets the remark: the hit was right then.
@@ -219,7 +219,7 @@ class _Search:
             return hits
         if kind.is_relaxed:
             return self._relaxed(today, near) if relaxed is None else relaxed
-        respelled = self._respelled(parsed, today)
+        respelled = self._search_respelled(parsed, today)
         if respelled.total or not parse.relaxable(parsed, least=2):
             return respelled
         return self._relaxed(today, near)
@@ -306,7 +306,7 @@ class _Search:
         best = ranked[:_BEST] + extra
         return best + _without(ranked, best), best
 
-    def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
+    def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
         """Correct one or two bare words that match nothing.
 
         Words that no note contains are replaced by known words with one letter added, removed or
@@ -611,7 +611,7 @@ def find_evidence(
         reading = ChunkReading(ranking, _MAX_NOTES, every=True)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
-            evidence = list(_fitting(db, reading, max_chars, marks, skip, least))
+            evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
         if evidence or not context.invalid or query.as_of is not None:
             return evidence
     return find_evidence(
@@ -714,7 +714,7 @@ def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
     )
 
 
-def _fitting(
+def _chunks_that_fit(
     db: sqlite3.Connection,
     ranking: ChunkReading,
     space: int,

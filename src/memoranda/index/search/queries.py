@@ -253,7 +253,7 @@ class SearchContext:
         if is_prefix and len(last) <= 2:
             is_possessive = last == "s" and len(query_term.words) > 1
             is_prefix = not is_possessive and self.held(query_term) == 0
-        text = self._placed(query_term, is_prefix and self.held(query_term) <= COMMON)
+        text = self._expression_of(query_term, is_prefix and self.held(query_term) <= COMMON)
         other_forms = [
             f"{self._column}{quoted(query_text(alternative)[0])}"
             for alternative in self.alternatives(query_term)
@@ -301,7 +301,7 @@ class SearchContext:
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """The FTS5 expression of a query with all filters; `whole` without prefixes."""
-        form = self._placed if whole else self.loose
+        form = self._expression_of if whole else self.loose
         parts = []
         for clause in query.clauses:
             positive = " AND ".join(map(form, clause.terms))
@@ -313,7 +313,7 @@ class SearchContext:
                     positive = _NO_SUCH_NOTE
             if clause.without:
                 without = (
-                    self._placed(excluded, excluded.open and excluded.text.endswith("*"))
+                    self._expression_of(excluded, excluded.open and excluded.text.endswith("*"))
                     for excluded in clause.without
                 )
                 positive = f"({positive}) NOT ({' OR '.join(without)})"
@@ -326,7 +326,7 @@ class SearchContext:
 
     def is_held(self, query_term: Term) -> bool:
         """Whether any note the viewer sees matches the term."""
-        return self.count(self._visible(self.loose(query_term)), 1) > 0
+        return self.count(self._if_visible(self.loose(query_term)), 1) > 0
 
     def count(self, match: str, most: int, table: str = "") -> int:
         """How many notes match an FTS5 expression, counted up to `most`."""
@@ -443,7 +443,7 @@ class SearchContext:
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains
         a term.
         """
-        form = self._placed if whole else self.loose
+        form = self._expression_of if whole else self.loose
         table = self.table
         # A word on its own, without filters, is always used: the rows are all that contain it.
         rare = [
@@ -650,9 +650,9 @@ class SearchContext:
         ]
         possible = inflected(stems)
         edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
-        held = [edit for edit in edits if self.count(self._visible(quoted(edit)), 1, STEMS)]
+        held = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
         count = {
-            spelling: self.count(self._visible(quoted(spelling)), _SPELLED_COUNT)
+            spelling: self.count(self._if_visible(quoted(spelling)), _SPELLED_COUNT)
             for spelling in held
         }
         held.sort(key=lambda spelling: -count[spelling])
@@ -672,14 +672,14 @@ class SearchContext:
             (self.with_filters(""), *self._values),
         )
 
-    def _visible(self, text: str) -> str:
+    def _if_visible(self, text: str) -> str:
         unwanted = self.unwanted
         # Other projects may be unwanted, but are seen
         if self.query.projects is not None:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
 
-    def _placed(self, query_term: Term, is_prefix: bool = False) -> str:
+    def _expression_of(self, query_term: Term, is_prefix: bool = False) -> str:
         """The FTS5 expression of a term. A path that begins with a project's name also means the
         rest within that project."""
         text = self._column + (query_term.prefix if is_prefix else query_term.whole)

@@ -365,7 +365,7 @@ class WordFinder:
                 if token:
                     candidates = held_by_letter.get(token[0])
                     if candidates is None:
-                        candidates = held_by_letter[token[0]] = self._held(token[0])
+                        candidates = held_by_letter[token[0]] = self._matches_of(token[0])
                     if candidates[1]:
                         places_found.append((at, *candidates))
                 at = find(head, at + 1)
@@ -403,7 +403,7 @@ class WordFinder:
             for match in re.finditer("['-]?".join(word), flat)
         ]
 
-    def _held(self, token: str) -> tuple[int, int]:
+    def _matches_of(self, token: str) -> tuple[int, int]:
         """The last word of the query a word of the text matches, and the bits of all."""
         stemmed = self._stem(token)
         matching = [

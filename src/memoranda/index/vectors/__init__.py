@@ -137,15 +137,15 @@ def identify(choice: ModelSettings) -> ModelId:
     if endpoint:
         if not model:
             raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
-        return _found(
+        return _require_modules(
             ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",)
         )
     packaged = _packaged(model)
     if packaged is not None:
-        return _found(_of_package(packaged), ("numpy", packaged.module), packaged.package)
+        return _require_modules(_of_package(packaged), ("numpy", packaged.module), packaged.package)
     if model:
         folder = Path(model).expanduser()
-        return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
+        return _require_modules(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
     raise NoModel(
         "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
     )
@@ -166,7 +166,7 @@ def _of_package(packaged: PackagedModel) -> ModelId:
     return ModelId(packaged.name, key, packaged=packaged)
 
 
-def _found(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
+def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
     """`identity` if what its model needs is installed. Raises NoModel."""
     missing = [name for name in modules if find_spec(name) is None]
     if not missing:

@@ -218,7 +218,7 @@ class Vectors:
         )
         return removed.rowcount
 
-    def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
+    def _keys_of_files(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
         """The keys of all texts of the index files, and how many vectors are of no such text, or
         double.
         """
@@ -231,7 +231,7 @@ class Vectors:
     def gone(self, indexes: Sequence[Path]) -> int:
         """How many vectors `collect` could drop."""
         with self._turn:
-            return self._wanted(indexes)[1]
+            return self._keys_of_files(indexes)[1]
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
@@ -248,7 +248,7 @@ class Vectors:
         # In use
         os.utime(self._file.path)
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
-            wanted_keys, dead = self._wanted(indexes)
+            wanted_keys, dead = self._keys_of_files(indexes)
             if dead and dead >= least_share * len(self._file.keys):
                 removed_count = self._file.keep(wanted_keys)
             else:

@@ -469,11 +469,11 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
 
 def open_model(choice: ModelSettings) -> Embedder:
     """The chosen model, ready for texts; of each the process has one. Raises NoModel."""
-    return _opened(choice, identify(choice))
+    return _open_embedder(choice, identify(choice))
 
 
 @lru_cache(maxsize=1)
-def _opened(choice: ModelSettings, identity: ModelId) -> Embedder:
+def _open_embedder(choice: ModelSettings, identity: ModelId) -> Embedder:
     if choice.endpoint:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:

@@ -69,17 +69,17 @@ def known_counts(request: Request) -> RailCounts | None:
 
 def rail(visit: Visit) -> Response:
     """The rail with the counts of now."""
-    _counted(visit).agents = presence(visit)
+    _current_counts(visit).agents = presence(visit)
     return visit.html("rail.html", path=visit.text("at") or "/page")
 
 
 def needs(visit: Visit) -> Response:
     """How many questions of each kind wait for the owner."""
-    _counted(visit)
+    _current_counts(visit)
     return visit.html("needs.html")
 
 
-def _counted(visit: Visit) -> RailCounts:
+def _current_counts(visit: Visit) -> RailCounts:
     """The present counts. Simultaneous requests share one count."""
     with _COUNTING:
         # The stamp is read first: what is written while we count makes the counts old

@@ -258,7 +258,7 @@ async def viewed(
     if request.method == "POST":
         fields = await _posted(request, call, csrf)
     else:
-        fields = _joined(parse_qsl(request.url.query, keep_blank_values=True))
+        fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
@@ -270,12 +270,12 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        return _answered(view, Visit(request, memory, fields, csrf))
+        return _answer_of(view, Visit(request, memory, fields, csrf))
 
     return await server.run(call, work)
 
 
-def _answered(view: View, visit: Visit) -> Response:
+def _answer_of(view: View, visit: Visit) -> Response:
     """Return the answer of a view; for a person an error is a page like the others."""
     try:
         answer = view(visit)
@@ -334,7 +334,7 @@ def _check_lengths(fields: Mapping[str, str]) -> None:
             )
 
 
-def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Fields by name; the texts of one that was sent several times are joined."""
     fields: dict[str, str] = {}
     for name, text in pairs:
@@ -360,7 +360,7 @@ async def _form(request: Request) -> dict[str, str]:
             pairs = parse_qsl(
                 body.decode(), keep_blank_values=True, max_num_fields=2000, errors="strict"
             )
-            return _joined(pairs)
+            return _join_fields(pairs)
     except (ValueError, RecursionError):
         raise RequestRefused(400, "The form cannot be read.") from None
     raise RequestRefused(415, "Send a form, or to /api an object of application/json.")

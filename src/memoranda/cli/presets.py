@@ -118,8 +118,11 @@ def graph_file(
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a separate project, named by the file's stem; nothing when it is one
-    already. `projects`: the projects there are in addition to the built-in ones (name -> folder or file)."""
+    """The graph file as a project of its own, named by the file's stem. Empty if it is a project
+    already.
+
+    projects: the other projects, except the built-in ones: name -> folder or file.
+    """
     if file is None or str(file) in (
         str(Path(os.path.expanduser(str(place)))) for place in projects.values()
     ):

@@ -178,7 +178,10 @@ class LinkQueries(Queries):
         return pairs
 
     def _all_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations among all notes. Where a note is is read once, not for each link of it."""
+        """The relations between all notes.
+
+        The place of each note is read once, rather than for each of its links.
+        """
         sources = {
             row: (project, path.rpartition("/")[0], scope)
             for row, project, path, scope in self._db.execute(

@@ -515,8 +515,11 @@ def _counts_of_links(
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
-    """(overlap, negative; the smaller id, the other) of the links to make between similar memories
-    of a block. Sorts `block`, which has the terms of each memory."""
+    """Choose the links between similar memories of a block: (overlap, negative; smaller id, other
+    id).
+
+    block: the memories with their terms. It is sorted here.
+    """
     block.sort(key=lambda item: (len(item[1]), item[0].id))
     memories = [memory for memory, _ in block]
     term_sets = [own_terms for _, own_terms in block]

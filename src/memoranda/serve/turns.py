@@ -55,7 +55,10 @@ _OBJECTS = 10_000
 
 
 def collect_garbage() -> None:
-    """Collect garbage from now on, as a server must that lasts; what it is made of stays."""
+    """Turn the garbage collector on, as a server that runs long needs it.
+
+    Objects that exist already are left out of it.
+    """
     gc.freeze()
     gc.set_threshold(_OBJECTS)
     gc.enable()

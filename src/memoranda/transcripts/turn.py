@@ -69,12 +69,14 @@ class NotUnderstood(Exception):
 
 
 class Format(Protocol):
-    """How transcripts of one form are read.
+    """Reads transcripts of one form.
 
-    `grows`: files are only appended to, so that `read` may begin where it ended. `state` is what
-    the format wrote down the last time, {} at first: the same dict is changed and kept. A format
-    that does not grow yields whole sessions, of which those that `state` says are the same may be
-    left out.
+    grows: whether files are only appended to, so that `read` can begin where it ended.
+    state: the facts that the format recorded the last time, {} at first. It is changed in place and
+        kept.
+
+    A format that does not grow yields whole sessions. It may leave out those that are unchanged by
+    `state`.
     """
 
     grows: bool

@@ -115,8 +115,8 @@ class MovePlan:
         return (f"would {item.verb} {item.name}" for item in self.items if item.verb != KEEP)
 
     def carry_out(self, progress: Progress | None = None) -> None:
-        """Do it, each batch as one change. Raises StorageError and the like; the batches before
-        stay.
+        """Carry out the plan, each batch as one change. Raises StorageError and others; earlier
+        batches stay.
         """
         for batch in batches(self.items, BATCH, lambda item: item.size, BATCH_BYTES):
             self.act(batch)

@@ -87,10 +87,13 @@ class Vectors:
     def cosines(
         self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
     ) -> dict[int, float]:
-        """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows`
-        that has vectors, and of those with the `most` nearest passages, that `viewer` may see (None
-        = the owner). `rows` are notes of the index. Nothing for a text the model cannot read or
-        while its endpoint does not answer. Raises NoModel, StorageError."""
+        """Map the row of a note to its likeness to `text`, from -1 to 1: the cosine of its nearest
+        passage.
+
+        It has the notes `rows` that have vectors, and the notes with the `most` nearest passages.
+        Notes that `viewer` may not see are left out; None is the owner. Empty if the model cannot
+        read the text, or if its endpoint does not answer. Raises NoModel, StorageError.
+        """
         question = self.question(text)
         if question is None:
             return {}

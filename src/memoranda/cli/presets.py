@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only;
-    its name. `like`: the server whose tool names and replies are used. `json_folder`: the folder of
-    the key-value entries, None for the notes of project `kv`. `manners`: by the name of a toolset,
-    what makes it another program's."""
+    """A way to serve tools as another server does.
+
+    tools: the toolsets to serve.
+    projects: projects for this server only: name -> folder.
+    default_project: its default project.
+    name: the name of the server.
+    like: the server whose tool names and replies are used.
+    json_folder: the folder of the key-value entries; None for the notes of project `kv`.
+    manners: by the name of a toolset, a function that makes it another program's.
+    """
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)

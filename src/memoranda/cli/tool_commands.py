@@ -162,7 +162,7 @@ def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> preset
 
 
 def _log_everything() -> None:
-    """Log what this package does, and what other packages warn of."""
+    """Log all messages of this package, and warnings of others."""
     import logging
 
     logging.basicConfig()

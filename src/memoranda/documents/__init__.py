@@ -88,7 +88,7 @@ def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Docu
     """A whole note.
 
     memory: who asks; links to what they may not see are left out.
-    shown: the note, as it was read or as the index has it.
+    note_or_info: the note, as it was read or as the index has it.
     content: its text without header and final newline.
     """
     document: Document = {

@@ -132,8 +132,11 @@ def check(
 
 @dataclass(slots=True)
 class _Checker:
-    """Checks the values of one call. `known` are the names an error lists; `shown` maps a parameter
-    to the name the caller used for it."""
+    """Checks the values of one call.
+
+    known: the names that an error lists.
+    shown: a parameter -> the name that the caller used for it.
+    """
 
     rules: Contract
     tool: str

@@ -22,9 +22,14 @@ _NAME_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`text`, `list` and `object` hold where `texts` and `lists` say nothing, `list_of_objects`
-    before `lists`; `depth` is of lists and objects in each other, `values` is how many a call may
-    have in all."""
+    """The largest sizes of arguments.
+
+    text, list, object: the limits of all texts, lists and objects.
+    texts, lists: other limits, by the name of the argument.
+    list_of_objects: the limit of lists of objects.
+    depth: how deeply lists and objects may be nested.
+    values: how many values a call may have in all.
+    """
 
     depth: int
     values: int

@@ -199,8 +199,10 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """The tools of one face, and what its server tells the model; `closing` comes after all
-    instructions. `former`: tools another program has and this one has not -> what does it here.
+    """The tools of one face, and the instructions that its server gives to the model.
+
+    closing: the instructions that come last.
+    former: tools of another program that this one lacks -> the tools to use instead.
     """
 
     name: str

@@ -316,8 +316,12 @@ class NotePlace(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Edge(ValueObject):
-    """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the
-    source for `out`, the other note's title for `in`; `note` the other end when it exists."""
+    """A relation seen from one of its notes.
+
+    direction: `out` or `in`.
+    target: the text in the source for `out`; the title of the other note for `in`.
+    note: the note at the other end, if it exists.
+    """
 
     type: str
     direction: str

@@ -96,7 +96,7 @@ class AccessRows:
             self._version = -1
 
     def take_over(self, connection: Connection, data: bytes) -> None:
-        """Add what a file of an earlier version holds; what is here already stays.
+        """Add the rows that a file of an earlier version holds. Rows that exist already stay.
 
         Raises ValueError for a file that is not one.
         """

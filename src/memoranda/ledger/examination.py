@@ -52,7 +52,11 @@ class DamageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is wrong. `key` says which: a SHA-256, a number; `text` says it in words."""
+    """One problem of the ledger.
+
+    key: identifies it: a SHA-256 or a number.
+    text: describes it in words.
+    """
 
     kind: DamageKind
     key: str

@@ -182,8 +182,10 @@ class Daemon:
             self._http.app.state.sessions = sessions
 
     def round(self) -> bool:
-        """One round. A step that fails is logged and does not stop the others. A round that cannot
-        begin, because a call takes long, waits for the next. Returns whether all went well.
+        """Run one round. Returns whether all went well.
+
+        A step that fails is logged and does not stop the others. If a long call prevents the round,
+        it waits for the next time.
         """
         now = clock.now
         self._rounds.began = now()

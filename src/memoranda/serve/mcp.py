@@ -670,9 +670,7 @@ class Handlers:
             raise MCPError(code, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
-        """The result of `call` as the caller of `ctx`; afterwards subscribers are told what
-        changed.
-        """
+        """Run `call` as the caller of `ctx`, and tell subscribers which resources changed."""
         agent, name = self._caller(ctx)
 
         def run(memory: MemorySession) -> tuple[T, list[str]]:

@@ -100,8 +100,10 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
 
 
 def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
-    """The descriptor of a connection on which a daemon grants a session; a daemon is started where
-    none runs. None: the client serves itself."""
+    """Connect to the daemon, which is started if none runs, and ask for a session.
+
+    Returns the descriptor of the connection. None if the client must be served by this process.
+    """
     import os
     import socket
 

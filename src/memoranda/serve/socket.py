@@ -235,9 +235,12 @@ class Listener:
 
 
 class SocketServer:
-    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one
-    of `threads`; `session` is entered for the time of each connection. Connections that ask for it
-    become `sessions` of MCP."""
+    """Serves the connections of `listener`.
+
+    answer: makes the reply to the line of a request. It is called on one of `threads`.
+    session: a context that is open during each connection.
+    sessions: serves connections that ask for MCP.
+    """
 
     def __init__(
         self,

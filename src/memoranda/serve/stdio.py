@@ -144,8 +144,11 @@ class StdioTransport:
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
     def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line that comes in, then `end` once.
-        `end` may come a second time, and early, when the other side no longer reads."""
+        """Call `line` on the running event loop for every line of input, and `end` at the end of
+        input.
+
+        `end` is also called, perhaps a second time, when the other side no longer reads.
+        """
         self._loop = asyncio.get_running_loop()
         self._written = asyncio.Event()
         threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()

@@ -152,8 +152,11 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def conventions_of(root: str, *, has_programs: bool) -> Conventions:
-    """The settings of the programs of this folder, and our own list of what is left out. What
-    cannot be read is named in `warnings`. Without `has_programs` only our list counts."""
+    """The settings of the programs that use this folder, and our own list of files to leave out.
+
+    Settings that cannot be read are named in `warnings`. Without `has_programs`, only our list
+    counts.
+    """
     folder = Path(root)
     conventions = Conventions()
     if has_programs:

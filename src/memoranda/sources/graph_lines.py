@@ -133,9 +133,7 @@ def relation_line(relation: GraphRelation) -> str:
 
 
 def with_members(line: bytes, **members: Any) -> bytes:
-    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key
-    is put last.
-    """
+    """Set these keys in a line that is a JSON object. All its other bytes stay. New keys come last."""
     if line.startswith(_BOM):
         bom = _BOM
     else:
@@ -252,8 +250,11 @@ def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
 
 
 def _graph_members(value: Any) -> list[bytes] | None:
-    """The lines for an object of `entities` and `relations`, or for an empty one; what else it holds
-    is a line too. None for any other value."""
+    """The lines for an object of `entities` and `relations`, or for an empty one. None for any
+    other value.
+
+    Other members of the object become a line too.
+    """
     if value in ({}, []):
         return []
     if not isinstance(value, dict) or "type" in value or not value.keys() & {*_MEMBERS}:

@@ -148,9 +148,11 @@ def follow_shared(root: Path) -> None:
 
 @contextmanager
 def changing_shared(root: Path, path: Path) -> Iterator[None]:
-    """Inside, the file at `path` is as it is now and may be written or removed; no other machine
-    changes it. At the end it is so everywhere. Raises DatabaseAway, DatabaseRefused; then it is as
-    before."""
+    """A context for changing the file at `path`, which all machines of a home share.
+
+    Inside, no other machine changes it. At its end, all machines have the new file. Raises
+    DatabaseAway, DatabaseRefused; then the file is as before.
+    """
     source = _SOURCES.get(root)
     if source is None:
         yield

@@ -69,9 +69,11 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
 
 
 def as_on_disk(root: str, path: str) -> str:
-    """`path` below `root`, each name as the disk spells it: in another Unicode form, or with a tab
-    where a listing shows a blank. A name that is there exactly stays, and so does one that is not
-    there, or that several names match."""
+    """`path` below `root` with each name as it is on disk.
+
+    The disk may have another Unicode form, or a tab where a listing shows a blank. A name stays if
+    it is on disk exactly, if it is not on disk, or if several names match it.
+    """
     if path.isascii() and " " not in path:
         return path
     segments: list[str] = []

@@ -347,7 +347,9 @@ def _module() -> Any:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """The text in a frame; b"" for one that cannot be read: one thread must not cost the others."""
+    """The text in a compressed frame. Empty if it cannot be read, so that one damaged thread does
+    not cost the others.
+    """
     module = _module()
     try:
         if module is None:

@@ -141,8 +141,8 @@ def _fence_after(line: bytes, fence: bytes) -> bytes:
 
 
 def _shape(line: bytes) -> str:
-    """The kind of a line outside of code: the start of a session, a prompt, an answer, what a tool
-    said; "" for a blank one.
+    """The kind of a line outside of code: the start of a session, a prompt, an answer, or output of
+    a tool. Empty for a blank line.
     """
     if not line.strip():
         return ""

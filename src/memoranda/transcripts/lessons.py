@@ -121,7 +121,7 @@ def _rules() -> dict[Any, Any]:
 
 
 def sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences a person typed, each with its place; what was pasted is left out."""
+    """The sentences that a person typed, each with its place. Pasted text is left out."""
     # Blanks of the same length keep the places of what follows.
     typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_LONGEST_TURN])
     for match in _SENTENCE.finditer(typed):
@@ -256,7 +256,7 @@ class Miner:
                 self._failed(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """The state from which a later look at the same session goes on, without secrets."""
+        """The state to continue the session from at a later time, without secrets."""
         return {
             "number": self._number,
             "edited": self._edited,

@@ -218,7 +218,7 @@ def path_term(path: str) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of an output that says what went wrong; the last one if none does."""
+    """The line of an output that says what went wrong; by default the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not _EXIT_LINE.match(line)]
     if not lines:
@@ -239,7 +239,7 @@ def is_error(line: str) -> bool:
 
 
 def error_term(line: str) -> str:
-    """An error without what differs each time: numbers, paths, what is quoted."""
+    """An error without the parts that differ each time: numbers, paths, quotations."""
     # Quotes first: a path or number within them goes with them.
     text = _QUOTED.sub("'…'", line)
     text = _PLACE.sub("/…", text)

@@ -65,18 +65,17 @@ class SourceFile(NamedTuple):
 
 
 class NotUnderstood(Exception):
-    """A file is not what its format says; the message says why, for people."""
+    """A file does not have its format. The message gives the reason for people."""
 
 
 class Format(Protocol):
     """Reads transcripts of one form.
 
     grows: whether files are only appended to, so that `read` can begin where it ended.
-    state: the facts that the format recorded the last time, {} at first. It is changed in place and
-        kept.
 
-    A format that does not grow yields whole sessions. It may leave out those that are unchanged by
-    `state`.
+    A method gets the `state` that the format recorded the last time, {} at first. It is changed in
+    place and kept. A format that does not grow yields whole sessions, without those that are
+    unchanged by `state`.
     """
 
     grows: bool

@@ -123,9 +123,12 @@ def plan_export(
     project: str,
     reader: Callable[[Path], Found] | None = None,
 ) -> MovePlan:
-    """The plan for taking in an export of one of READERS, or what `reader` reads; conversations go
-    to the folder `kind` of `project`. What is there is compared: the later text counts, the other is
-    in the history. Raises WrongStore, ProjectNotFound."""
+    """Plan to import an export of one of READERS, or the result of `reader`. Raises WrongStore,
+    ProjectNotFound.
+
+    Conversations go to the folder `kind` of `project`. If a memory exists already, the later text
+    stays and the other one goes to the history.
+    """
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
@@ -376,9 +379,11 @@ def _time(value: Any) -> datetime | None:
 
 
 def _chatgpt(path: Path) -> Found:
-    """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of
-    memories and custom instructions that a conversation shows), and the branch shown of each
-    conversation."""
+    """Read an export of ChatGPT.
+
+    It has memories: calls of the tool `bio`, and the newest list of memories and custom
+    instructions in a conversation. It also has the shown branch of each conversation.
+    """
     rows = _chatgpt_rows(path)
     saved = set[str]()
     newest = dict[str, _Context]()
@@ -501,7 +506,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
 
 
 def _told_memories(context: _Context) -> Iterator[Exported]:
-    """The memories in what ChatGPT is told; a list of memories has one a line."""
+    """The memories that ChatGPT is told. A list of memories has one in each line."""
     lines = [context.text]
     if context.key == "model_set_context":
         lines = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]

@@ -149,8 +149,9 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
 def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
-    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now`
-    on. Raises InvalidInput saying what is wrong with it.
+    """Read the record in a line. Raises InvalidInput saying what is wrong with it.
+
+    ttl: how long an inbox memory without `expires_at` stays, from `now` on.
     """
     values = _values(data)
     fields = _fields_of(values)
@@ -393,9 +394,12 @@ def exported_lines(
     redacts: bool = False,
     secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then
-    by id. `secret` is called for each that holds what looks like a secret; with `redacts` it is
-    redacted."""
+    """The lines, without newlines, of the memories that the caller sees: oldest `created_at` first,
+    then by id.
+
+    secret: is called for each memory that seems to hold a secret.
+    redacts: whether such secrets are redacted.
+    """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
@@ -478,9 +482,12 @@ class Import:
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change.
-        Raises BadRecord, StorageError and the like; what was written before stays, and may be
-        imported again."""
+        """Carry the import out, after `check`, each batch as one change.
+
+        tally: counts the work that is done so far.
+
+        Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
+        """
         for actions in self._batches(tally, warn):
             older = [
                 (action.info, action.record.text().encode())

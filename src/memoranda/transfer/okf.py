@@ -151,7 +151,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
 
 
 def _meta(row: re.Match[str] | None) -> dict[str, Any]:
-    """The values in our row of a header; {} for no row, and for one that somebody changed."""
+    """The values of our row in a header. Empty if there is none, or if somebody changed it."""
     if row is None:
         return {}
     try:
@@ -287,8 +287,8 @@ def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
 
 
 def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = ()) -> int:
-    """Write a bundle into a folder that is empty or not there; returns how many notes. Raises
-    InvalidInput for any other, StorageError.
+    """Write a bundle into a folder that is empty or does not exist. Returns the number of notes.
+    Raises InvalidInput for any other folder, StorageError.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")

@@ -116,10 +116,16 @@ def _failed(
 
 @dataclass(slots=True)
 class ServerState:
-    """The state that one server keeps of its banks beside the files. Its lock is held while a call runs.
-    `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
-    key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
-    how often each way placed a text in a bank."""
+    """The state that one server keeps of its banks in addition to the files.
+
+    Its lock is held while a call runs.
+
+    active: kind -> id of the bank activated last.
+    last: the bank activated last, of any kind.
+    loaded: (agent, bank key) -> the files read.
+    failures: (bank key, told later, entry) of the last hundred.
+    methods: how often each method chose the place of a text.
+    """
 
     debug: bool = False
     llm: Endpoint | None = None
@@ -173,9 +179,12 @@ def toolset(
     llm_model: str | None = None,
     llm_key: str | None = None,
 ) -> Toolset:
-    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump
-    beside each updated bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may
-    choose the file of an update that names none."""
+    """The toolset of one server, with a state of its own.
+
+    debug: whether a dump is written beside each updated bank.
+    llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
+        names none.
+    """
     state = ServerState(debug)
     if llm_url and llm_model:
         from memoranda.llm import Endpoint

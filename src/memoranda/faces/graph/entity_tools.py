@@ -134,9 +134,11 @@ class _Cursor(NamedTuple):
 
 
 class GraphReply:
-    """All entities and relations of one answer, in the order of the sequence; `arguments` say what
-    the caller wants to see of it (contract 002, 4). Raises InvalidInput for a cursor that is
-    none."""
+    """All entities and relations of one answer, in order. Raises InvalidInput for an invalid
+    cursor.
+
+    arguments: the part of them that the caller asks for (contract 002, 4).
+    """
 
     def __init__(
         self,
@@ -551,7 +553,7 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Get entities by their names, and the relations among them.
 
-    depth: also get the entities within this many relations, nearest first.
+    With the argument `depth`, also get the entities within this many relations, nearest first.
     """
     wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")

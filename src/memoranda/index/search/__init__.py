@@ -342,8 +342,8 @@ class _Search:
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
     ) -> Hits:
-        """Any of the informative words may match; `first` come before all others. The first `skip`
-        are left out.
+        """Search for notes with any of the informative words. The notes `first` come before all
+        others; the first `skip` are left out.
         """
         limit = self.limit
         offset = self.offset

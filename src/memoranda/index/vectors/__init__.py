@@ -98,8 +98,11 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelManner:
-    """How a family of models wants to be asked: what stands before a question and before a passage,
-    and the cosine of two texts that have nothing to do with each other."""
+    """The way a family of models must be used.
+
+    Its fields: the words before a question, the words before a passage, and the cosine of two texts
+    that have nothing in common.
+    """
 
     question: str = ""
     passage: str = ""

@@ -37,8 +37,13 @@ _UNUSED = 7 * 86_400
 
 
 class EmbeddingCounts(NamedTuple):
-    """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable`
-    the model cannot read; `notes` are not yet cut into passages."""
+    """The progress of embedding.
+
+    passages: the number of all passages.
+    embedded: the passages with a vector.
+    unreadable: the passages that the model cannot read.
+    notes: the notes that are not cut into passages yet.
+    """
 
     passages: int
     embedded: int
@@ -358,8 +363,10 @@ class KnownTexts:
             return len(bare)
 
     def cosines(self, text: str) -> list[float]:
-        """How near each of the texts is to `text` in what it means; [] as long as one has no
-        vector, and for what the model cannot read. Raises StorageError."""
+        """The likeness in meaning of each of the texts to `text`. Raises StorageError.
+
+        Empty while one of them has no vector, or if the model cannot read it.
+        """
         with self._turn:
             self._file.refresh()
             at = self._file.places(self._keys)

@@ -72,9 +72,12 @@ _LONGEST_FIELD = 10_000
 
 @dataclass
 class Visit:
-    """Everything a view needs: `memory` as the caller uses it, `fields` of the form, or else of the
-    query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
-    for a caller with a token.
+    """Everything that a view needs.
+
+    memory: the memory as the caller uses it.
+    fields: the fields of the form, or else of the query. The texts of a field that was sent several
+        times are joined by line breaks.
+    csrf: a token for forms. Empty for a caller with an access token.
     """
 
     request: Request

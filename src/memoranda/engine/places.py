@@ -344,19 +344,26 @@ class PlaceVerbs(ReadVerbs, WritingSession):
         change.put(project, to, encoded, mode=file.mode, **step_fields)
         change.remove(project, path, file, **step_fields)
 
-    def free_permalink(self, project: str, path: str, taken_permalinks: Container[str] = ()) -> str:
-        """A free permalink for a note at `path`.
+    def free_permalink(
+        self,
+        project: str,
+        path: str,
+        taken_permalinks: Container[str] = (),
+        *,
+        permalink: str | None = None,
+    ) -> str:
+        """A free permalink for a note at `path`: `permalink`, or the one that the path makes.
 
         A number is added if the permalink is among `taken_permalinks`, or if another note that the
         caller sees has it.
         """
-        base_permalink = links.permalink_for(project, path)
+        base_permalink = permalink or links.permalink_for(project, path)
         numbered = (f"{base_permalink}-{number}" for number in count(1))
         return next(
-            permalink
-            for permalink in chain((base_permalink,), numbered)
-            if permalink not in taken_permalinks
-            and self.permalink_holder(project, path, permalink) is None
+            candidate
+            for candidate in chain((base_permalink,), numbered)
+            if candidate not in taken_permalinks
+            and self.permalink_holder(project, path, candidate) is None
         )
 
     def permalink_holder(self, project: str, path: str, permalink: str) -> NoteInfo | None:

@@ -94,7 +94,9 @@ class WritingSession(HomeSession):
             transaction = Transaction(self, verb, about)
             yield transaction
             goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
-            if not goes_apart:
+            if goes_apart:
+                transaction.project_ids = self.index.project_ids()
+            else:
                 transaction.commit(may_wait=is_outermost)
         if goes_apart:
             self._commit_apart(transaction, fresh=fresh)
@@ -174,6 +176,7 @@ class Transaction:
         little as the least trusted of them.
     undoes, details, run: further fields of the ledger's `Change`. By default `run` is the session's.
     done: the ledger's `Change` after the commit. None if there was nothing to do.
+    project_ids: the ids of the index's projects, by name in lower case, for `foresee`.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -186,6 +189,7 @@ class Transaction:
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
         self.done: Change | None = None
+        self.project_ids: dict[str, int] = {}
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
@@ -264,6 +268,8 @@ class Transaction:
         `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
         """
         self._admit()
+        # The id that a new project gets; a wrong one costs the time of another look
+        next_id = 1 + max(self.project_ids.values(), default=0)
         for step in self.steps:
             if step.do != "put" or step.data is None or step.project == PRIVATE:
                 continue
@@ -273,7 +279,7 @@ class Transaction:
             note = self._note_of(step, step.data)
             if note is not None:
                 self._engine.gate.suspicious(note.text)
-                foresee(note)
+                foresee(note, self.project_ids.get(step.project.casefold(), next_id))
             old_note = self._note_of(step, step.old.data) if step.old else None
             if old_note is not None:
                 foresee_removal(old_note)
@@ -509,6 +515,7 @@ class _Shown:
     def bring_into_index(self) -> None:
         """Update the index. Each note then knows its permalink."""
         index = self._engine.index
+        written: list[tuple[Note, Stamp]] = []
         for key in self.removed:
             index.remove(*key)
         for key, loaded in self._written.items():
@@ -517,7 +524,8 @@ class _Shown:
                 continue
             note, stamp = loaded
             note.provenance = self._provenance.get(key, note.provenance)
-            note.permalink = index.put(note, stamp)
+            written.append((note, stamp))
+        index.put_all(written)
 
 
 def _file_of(step: Step) -> File:

@@ -147,11 +147,16 @@ class FindReplace:
         return Edited(changed, text.count("\n", 0, places[0][0]) + 1, len(places))
 
 
+@dataclass(frozen=True, slots=True)
 class ReplaceSection(_SectionEdit):
     """Replace the text under the heading, with its subsections except blank lines at its edges.
 
     The heading is named as written or as it is shown (amendment 4.5).
+
+    keeps_subsections: leave the text from the first heading below on.
     """
+
+    keeps_subsections: bool = False
 
     def apply(self, text: str) -> Edited:
         """Raises SectionError when no heading or several match."""
@@ -160,7 +165,7 @@ class ReplaceSection(_SectionEdit):
         heading = sections.find(self.section)
         if heading is None:
             raise SectionError(self.section, headings=sections.titles)
-        start, end = sections.inside(heading)
+        start, end = sections.inside(heading, is_deep=not self.keeps_subsections)
         body = _without_heading(new_text, heading)
         blank = _BLANK_LINES.match(text, start, end)
         if blank:
@@ -303,12 +308,16 @@ class _Sections:
             return headings[0]
         return None
 
-    def inside(self, heading: ShownHeading) -> tuple[int, int]:
-        """Start and end of the text under a heading, blank lines at its end left out."""
+    def inside(self, heading: ShownHeading, *, is_deep: bool = True) -> tuple[int, int]:
+        """Start and end of the text under a heading, blank lines at its end left out.
+
+        is_deep: whether its subsections belong to it.
+        """
         start = self.offset(heading.last_line + 1)
         next_line = len(self._starts) + 1
         for heading_below in self.headings:
-            if heading_below.line > heading.line and heading_below.level <= heading.level:
+            is_outside = not is_deep or heading_below.level <= heading.level
+            if heading_below.line > heading.line and is_outside:
                 next_line = heading_below.line
                 break
         end = self.offset(next_line)

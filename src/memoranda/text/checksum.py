@@ -40,7 +40,14 @@ def _hashing(size: int) -> Any:
     a command that reads a few notes.
     """
     if size < _LARGE_BYTES and "hashlib" not in sys.modules:
-        for name in _OWN_MODULES:
-            with suppress(ImportError):
-                return import_module(name)
+        return _own_module()
+    return import_module("hashlib")
+
+
+@cache
+def _own_module() -> Any:
+    """The interpreter's own module, or `hashlib` if it has none."""
+    for name in _OWN_MODULES:
+        with suppress(ImportError):
+            return import_module(name)
     return import_module("hashlib")

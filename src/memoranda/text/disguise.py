@@ -13,7 +13,7 @@ import binascii
 import codecs
 import html
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
@@ -75,6 +75,8 @@ _UNSEEN = lazy_pattern(
 )
 # Tag characters, each of which hides one of ASCII.
 _TAG = lazy_pattern("[\U000e0020-\U000e007e]")
+# Characters of ordinary texts that hide nothing and stand for no others.
+_HARMLESS = frozenset([*map(chr, range(128)), *"äöüÄÖÜßéèêáàâíóôúçñåøæ–—‘’“”„«»•→←↑↓×·§°€£─│└├✓✗"])
 BREAK = ";"
 """The word that signs of code become."""
 # Signs that are common in code and rare in prose.
@@ -192,6 +194,8 @@ def visible_letters(text: str) -> str:
     """`text` without characters nobody sees, with full-width and mathematical letters plain, and
     with the sentence that tags spell.
     """
+    if _HARMLESS.issuperset(text):
+        return text
     if _TAG.search(text):
         text = _TAG.sub(lambda tag: chr(ord(tag[0]) - 0xE0000), text)
     return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
@@ -208,6 +212,11 @@ def look_alike(word: str) -> str:
             return word
         return word.translate(_digits())
     return word.translate(_look_alikes()[1])
+
+
+def look_alikes(words: Sequence[str]) -> list[str]:
+    """The same for many words of ASCII at once, in order."""
+    return " ".join(words).translate(_digits()).split()
 
 
 @cache
@@ -269,7 +278,11 @@ def decoded(text: str) -> Iterator[str]:
 
     If the text says that it is rotated or reversed, also the text itself rotated and reversed.
     """
-    for word in [word for word in text.split() if len(word) >= _SHORTEST_BLOCK]:
+    words = text.split()
+    # Few texts have a word that is long enough
+    if max(map(len, words), default=0) < _SHORTEST_BLOCK:
+        words = []
+    for word in [word for word in words if len(word) >= _SHORTEST_BLOCK]:
         for block in _BASE64.finditer(word):
             yield from _readable(_from_base64(block[0][:_LONGEST_BLOCK]))
         for block in _HEX.finditer(word):

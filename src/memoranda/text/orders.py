@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, filterfalse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from memoranda.text.disguise import (
     decoded,
     joined_letters,
     look_alike,
+    look_alikes,
     uncovered,
 )
 from memoranda.text.disguise import plain as folded
@@ -41,6 +42,8 @@ _LONG = 40
 _SHORT = 3
 # Words before a match in which a part that rules it out counts.
 _BEFORE = 5
+# Characters of a word by which the stems are looked up that it may begin with.
+_HEAD = 2
 # Characters of the longest Chinese or Japanese entry.
 _LONGEST_RUN = 12
 # Characters matched at once, so that patterns stay fast.
@@ -57,6 +60,10 @@ _CALLED = "called"
 _GAP = 6
 # The sign in an address of mail.
 _MAIL = lazy_pattern(r"@(?=[\w-]{1,64}\.\w)")
+# A host named without `https://`.
+_HOST = lazy_pattern(
+    r"(?<![\w./@-])(?:[a-z0-9-]{2,40}\.){1,3}(?:com|org|biz|info|xyz|site|online|top|ru|cn|example)\b(?:/\S{0,200})?"
+)
 # A telephone number with its country.
 _PHONE = lazy_pattern(r"\+\d[\d ()-]{7,18}\d")
 # Text that is piped into a shell.
@@ -88,6 +95,9 @@ _KEY_FILE_WORDS = frozenset(
         "shadow",
         "sudoers",
     ]
+)
+_HOST_WORDS = frozenset(
+    ["com", "org", "biz", "info", "xyz", "site", "online", "top", "ru", "cn", "example"]
 )
 _SHELL_WORDS = frozenset(["sh", "bash", "zsh", "dash", "curl", "wget"])
 _STYLE_WORDS = frozenset(["display", "visibility", "font", "opacity", "color", "hidden"])
@@ -282,10 +292,14 @@ class _Known(NamedTuple):
 
     bits: int
     """All of them, in any language, with those of which it is only the main word."""
+    alone_bits: int
+    """Those to which the word belongs by itself."""
     alone: tuple[tuple[str, int], ...]
-    """By language, the parts to which the word belongs by itself."""
+    """The same by language."""
     entries: tuple[_Entry, ...]
     """The entries of several words whose main word it is."""
+    beside: tuple[tuple[frozenset[str], int], ...]
+    """The parts of those, by the other words that they need."""
 
 
 class _BitsOfWords(dict[str, int]):
@@ -334,7 +348,7 @@ class Vocabulary:
         self.parts[_CALLED] = self.parts["who"]
         # Whether a verb gives an order is seen from its place: a word may give one by any part
         self.parts |= {f"{part}{_ORDERED}": bit for part, bit in self.parts.items()}
-        self._lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
+        self._lengths = _lengths_by_head(self._stems)
         self._parts_known: dict[str, _Known] = {}
         self.bits_of = _BitsOfWords(self)
         self._known: dict[str, tuple[_Entry, ...]] = {}
@@ -390,19 +404,23 @@ class Vocabulary:
         if not word.isascii() and runs().search(word):
             for language, part, _ in self._in_run(word):
                 bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
-        bits = 0
-        for part_bits in chain(
-            bits_by_language.values(), [self.parts[entry.part] for entry in several]
-        ):
-            bits |= part_bits
-        return _Known(bits, tuple(bits_by_language.items()), tuple(several))
+        alone_bits = 0
+        for part_bits in bits_by_language.values():
+            alone_bits |= part_bits
+        bits = alone_bits
+        beside: dict[frozenset[str], int] = {}
+        for entry in several:
+            bit = self.parts[entry.part]
+            bits |= bit
+            beside[entry.others] = beside.get(entry.others, 0) | bit
+        by_language = tuple(bits_by_language.items())
+        return _Known(bits, alone_bits, by_language, tuple(several), tuple(beside.items()))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
         """The parts that words of a sentence belong to. All words of an entry with several words
         are in the sentence, in any order.
         """
-        odd_words = [word for word in sentence if not (word.isascii() and word.isalpha())]
-        there = sentence.union(*map(self._forms, odd_words))
+        there = self.with_forms(sentence)
         found: dict[str, int] = {}
         for word in words:
             known_word = self.known(word)
@@ -414,6 +432,13 @@ class Vocabulary:
                     found[entry.language] = bits | self.parts[entry.part]
         return found
 
+    def with_forms(self, words: set[str]) -> set[str]:
+        """These words, and the words that they look like."""
+        odd_words = [word for word in words if not word.isalpha() or not word.isascii()]
+        forms = [word for word in odd_words if not word.isdecimal()]
+        ascii_forms = look_alikes([word for word in forms if word.isascii()])
+        return words.union(ascii_forms, *map(self._forms, filterfalse(str.isascii, forms)))
+
     def _entries(self, word: str) -> tuple[_Entry, ...]:
         """The entries whose main word `word` is."""
         known_entries = self._known.get(word)
@@ -422,7 +447,8 @@ class Vocabulary:
         rows: list[_Row] = []
         for form in self._forms(word):
             rows += self._exact.get(form, ())
-            for length in self._lengths:
+            # Few words begin as a stem does
+            for length in self._lengths.get(form[:_HEAD], ()):
                 if length <= len(form):
                     rows += self._stems.get(form[:length], ())
         entries = tuple(map(_entry_of, rows))
@@ -549,6 +575,14 @@ class Vocabulary:
         return words
 
 
+def _lengths_by_head(stems: Iterable[str]) -> dict[str, list[int]]:
+    """The lengths of the stems that begin with the same characters, longest first."""
+    lengths: dict[str, set[int]] = {}
+    for stem in stems:
+        lengths.setdefault(stem[:_HEAD], set()).add(len(stem))
+    return {head: sorted(found, reverse=True) for head, found in lengths.items()}
+
+
 # Languages whose speakers mix English words into their sentences.
 _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 
@@ -557,6 +591,25 @@ _BESIDE_ENGLISH = frozenset(["zh", "ja", "ko", "ru", "ar", "hi"])
 def vocabulary() -> Vocabulary:
     """The words that come with the program."""
     return Vocabulary(Path(__file__).with_name("order-words.txt").read_text(encoding="utf-8"))
+
+
+class _Need(NamedTuple):
+    """The words that a sentence needs before a line of the rules is tried on it."""
+
+    line: Combination
+    first: tuple[int, ...]
+    """The groups of parts of its first term."""
+    any_of: tuple[int, ...]
+    """For each term without pairs, its parts."""
+    with_pairs: tuple[tuple[int, ...], ...]
+    """For each term with pairs, the groups of parts of which it needs one."""
+
+    def is_met(self, mask: int) -> bool:
+        """Whether a sentence with these parts has all that the line needs."""
+        for parts in self.any_of:
+            if not mask & parts:
+                return False
+        return all(_has_any(mask, groups) for groups in self.with_pairs)
 
 
 class Orders:
@@ -572,28 +625,32 @@ class Orders:
         # Words of no part, of which most sentences are made
         self._plain_words: set[str] = set()
         # By a part of its first term, which is its rarest, each line with all that it needs
-        self._by_first_part: dict[int, list[tuple[Combination, tuple[tuple[int, ...], ...]]]] = {}
+        self._by_first_part: dict[int, list[_Need]] = {}
         for line in combinations:
-            terms = self._need(line)
-            for parts in terms[0]:
+            need = self._need(line)
+            for parts in need.first:
                 first_part = 1 << (parts.bit_length() - 1)
-                self._by_first_part.setdefault(first_part, []).append((line, terms))
+                self._by_first_part.setdefault(first_part, []).append(need)
         self._first_parts = sum(self._by_first_part)
 
-    def _need(self, line: Combination) -> tuple[tuple[int, ...], ...]:
-        """For each term the parts of which a sentence must have one, or both of a pair."""
+    def _need(self, line: Combination) -> _Need:
+        """The parts that a sentence must have for a line."""
         bit = self._words.parts
-        needs = []
+        any_of: list[int] = []
+        with_pairs: list[tuple[int, ...]] = []
+        first: tuple[int, ...] = ()
         for term in line.terms:
             groups = [(part,) for part in term.parts] + list(term.pairs)
             unknown = [part for part in chain.from_iterable(groups) if part not in bit]
             if unknown:
                 raise ValueError(f"rule {line.rule}: no part is called {unknown[0]}")
-            masks: list[int] = []
-            for group in groups:
-                masks.append(sum({bit[part] for part in group}))
-            needs.append(tuple(masks))
-        return tuple(needs)
+            masks = tuple(sum({bit[part] for part in group}) for group in groups)
+            first = first or masks
+            if term.pairs:
+                with_pairs.append(masks)
+            else:
+                any_of.append(sum(set(masks)))
+        return _Need(line, first, tuple(any_of), tuple(with_pairs))
 
     def _candidates(self, mask: int) -> tuple[Combination, ...]:
         """The combinations that a sentence with these parts may meet."""
@@ -605,9 +662,9 @@ class Orders:
         while to_try:
             first_part = to_try & -to_try
             to_try ^= first_part
-            for line, terms in self._by_first_part[first_part]:
-                if all(_has_any(mask, groups) for groups in terms):
-                    lines[line] = None
+            for need in self._by_first_part[first_part]:
+                if need.is_met(mask):
+                    lines[need.line] = None
         candidates = tuple(lines)
         if len(self._possible) < _KNOWN_WORDS:
             self._possible[mask] = candidates
@@ -631,32 +688,57 @@ class Orders:
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """The rules that match in the sentences of a text."""
         rule_ids: dict[str, None] = {}
-        telling_words = self._telling(text.words)
+        bits_of = self._bits_in(text.words)
+        # Without a part of its first term, which is its rarest, no combination is met
+        first_words = {word for word, bits in bits_of.items() if bits & self._first_parts}
+        if not first_words:
+            return rule_ids
         for sentence, words in text.sentences():
-            lines = self._lines_for(words, telling_words.intersection(words))
+            if first_words.isdisjoint(words):
+                continue
+            lines = self._lines_for(words, bits_of)
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
                     rule_ids |= self._in_sentence(part, lines)
         return rule_ids
 
-    def _telling(self, words: Iterable[str]) -> set[str]:
-        """Those of the words that belong to any part."""
-        telling_words = set(words) - self._plain_words
-        for word in list(telling_words):
-            if not self._words.bits_of[word]:
-                telling_words.discard(word)
-                if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
-                    self._plain_words.add(word)
-        return telling_words
+    def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
+        """The parts that words of a text may belong to, without words of no part.
 
-    def _lines_for(self, words: Sequence[str], telling_words: set[str]) -> tuple[Combination, ...]:
-        """The combinations that a sentence may meet, in one language. `telling_words`: its words
-        that belong to a part.
+        A word of an entry of several counts where the text has the others, too.
         """
+        different_words = set(words)
+        bits_of: dict[str, int] = {}
+        there: set[str] | None = None
+        for word in different_words - self._plain_words:
+            known_word = self._words.known(word)
+            bits = known_word.alone_bits
+            if known_word.beside:
+                if there is None:
+                    there = self._words.with_forms(different_words)
+                for others, bits_beside in known_word.beside:
+                    if others <= there:
+                        bits |= bits_beside
+            if bits:
+                bits_of[word] = bits
+            elif not known_word.bits:
+                self._remember_plain(word)
+        return bits_of
+
+    def _remember_plain(self, word: str) -> None:
+        """Remember that a word belongs to no part, if it is short."""
+        if len(self._plain_words) < _KNOWN_WORDS and len(word) < _LONG:
+            self._plain_words.add(word)
+
+    def _lines_for(self, words: Sequence[str], bits_of: dict[str, int]) -> tuple[Combination, ...]:
+        """The combinations that a sentence may meet, in one language. `bits_of`: the parts of the
+        words of its text.
+        """
+        telling_words = bits_of.keys() & words
         mask = 0
         for word in telling_words:
-            mask |= self._words.bits_of[word]
+            mask |= bits_of[word]
         # Few sentences have the parts of any combination, even in several languages at once
         if not self._candidates(mask):
             return ()
@@ -765,6 +847,8 @@ def _mark_signs(text: str, words: frozenset[str]) -> str:
     if "http" in words or "https" in words:
         text = text.replace("http://", " zzaddress ").replace("https://", " zzaddress ")
         text = _PARAMETER.sub(" zzhidden ", text)
+    if not words.isdisjoint(_HOST_WORDS):
+        text = _HOST.sub(" zzaddress ", text)
     if "@" in text:
         text = _MAIL.sub(" zzaddress ", text)
     if "+" in text:

@@ -122,8 +122,9 @@ def _plain_value(word: str | None, number: str | None, span: str | None) -> Any:
 
 
 def change(path: Path, changes: Mapping[str, Any]) -> str:
-    """The text of the configuration file at `path` with `section.key` entries set (None = removed).
-    Every other line and comment stays. Raises ConfigError when the file cannot be read as YAML.
+    """Set entries `section.key` in the text of the configuration file at `path`; None removes one.
+
+    All other lines and comments stay. Raises ConfigError if the file cannot be read as YAML.
     """
     import yaml
 
@@ -215,7 +216,9 @@ def _set(rows: dict[str, Any], changes: Mapping[tuple[str, ...], Any]) -> None:
 
 
 def _scalar(value: Any) -> str:
-    """A YAML scalar; what is not plainly safe is quoted as JSON, which YAML reads."""
+    """A value as a YAML scalar. It is quoted as JSON, which YAML reads, unless it is safe without
+    quotes.
+    """
     import json
 
     is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z/~][\w/.~-]*", value)

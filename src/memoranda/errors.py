@@ -122,8 +122,11 @@ class TimeframeError(InvalidInput):
 
 
 class TimeRefused(InvalidInput):
-    """A reminder's text without one time ahead (contract 001, 8). `phrase` is the user's own text;
-    `candidates` are aware local times, empty except for ambiguous ones."""
+    """The text of a reminder does not name one time that is ahead (contract 001, 8).
+
+    phrase: the user's own text.
+    candidates: aware local times; empty unless the text is ambiguous.
+    """
 
     code = "invalid_time"
     sentence = 'not a valid time: "{}"'
@@ -260,8 +263,11 @@ class FolderNotFound(NotFound):
 
 
 class Ambiguous(MemorandaError):
-    """`identifier` names several notes; `candidates` are up to 10 of their permalinks. `is_id` says
-    that it can only be the beginning of the ids of memories."""
+    """`identifier` names several notes.
+
+    candidates: up to 10 of their permalinks.
+    is_id: whether the identifier can only be the beginning of ids of memories.
+    """
 
     code = "ambiguous"
 
@@ -478,7 +484,10 @@ class AgentPaused(MemorandaError):
 
 
 class NotWritable(InvalidInput):
-    """The owner of the memory has not allowed this change in `project`; `reason` says what is."""
+    """The owner of the memory has not allowed this change in `project`.
+
+    reason: the reason as a sentence.
+    """
 
     def __init__(self, project: str, reason: str):
         self.project = project
@@ -514,7 +523,10 @@ class StorageError(MemorandaError):
 
 
 class CannotRead(StorageError):
-    """The file at `path` cannot be read; `remedy` is a sentence about what helps."""
+    """The file at `path` cannot be read.
+
+    remedy: a sentence about what helps.
+    """
 
     def __init__(self, path: str, reason: str, remedy: str = ""):
         MemorandaError.__init__(self, f"Could not read {path}: {reason}. {remedy}".rstrip())

@@ -93,8 +93,9 @@ class Query(FrozenValueObject):
 
     @property
     def lists_archived(self) -> bool | None:
-        """Whether a list of what passes shows archived memories alone, which it does when they are
-        asked for, or none of them. None: both, as where notes are asked for by their ids.
+        """Whether a list shows only archived memories, which must be asked for, or none of them.
+
+        None means both, as for notes that are asked for by id.
         """
         if self.archived is None and self.ids is not None:
             return None

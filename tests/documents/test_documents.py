@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memoranda import Draft, documents
-from memoranda.documents.cutting import compact, cut, fitting, longest
+from memoranda.documents.cutting import compact, cut, longest, number_that_fit
 from memoranda.faces import registry
 from memoranda.query import Query
 
@@ -97,4 +97,4 @@ def test_longest_size_is_the_last_that_fits() -> None:
     assert longest(100, lambda size: 3 * size, 10) == 3
     assert longest(2, lambda size: 3 * size, 10) == 2
     assert longest(5, lambda size: 20 + size, 10) == 0
-    assert fitting([3, 3, 3, 3], 10) == 3
+    assert number_that_fit([3, 3, 3, 3], 10) == 3

@@ -120,8 +120,8 @@ class Vault:
             if not isinstance(address, str):
                 continue
             address = address.strip()
-            first, _, rest = address.removeprefix("memory://").partition("/")
-            if rest:
+            first, _, path_in_project = address.removeprefix("memory://").partition("/")
+            if path_in_project:
                 known_name = self.known_name(memory, first)
             else:
                 known_name = None
@@ -130,7 +130,7 @@ class Vault:
             ours = self.projects(memory)[known_name].name
             if ours != memory.default_project:
                 if address.startswith("memory://"):
-                    args[key] = f"memory://{rest}"
+                    args[key] = f"memory://{path_in_project}"
                 return ours
         return None
 
@@ -155,7 +155,7 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
     Raises ConfigError.
     """
     settings = _settings(environ)
-    only = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
+    forced_project = environ.get("BASIC_MEMORY_MCP_PROJECT") or None
     names: dict[str, str] = {}
     places: dict[str, str] = {}
     cloud: set[str] = set()
@@ -166,18 +166,18 @@ def read_vault(environ: Mapping[str, str] = os.environ) -> Vault:
             continue
         names[name] = _our_name(name, names.values())
         places[names[name]] = path
-    start = _start(names, only, settings.get("default_project"))
+    start = _start(names, forced_project, settings.get("default_project"))
     options = _options(settings, environ)
-    return Vault(names, places, only, start, frozenset(cloud), **options)
+    return Vault(names, places, forced_project, start, frozenset(cloud), **options)
 
 
 def _settings(environ: Mapping[str, str]) -> dict[str, Any]:
     base = environ.get("XDG_CONFIG_HOME")
     if base:
-        usual = f"{base}/basic-memory"
+        default_folder = f"{base}/basic-memory"
     else:
-        usual = "~/.basic-memory"
-    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or usual
+        default_folder = "~/.basic-memory"
+    folder = environ.get("BASIC_MEMORY_CONFIG_DIR") or default_folder
     file = Path(os.path.expanduser(folder)) / "config.json"
     try:
         settings = json.loads(file.read_text(encoding="utf-8-sig"))
@@ -221,18 +221,18 @@ def _our_name(name: str, names: Any) -> str:
         our_name = "notes"
     else:
         our_name = name
-    names_taken = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
-    if our_name.lower() in names_taken:
+    taken_names = {*BUILT_IN_PROJECTS, *map(str.lower, names)} - {"notes"}
+    if our_name.lower() in taken_names:
         return f"{name} basic-memory"
     return our_name
 
 
-def _start(names: Mapping[str, str], only: str | None, default: Any) -> str | None:
+def _start(names: Mapping[str, str], forced_project: str | None, default: Any) -> str | None:
     """Our name of the project a server begins in: the only one, the default or the first.
 
     None without any.
     """
-    for name in (only, default):
+    for name in (forced_project, default):
         if isinstance(name, str):
             start_name = named_one(name, names)
         else:

@@ -14,7 +14,7 @@ from memoranda.citations.code import (
     Verdict,
     as_row,
     compared,
-    expected,
+    expectation_of,
     is_of,
     of_row,
     read_text,
@@ -38,7 +38,7 @@ _REPO_KEYS = ("repo", "repository", "root")
 
 
 class CitedNote(NamedTuple):
-    """A note, a place in code that it cites, and what became of that."""
+    """A note, a place in code that it cites, and the result of the check."""
 
     info: NoteInfo
     citation: Citation
@@ -100,10 +100,10 @@ class CitationCheck:
             put_derived(self._path, json.dumps({"version": _VERSION, "rows": rows}).encode())
 
     def notes(self, infos: Iterable[NoteInfo], texts: Iterable[str]) -> Iterator[CitedNote]:
-        """Each place that these notes cite and that is known, with what became of it."""
+        """Check the places in code that these notes cite. Places that are not known are left out."""
         for info, text in zip(infos, texts, strict=True):
             for citation in citations(info.header, text):
-                result = self._checked(info, citation)
+                result = self._check_citation(info, citation)
                 if result is not None:
                     yield result
 
@@ -111,7 +111,7 @@ class CitationCheck:
         """The remark to a note whose cited code changed or went; "" for any other."""
         return "; ".join(item.sentence() for item in self.notes([info], [text]) if item.is_stale)
 
-    def _checked(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
+    def _check_citation(self, info: NoteInfo, citation: Citation) -> CitedNote | None:
         for root, path in self._places(info, citation):
             verdict = self._verdict(root, path, citation, info.updated or info.changed)
             if verdict.state is not State.UNKNOWN:
@@ -176,11 +176,11 @@ class CitationCheck:
         if row is not None and row["stamp"] == stamp and row["head"] == head:
             return Verdict(State(row["state"]), row["now"])
         if row is None:
-            then = None
+            past_place = None
             if repository is not None:
-                then = expected(repository, citation, path, moment)
-            row = {"then": as_row(then)}
-        verdict = self._found(root, path, citation, moment, row)
+                past_place = expectation_of(repository, citation, path, moment)
+            row = {"then": as_row(past_place)}
+        verdict = self._state_of(root, path, citation, moment, row)
         row |= {"stamp": stamp, "head": head, "state": verdict.state.value, "now": verdict.now}
         self._known[key] = row
         self._has_news = True
@@ -192,19 +192,19 @@ class CitationCheck:
             return Verdict(State.GONE)
         return Verdict(same_if(is_of(citation, text)))
 
-    def _found(
+    def _state_of(
         self, root: Path, path: str, citation: Citation, moment: str, row: dict[str, Any]
     ) -> Verdict:
         """The state of a citation whose file changed, or was never looked at."""
-        then = of_row(row["then"])
+        past_place = of_row(row["then"])
         text = self._text(root / path)
-        if then is None:
+        if past_place is None:
             # Nobody knows what it was. Only a citation in the header is sure to be one.
             if text is None and citation.is_declared:
                 return Verdict(State.GONE)
             return Verdict(State.UNKNOWN)
         if text is not None:
-            return compared(then, text, citation)
+            return compared(past_place, text, citation)
         repository = self._repository(root)
         assert repository is not None
         new = repository.name_now(repository.commit(citation.commit, moment), path)
@@ -213,7 +213,7 @@ class CitationCheck:
         moved = self._text(root / new)
         if moved is None:
             return Verdict(State.GONE)
-        verdict = compared(then, moved, citation._replace(path=new))
+        verdict = compared(past_place, moved, citation._replace(path=new))
         if verdict.state is State.CHANGED:
             return Verdict(State.CHANGED, new)
         return Verdict(State.MOVED, verdict.now or str(citation._replace(path=new)))

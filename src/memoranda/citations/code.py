@@ -139,7 +139,9 @@ class Repository:
         return bool(path) and (self.root / path).is_file()
 
     def _followed(self, commit: str, path: str) -> str:
-        """The same, step by step through the history: a file may have changed a lot on its way."""
+        """Find the cited place by following the file through its commits, since it may have changed
+        a lot.
+        """
         if commit not in self._chains:
             reply = self._git(
                 "log",
@@ -188,13 +190,13 @@ class Repository:
 def _renames(reply: str) -> Iterator[tuple[str, str]]:
     """The old and new names in `git … --name-status -z`."""
     parts = reply.split("\0")
-    at = 0
-    while at + 2 < len(parts):
-        if parts[at].strip().startswith("R"):
-            yield parts[at + 1], parts[at + 2]
-            at += 3
+    index = 0
+    while index + 2 < len(parts):
+        if parts[index].strip().startswith("R"):
+            yield parts[index + 1], parts[index + 2]
+            index += 3
         else:
-            at += 1
+            index += 1
 
 
 class Expectation(NamedTuple):
@@ -217,7 +219,7 @@ class Expectation(NamedTuple):
 _SAMPLE = 200
 
 
-def expected(
+def expectation_of(
     repository: Repository, citation: Citation, path: str, moment: str
 ) -> Expectation | None:
     """The place that a citation meant when it was written. None if that cannot be known."""
@@ -249,7 +251,10 @@ def _defines(text: str, name: str) -> bool:
 
 
 def compared(expectation: Expectation, text: str, citation: Citation) -> Verdict:
-    """Whether the cited place is still in a file whose text is `text`, and where."""
+    """Whether the cited place is still in a file, and where.
+
+    text: the text of the file now.
+    """
     if expectation.symbol:
         return Verdict(same_if(_defines(text, expectation.symbol)))
     if not citation.first:
@@ -289,8 +294,8 @@ def _is_kept(expectation: Expectation, text: str) -> bool:
     if not expectation.sample:
         return True
     now = Counter(_digest([line]) for line in _lines(text))
-    then = Counter(expectation.sample)
-    return sum((then & now).values()) >= _REWRITTEN * len(expectation.sample)
+    sample_words = Counter(expectation.sample)
+    return sum((sample_words & now).values()) >= _REWRITTEN * len(expectation.sample)
 
 
 def is_of(citation: Citation, text: str) -> bool:

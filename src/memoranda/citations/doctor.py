@@ -26,17 +26,15 @@ _CODES = {
 
 @dataclass(slots=True)
 class CitationReport:
-    """How many places in code notes cite that are known, and what became of those that are not as
-    they were.
-    """
+    """The number of cited places in code that are known, and the results for those that changed."""
 
     checked: int = 0
     findings: list[Finding] = field(default_factory=list)
 
 
 def examine_citations(memory: MemorySession, folders: Sequence[str | Path]) -> CitationReport:
-    """Check every note's citations against the code in these folders, and where notes say it is.
-    Changes nothing.
+    """Check the citations of every note against the code in these folders and in those that notes
+    name. Changes nothing.
     """
     infos, _ = memory.list(Query(archived=False, valid_at=memory.clock()), limit=0)
     check = CitationCheck(memory, folders)

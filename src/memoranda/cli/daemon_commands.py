@@ -435,8 +435,10 @@ def _mcp_sessions(memory: MemorySession, callers: MemorySession, served: Registr
 
 
 def _only_daemon(lock: Path, is_autostarted: bool) -> ExitStack:
-    """Hold the lock of the home's daemon; one that a client started makes room for one that a
-    person starts. Raises Running, OSError."""
+    """Hold the lock of the home's daemon. Raises Running, OSError.
+
+    A daemon that a client started ends if a person starts one.
+    """
     from memoranda.engine import daemon_client
     from memoranda.serve.daemon import Running, daemon_lock
 
@@ -501,6 +503,7 @@ def _web(
         routes = oauth_routes(access, place.public)
 
     def made(threads: ThreadPoolExecutor, stopping: Event) -> HttpServer:
+        """Make the server once its threads and the event that stops it exist."""
         server = HttpServer(
             homes,
             access,

@@ -168,6 +168,7 @@ def _export_lines(
 
 
 def _export_to(call: Invocation, memory: MemorySession, file: str, lines: Iterable[str]) -> None:
+    """Write the lines of an export to a file, and say how many there are."""
     count = 0
     total = memory.stats().total
     has_others = False

@@ -346,6 +346,7 @@ def _undo_run(call: Invocation, run: int) -> None:
 
 
 def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> None:
+    """Undo all changes of an agent since a time, in one project or in all."""
     with call.memory() as memory:
         start = None
         if since is not None:

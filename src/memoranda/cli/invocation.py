@@ -211,8 +211,12 @@ class Invocation:
         form: str = "",
         rule: int = 0,
     ) -> None:
-        """Print rows for a person, and the lines `last` under them. Where no person reads, each row
-        by the template `form`, with a `rule` of dashes below the head, if any."""
+        """Print rows for a person, and the lines `last` under them.
+
+        For a program, each row is printed by the template `form`.
+
+        rule: the length of the line of dashes below the head. 0 means neither line nor head.
+        """
         if self.on_terminal:
             lines = output.table(head, rows)
         else:

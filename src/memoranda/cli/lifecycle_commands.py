@@ -385,6 +385,7 @@ def remind(
 
 
 def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
+    """Mark a reminder as done, so that it is no longer pending."""
     with call.memory() as memory:
         from memoranda.jobs import reminders
 
@@ -445,6 +446,10 @@ def _reading_row(
 
 
 def _list_reminders(call: Invocation, *, every: bool) -> None:
+    """List the reminders that will fire.
+
+    every: whether those that fired are listed too.
+    """
     with call.memory() as memory:
         from memoranda.jobs import reminders
         from memoranda.jobs.text_reminders import outdated

@@ -156,9 +156,11 @@ def _printable(cell: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table as wide as the terminal, columns by the width of their characters; the last
-    one is cut to what the others leave. Control characters are shown as they are in no text, so no
-    cell can move the cursor."""
+    """The lines of a table as wide as the terminal.
+
+    The last column is cut to the space that the others leave. Control characters are shown as in
+    any text, so that no cell can move the cursor.
+    """
     cells = [list(map(_printable, row)) for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *cells, strict=True)]
     room = columns() - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)

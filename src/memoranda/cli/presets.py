@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The toolsets to serve; projects (name -> folder) and a default project for this server only;
-    its name. `like`: the server whose tool names and replies are used. `json_folder`: the folder of
-    the key-value entries, None for the notes of project `kv`. `manners`: by the name of a toolset,
-    what makes it another program's."""
+    """A way to serve tools as another server does.
+
+    tools: the toolsets to serve.
+    projects: projects for this server only: name -> folder.
+    default_project: its default project.
+    name: the name of the server.
+    like: the server whose tool names and replies are used.
+    json_folder: the folder of the key-value entries; None for the notes of project `kv`.
+    manners: by the name of a toolset, a function that makes it another program's.
+    """
 
     tools: tuple[str, ...]
     projects: Mapping[str, str] = field(default_factory=dict)
@@ -118,8 +124,11 @@ def graph_file(
 
 
 def graph_project(file: Path | None, projects: Mapping[str, object]) -> dict[str, os.PathLike[str]]:
-    """A graph file in use as a separate project, named by the file's stem; nothing when it is one
-    already. `projects`: the projects there are in addition to the built-in ones (name -> folder or file)."""
+    """The graph file as a project of its own, named by the file's stem. Empty if it is a project
+    already.
+
+    projects: the other projects, except the built-in ones: name -> folder or file.
+    """
     if file is None or str(file) in (
         str(Path(os.path.expanduser(str(place)))) for place in projects.values()
     ):

@@ -37,6 +37,7 @@ def profile_(call: Invocation, *, limit: int) -> None:
 
 
 def _rows(call: Invocation, entries: Sequence[ProfileEntry]) -> list[tuple[str, str, str, str]]:
+    """The rows of the profile: id, kind, author, and the text in one line with its marks."""
     rows = []
     for entry in entries:
         text = entry.text.strip()

@@ -121,6 +121,7 @@ def project_add(
 
 
 def _add_native(call: Invocation) -> None:
+    """Add the folders in which other programs keep memories as projects."""
     from memoranda.clients.table import add_native
 
     with call.memory() as memory:
@@ -220,6 +221,7 @@ def _places(conventions: Conventions) -> str:
 
 
 def _inventory_lines(inventory: Inventory) -> list[str]:
+    """Lines about the files of a project that are not notes: attachments, files left out, symlinks."""
     lines = []
     if inventory.attachments:
         kinds = Counter(attachment.kind for attachment in inventory.attachments)

@@ -294,6 +294,7 @@ def _search_document(
     hits: Hits,
     passages: Sequence[TraceHit],
 ) -> None:
+    """Answer a search with a JSON document."""
     listed = documents.found_notes(memory, infos, hits)
     if passages:
         transcript_keys = {"transcripts": [hit.row() for hit in passages]}

@@ -123,6 +123,7 @@ def config_unset(call: Invocation, name: str) -> None:
 
 
 def _write(call: Invocation, key: ConfigKey, value: Any) -> None:
+    """Write a setting to the configuration file, and answer with its new value."""
     from memoranda.engine import open_session
 
     settings = _settings(call)

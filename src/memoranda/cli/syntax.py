@@ -218,6 +218,7 @@ class PositionalWords(click.Argument):
 
 @cache
 def _global_options() -> dict[str, click.Option]:
+    """The options that every command takes, by name."""
     return {
         name: click.Option([f"--{name}"], help=text, **settings)
         for name, text, settings in (
@@ -664,6 +665,7 @@ def manual_page(context: click.Context) -> str:
 
 
 def _manual_of(group: Group, context: click.Context) -> Iterator[str]:
+    """The lines of the manual page about the commands of a group, in roff."""
     for name in group.list_commands(context):
         command_of_name = group.get_command(context, name)
         assert command_of_name is not None

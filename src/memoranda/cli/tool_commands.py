@@ -162,7 +162,7 @@ def _chosen_preset(name: Text, project: Text, toolsets: Sequence[str]) -> preset
 
 
 def _log_everything() -> None:
-    """Log what this package does, and what other packages warn of."""
+    """Log all messages of this package, and warnings of others."""
     import logging
 
     logging.basicConfig()
@@ -236,10 +236,10 @@ def _toolset_of(tool: str, toolsets: Sequence[str]) -> str:
 
     Raises Failure if none or several have it.
     """
-    from memoranda.faces import TOOLSETS, expand, having, tool_names
+    from memoranda.faces import TOOLSETS, expand, tool_names, toolsets_having
 
     names = expand(toolsets or TOOLSETS)
-    found_in = having(tool, names)
+    found_in = toolsets_having(tool, names)
     if not found_in:
         guesses = near(tool, tool_names(names))
         raise Failure(f"tool not found: {tool}", "not_found", guesses=guesses)
@@ -421,10 +421,10 @@ def kv_set(call: Invocation, key: str, *words: str, namespace: str, ttl: int) ->
     stdin.
     """
     from memoranda import documents
-    from memoranda.faces.kv.entry_tools import checked
+    from memoranda.faces.kv.entry_tools import checked_arguments
 
     with _entries(call) as entries:
-        entry = entries.put(*checked(namespace, key, text_from(words), ttl))
+        entry = entries.put(*checked_arguments(namespace, key, text_from(words), ttl))
         call.answer(f"Set {key}", **documents.entry(entry))
 
 

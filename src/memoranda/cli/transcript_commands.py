@@ -159,6 +159,7 @@ def _synced(tier: Transcripts) -> TranscriptSync:
 
 
 def _report(call: Invocation, sync: TranscriptSync) -> None:
+    """Answer with the number of turns and files that were read, and the files skipped."""
     if sync.is_busy:
         reply = "Another process is reading them right now."
     else:

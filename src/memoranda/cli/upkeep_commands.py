@@ -148,6 +148,9 @@ def _total(counts: Mapping[str, int]) -> str:
 
 
 def _status(memory: MemorySession) -> dict[str, Any]:
+    """The document of `memory status`: the home, its notes, the index, the daemon and the last
+    dream.
+    """
     from memoranda.clock import stamp
     from memoranda.jobs.job import last_dream
     from memoranda.note.reminder import Reminder

@@ -108,8 +108,10 @@ _event: bytes | None = None
 
 
 def read_event(end: float | None = None) -> bytes:
-    """Read what the client sends, to its end; nothing when that is too much. Read once, and remembered.
-    Raises TimeoutError where the client keeps it waiting until `end`, of the monotonic clock.
+    """Read the payload that the client sends, to its end. Empty if it is too long.
+
+    It is read once and remembered. Raises TimeoutError if the client has not sent it by `end`, on
+    the monotonic clock.
     """
     global _event
     if _event is None:
@@ -253,7 +255,9 @@ def _on_start(caller: MemorySession, event: HookEvent, session: SessionRows) -> 
 def _on_prompt(
     owner: MemorySession, caller: MemorySession, event: HookEvent, session: SessionRows
 ) -> str:
-    """Answer a prompt with what memory has about it; what it asks to remember is stored as the owner's."""
+    """Answer a prompt with notes about it. Requests to remember something are stored as the
+    owner's.
+    """
     from memoranda.clients.hook_capture import remember
     from memoranda.clients.hook_context import for_prompt
     from memoranda.clients.hook_events import CLIENTS, PROMPT, reply_of

@@ -176,6 +176,9 @@ def project_names(cwd: str) -> list[str]:
 
 
 def _repository(cwd: str) -> Path | None:
+    """The folder of the git repository that `cwd` is in. None if it is in none, or only in the
+    user's home folder.
+    """
     if not os.path.isabs(cwd) or "\0" in cwd:
         return None
     folder = Path(cwd)

@@ -107,6 +107,9 @@ class Installer:
         editor = EDITORS[target.format]
 
         def added(old: str | None, notes: dict[str, Any]) -> str | None:
+            """The text of the file with our edits. Records in `notes` what is needed to remove them
+            again.
+            """
             text = old or ""
             for edit in target.edits:
                 present_value = editor.find(text, edit.path, edit.name)
@@ -168,6 +171,7 @@ class Installer:
         editor = EDITORS[target.format]
 
         def removed(old: str | None, notes: dict[str, Any]) -> str | None:
+            """The text of the file without our edits. None if the file can be deleted."""
             if old is None:
                 return None
             text = old

@@ -120,6 +120,7 @@ class MemorandaSession(SessionABC):
         )
 
     def _draft(self, title: str, items: list[Any]) -> Draft:
+        """A note with items of a session as lines of JSON."""
         try:
             lines = [json.dumps(item, ensure_ascii=False) for item in items]
         except (TypeError, ValueError) as error:
@@ -140,6 +141,7 @@ class MemorandaSession(SessionABC):
         )
 
     def _pop(self) -> Any | None:
+        """Remove the last item of the session, and return it. None if the session is empty."""
         notes = self._notes()
         if not notes:
             return None

@@ -265,8 +265,10 @@ def _check_toml(text: str, expected: dict[str, Any]) -> None:
 
 
 class YamlEditor(Editor):
-    """See Editor. `path` is one key; a new member goes behind the last one. Without a hint a key
-    that has nothing left goes too."""
+    """Edits YAML (see Editor). `path` is a single key, and new members come last.
+
+    Without a hint, a key without members is removed too.
+    """
 
     def find(self, text: str, path: Sequence[str], name: Name) -> Any:
         return _yaml(text.removeprefix(BOM)).find(path, name)
@@ -348,8 +350,10 @@ def _was_made(hint: Hint | None) -> bool:
 
 
 class _NewMember:
-    """A member that is put into a YAML text. Each method returns the text with it, in one of the
-    forms its container can have. `tree` is what YAML reads of it.
+    """A member to add to a YAML text. Each method adds it in one of the forms that a container can
+    have.
+
+    tree: the value of the whole text, as YAML reads it.
     """
 
     def __init__(self, name: Name, value: dict[str, Any], end: str) -> None:

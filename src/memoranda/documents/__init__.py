@@ -80,60 +80,60 @@ def reference(note: Note | NoteInfo) -> Document:
         "file_path": note.path,
         "project": note.project,
         "type": note.type,
-        "changed": _stamped(note.changed),
+        "changed": _stamp_of(note.changed),
     }
 
 
-def note(memory: ReadVerbs, note_shown: Note | NoteInfo, content: str) -> Document:
+def note(memory: ReadVerbs, note_or_info: Note | NoteInfo, content: str) -> Document:
     """A whole note.
 
     memory: who asks; links to what they may not see are left out.
-    shown: the note, as it was read or as the index has it.
+    note_or_info: the note, as it was read or as the index has it.
     content: its text without header and final newline.
     """
     document: Document = {
-        "id": note_shown.id,
+        "id": note_or_info.id,
         "content": content,
         "content_hash": sha256(content.encode("utf-8", "surrogatepass")),
-        "phase": note_shown.phase,
-        "category": note_shown.category,
-        "scope": note_shown.scope,
-        "tags": list(note_shown.tags),
-        "source": note_shown.source,
-        "created_at": _stamped(note_shown.created),
-        "updated_at": _stamped(note_shown.updated or note_shown.changed),
-        "expires_at": _stamped(note_shown.expires) if note_shown.expires else None,
-        "access_count": note_shown.access_count,
-        "links": visible_links(memory, note_shown.links),
-        "version": note_shown.version,
-        "path": home_path(note_shown),
+        "phase": note_or_info.phase,
+        "category": note_or_info.category,
+        "scope": note_or_info.scope,
+        "tags": list(note_or_info.tags),
+        "source": note_or_info.source,
+        "created_at": _stamp_of(note_or_info.created),
+        "updated_at": _stamp_of(note_or_info.updated or note_or_info.changed),
+        "expires_at": _stamp_of(note_or_info.expires) if note_or_info.expires else None,
+        "access_count": note_or_info.access_count,
+        "links": visible_links(memory, note_or_info.links),
+        "version": note_or_info.version,
+        "path": home_path(note_or_info),
     }
-    is_memory = note_shown.project in MEMORY_PROJECTS
+    is_memory = note_or_info.project in MEMORY_PROJECTS
     if not is_memory:
-        document |= names(note_shown)
-    document |= _further(memory, note_shown)
-    if note_shown.suspicious:
-        document["suspicious"] = list(note_shown.suspicious)
-    complaint = warning_text(note_shown.warnings, BAD_HEADER)
+        document |= names(note_or_info)
+    document |= _further(memory, note_or_info)
+    if note_or_info.suspicious:
+        document["suspicious"] = list(note_or_info.suspicious)
+    complaint = warning_text(note_or_info.warnings, BAD_HEADER)
     if complaint and is_memory:
         document["header_error"] = complaint
     return document
 
 
-def names(note_shown: Note | NoteInfo) -> Document:
+def names(note_or_info: Note | NoteInfo) -> Document:
     """The names of a note that is not a memory."""
-    return {key: getattr(note_shown, key) for key in NAMES}
+    return {key: getattr(note_or_info, key) for key in NAMES}
 
 
-def _further(memory: ReadVerbs, note_shown: Note | NoteInfo) -> Document:
+def _further(memory: ReadVerbs, note_or_info: Note | NoteInfo) -> Document:
     """The header keys of FURTHER that are set. The header of a listed note is read only if it may
     have one of them.
     """
-    if isinstance(note_shown, NoteInfo) and not note_shown.may_say(FURTHER):
+    if isinstance(note_or_info, NoteInfo) and not note_or_info.may_say(FURTHER):
         return {}
     document = {}
     for key in FURTHER:
-        value = note_shown.header.get(key)
+        value = note_or_info.header.get(key)
         if value in (None, "", []):
             continue
         value = _header_value(key, value)
@@ -171,7 +171,7 @@ def notes(memory: ReadVerbs, infos: Iterable[NoteInfo], total: int | None = None
 
 
 def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> Document:
-    """A whole note as it is on disk, counted as read, with a remark about its validity.
+    """Read a whole note as it is on disk, count the read, and add a remark about its validity.
 
     is_named: add its names and its checksum, as for a note that is not a memory.
     """
@@ -182,15 +182,17 @@ def read_note(memory: ReadVerbs, info: NoteInfo, *, is_named: bool = False) -> D
     return document | validity(memory.validity_marks([info]), info)
 
 
-def page_of_note(memory: MemorySession, note_shown: Note, info: NoteInfo) -> Document:
-    """A note on its own: the whole note, its file's text, what it says, its links both ways."""
+def page_of_note(memory: MemorySession, full_note: Note, info: NoteInfo) -> Document:
+    """A note on its own: its fields, the text of its file, its observations, and its links in both
+    directions.
+    """
     return {
-        **note(memory, note_shown, note_shown.content),
-        **names(note_shown),
-        "checksum": note_shown.checksum,
-        "text": note_shown.text,
+        **note(memory, full_note, full_note.content),
+        **names(full_note),
+        "checksum": full_note.checksum,
+        "text": full_note.text,
         "observations": [
-            observation(one_observation) for one_observation in note_shown.observations
+            observation(one_observation) for one_observation in full_note.observations
         ],
         "provenance": info.provenance.row(),
         "outgoing": [link(edge) for edge in memory.outgoing(info)],
@@ -202,30 +204,30 @@ def visible_links(memory: ReadVerbs, links: Iterable[str]) -> list[str]:
     """The ids of `links`, without memories that the caller may not see."""
     if memory.agent is None:
         return list(links)
-    links_shown = []
+    visible = []
     for identity in links:
         with suppress(NotFound):
             memory.memory_id(identity)
-            links_shown.append(identity)
-    return links_shown
+            visible.append(identity)
+    return visible
 
 
-def hit(hit_found: Hit) -> Document:
+def hit(search_hit: Hit) -> Document:
     """Why and where a search found a note: what it adds to a reference, or to a whole note."""
-    note_shown = hit_found.note
+    info = search_hit.note
     document = {
-        "score": round(hit_found.score, 4),
-        "passage": hit_found.passage,
-        "line": hit_found.line,
-        "date": note_shown.date or note_shown.created,
-        "tags": list(note_shown.tags),
-        "source": note_shown.source,
-        "why": hit_found.why,
-        "by": note_shown.provenance.who,
-        "trust": note_shown.provenance.trust,
+        "score": round(search_hit.score, 4),
+        "passage": search_hit.passage,
+        "line": search_hit.line,
+        "date": info.date or info.created,
+        "tags": list(info.tags),
+        "source": info.source,
+        "why": search_hit.why,
+        "by": info.provenance.who,
+        "trust": info.provenance.trust,
     }
-    if hit_found.shares:
-        document["shares"] = hit_found.shares
+    if search_hit.shares:
+        document["shares"] = search_hit.shares
     return document
 
 
@@ -243,20 +245,20 @@ def validity(marks: Mapping[int, str], info: NoteInfo) -> Document:
     return {}
 
 
-def hits(hits_found: Hits, offset: int = 0) -> Listed:
+def hits(search_hits: Hits, offset: int = 0) -> Listed:
     """The results of a search, each hit with the reference of its note.
 
     offset: how many hits come before these.
     """
-    rows = [reference(hit_found.note) | hit(hit_found) for hit_found in hits_found]
-    is_lower_bound = hits_found.is_lower_bound
-    return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
+    rows = [reference(search_hit.note) | hit(search_hit) for search_hit in search_hits]
+    is_lower_bound = search_hits.is_lower_bound
+    return Listed.part(rows, search_hits.total, offset, is_lower_bound=is_lower_bound)
 
 
 def found_notes(
     memory: ReadVerbs,
     infos: Sequence[NoteInfo],
-    hits_found: Hits,
+    search_hits: Hits,
     offset: int = 0,
     *,
     is_named: bool = False,
@@ -269,10 +271,10 @@ def found_notes(
     rows = notes(memory, infos).rows
     if is_named:
         rows = [row | reference(info) for row, info in zip(rows, infos, strict=True)]
-    for row, hit_found in zip(rows, hits_found, strict=False):
-        row |= hit(hit_found) | {"provenance": hit_found.note.provenance.row()}
-    is_lower_bound = hits_found.is_lower_bound
-    return Listed.part(rows, hits_found.total, offset, is_lower_bound=is_lower_bound)
+    for row, search_hit in zip(rows, search_hits, strict=False):
+        row |= hit(search_hit) | {"provenance": search_hit.note.provenance.row()}
+    is_lower_bound = search_hits.is_lower_bound
+    return Listed.part(rows, search_hits.total, offset, is_lower_bound=is_lower_bound)
 
 
 def observation(observed: Observation) -> Document:
@@ -302,27 +304,27 @@ def relation(edge: Edge) -> Document:
     }
 
 
-def change(change_made: Change) -> Document:
+def change(ledger_change: Change) -> Document:
     """A change of the history. Its hashes belong to the file that it is about."""
-    place = change_made.project, change_made.path
-    texts = sorted(change_made.texts(), key=lambda text: (text.project, text.path) != place)
+    place = ledger_change.project, ledger_change.path
+    texts = sorted(ledger_change.texts(), key=lambda text: (text.project, text.path) != place)
     if texts:
-        about = texts[0]
+        first_text = texts[0]
     else:
-        about = None
+        first_text = None
     document: Document = {
-        "change": change_made.number,
-        "time": change_made.time,
-        "verb": change_made.verb,
-        "project": change_made.project,
-        "path": change_made.path,
-        "old_hash": about and about.old,
-        "new_hash": about and about.new,
-        "agent": change_made.agent,
-        "face": change_made.face,
+        "change": ledger_change.number,
+        "time": ledger_change.time,
+        "verb": ledger_change.verb,
+        "project": ledger_change.project,
+        "path": ledger_change.path,
+        "old_hash": first_text and first_text.old,
+        "new_hash": first_text and first_text.new,
+        "agent": ledger_change.agent,
+        "face": ledger_change.face,
     }
-    further = {key: getattr(change_made, key) for key in _OF_SOME_CHANGES}
-    return document | {key: value for key, value in further.items() if value}
+    optional_keys = {key: getattr(ledger_change, key) for key in _OF_SOME_CHANGES}
+    return document | {key: value for key, value in optional_keys.items() if value}
 
 
 def revision(file_changed: Revision) -> Document:
@@ -412,7 +414,7 @@ def question(item: ReviewItem) -> Document:
     }
 
 
-def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> Listed:
+def projects(memory: MemorySession, open_projects: Sequence[Project]) -> Listed:
     """Projects, with how many notes of each the caller sees."""
     counts = memory.stats().projects
     rows = [
@@ -423,12 +425,12 @@ def projects(memory: MemorySession, projects_shown: Sequence[Project]) -> Listed
             "default": project.default,
             "built_in": project.built_in,
         }
-        for project in projects_shown
+        for project in open_projects
     ]
     return Listed.part(rows)
 
 
-def _stamped(moment: datetime | str) -> str:
+def _stamp_of(moment: datetime | str) -> str:
     if isinstance(moment, str):
         return moment
     return stamp(moment)

@@ -21,17 +21,17 @@ def compact(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def fitting(lengths: Sequence[int], room: int) -> int:
+def number_that_fit(lengths: Sequence[int], room: int) -> int:
     """How many of the first entries, of these lengths, fit into `room`."""
     return sum(used <= room for used in accumulate(lengths))
 
 
-def longest(most: int, length: Callable[[int], int], room: int) -> int:
-    """The greatest size up to `most` at which a text is no longer than `room`; 0 if none is.
+def longest(highest: int, length: Callable[[int], int], room: int) -> int:
+    """The greatest size up to `highest` at which a text is no longer than `room`; 0 if none is.
 
     length: how long the text is at a size; it grows with the size.
     """
-    sizes = range(most + 1)
+    sizes = range(highest + 1)
     return max(bisect_right(sizes, room, key=length) - 1, 0)
 
 
@@ -41,26 +41,26 @@ def cut(document: Any, room: int) -> str:
     Texts become shorter first, then lists, which the key `truncated` says.
     """
     text = compact(document)
-    for most in _TEXTS:
+    for most_characters in _TEXTS:
         if len(text) <= room:
             return text
-        text = compact(_shortened(document, most))
+        text = compact(_shorten(document, most_characters))
     entries = _ENTRIES
     while len(text) > room and entries:
-        text = compact({**_shortened(document, _TEXTS[-1], entries), "truncated": True})
+        text = compact({**_shorten(document, _TEXTS[-1], entries), "truncated": True})
         entries //= 2
     return text
 
 
-def _shortened(value: Any, most: int, entries: int | None = None) -> Any:
-    """`value` with texts of at most `most` characters, and lists of at most `entries` rows."""
+def _shorten(value: Any, most_characters: int, entries: int | None = None) -> Any:
+    """`value` with texts of at most `most_characters` characters, and lists of at most `entries` rows."""
     if isinstance(value, str):
-        if len(value) <= most:
+        if len(value) <= most_characters:
             return value
-        return value[: most - 1] + "…"
+        return value[: most_characters - 1] + "…"
     if isinstance(value, list):
-        return [_shortened(element, most, entries) for element in value[:entries]]
+        return [_shorten(element, most_characters, entries) for element in value[:entries]]
     if isinstance(value, dict):
         some = list(value.items())[:_KEYS]
-        return {key: _shortened(element, most, entries) for key, element in some}
+        return {key: _shorten(element, most_characters, entries) for key, element in some}
     return value

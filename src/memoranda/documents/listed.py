@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memoranda.documents.cutting import fitting
+from memoranda.documents.cutting import number_that_fit
 from memoranda.value_object import FrozenValueObject
 
 Document = dict[str, Any]
@@ -52,11 +52,11 @@ class Listed(FrozenValueObject):
         return Listed(self.rows[:count], self.total, offset + count, self.is_lower_bound)
 
     def fit(self, lengths: Sequence[int], room: int, offset: int = 0) -> Listed:
-        """As many whole rows as fit into `room` characters, at least one.
+        """Keep as many whole rows as fit into `room` characters, at least one.
 
         lengths: what each row takes.
         """
-        return self.first(max(fitting(lengths, room), 1), offset)
+        return self.first(max(number_that_fit(lengths, room), 1), offset)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows)

@@ -90,8 +90,9 @@ def store(memory: HistoryVerbs, request: Asked) -> str:
 
 
 def store_waiting(memory: HistoryVerbs) -> int:
-    """Store what hooks put aside in the home of `memory`; returns how many. What cannot be stored
-    now waits for the next process. Secrets are not stored.
+    """Store the requests that hooks put aside in the home of `memory`. Returns how many.
+
+    A request that cannot be stored now waits for the next process. Secrets are not stored.
     """
     if memory.only_reads:
         return 0

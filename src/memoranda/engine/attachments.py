@@ -308,6 +308,9 @@ class _Reasons:
         return "no note has this name yet"
 
     def _left_out(self, path: str) -> str:
+        """The reason why the file that a link names is not part of the project. Empty if it is not
+        left out.
+        """
         if self._source is None:
             return ""
         note = path

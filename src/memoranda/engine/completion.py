@@ -34,9 +34,12 @@ def permalinks(memory: HomeSession, prefix: str, limit: int = MOST) -> list[str]
 
 
 def offers(settings: Settings, kind: str, prefix: str = "", agent: str | None = None) -> list[str]:
-    """At most 100 values of `kind` that begin with `prefix`, newest or most used first, each with a
-    tab and a preview if there is one. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`,
-    `change`. None for a home that is not there."""
+    """At most 100 values of `kind` that begin with `prefix`, each with a tab and a preview if it
+    has one. None if the home does not exist.
+
+    The newest or most used come first. Kinds: `id`, `tag`, `scope`, `source`, `entity`, `project`,
+    `change`.
+    """
     layout = Layout(settings.home)
     if kind == "project":
         return [*BUILT_IN_PROJECTS, *settings.projects]

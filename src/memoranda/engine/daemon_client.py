@@ -79,8 +79,11 @@ def call(daemon: socket, method: str, params: Mapping[str, Any]) -> Any:
 
 
 def from_folder(path: Path, use: Callable[[str], None]) -> None:
-    """`use` with the path; if that is too long for the system, with its name, from its folder. Call
-    it before other threads run."""
+    """Call `use` with the path of a socket. If the path is too long for the system, call it with
+    the name, from its folder.
+
+    Only safe before other threads run.
+    """
     try:
         return use(str(path))
     except OSError as error:

@@ -408,6 +408,7 @@ def _memories(memory: ReadVerbs) -> list[Finding]:
 
 
 def _dangling_links(infos: Sequence[NoteInfo]) -> list[Finding]:
+    """A finding for each link of a memory to an id that no memory has, or had before it was merged."""
     known_ids = {info.id for info in infos}
     for info in infos:
         known_ids.update(str(merged_id) for merged_id in info.header.get("merged") or ())
@@ -508,6 +509,7 @@ def _separate(memory: PlaceVerbs, project: str, path: str) -> None:
 
 
 def _repair(memory: PlaceVerbs, finding: Finding) -> None:
+    """Repair what a finding describes."""
     engine = memory.engine
     match finding.code:
         case code if code in _LEDGER_CODES:

@@ -57,8 +57,12 @@ def _known_texts(folder: Path, choice: ModelSettings, texts: tuple[str, ...]) ->
 
 
 class Embedding:
-    """The vectors of the home of `memory`, seen by its caller. Where no model is set up, nothing is
-    embedded and nothing is near; `trouble` says why."""
+    """The vectors of the home of `memory` as its caller sees them.
+
+    Without a model, no text is embedded and none is near.
+
+    trouble: the reason why embedding does not work.
+    """
 
     def __init__(self, memory: HomeSession):
         self.memory = memory

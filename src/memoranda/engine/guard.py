@@ -156,8 +156,10 @@ class Guard(ThreadLock):
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Inside, others may come in, however often the thread came in itself; then it has its turn
-        again, however long that takes. Nothing for a thread that is not inside.
+        """A context in which other threads may enter, however often this one has entered.
+
+        At its end the thread waits for its turn again, however long that takes. Does nothing for a
+        thread that has not entered.
         """
         if not self.is_mine:
             yield

@@ -65,8 +65,10 @@ class ProfileEntry(NamedTuple):
 
 @verb
 def profile(memory: ReviewVerbs, limit: int = _MOST_ENTRIES) -> list[ProfileEntry]:
-    """The notes about the person, each note once: pinned first, and what the owner wrote
-    before what an agent noted. Without what is over, archived, suspicious or private to others.
+    """The notes about the person, each once.
+
+    Pinned notes come first, and notes of the owner before notes of agents. Notes that are over,
+    archived, suspicious or private to others are left out.
     """
     memory.engine.fresh()
     reasons: dict[int, tuple[NoteInfo, str]] = {}

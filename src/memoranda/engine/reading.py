@@ -113,9 +113,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def freshen(self) -> dict[str, Any]:
-        """Make the index show what is on disk, for another process of this home. Returns which
-        `index` file that is, as (st_dev, st_ino), and the folder of each of `projects` that is
-        watched, which need not be looked at again."""
+        """Bring the index up to date for another process of this home.
+
+        Returns (st_dev, st_ino) of the index file, and the folders of those `projects` that this
+        process watches. The other process need not compare them.
+        """
         self.engine.fresh()
         index, is_shared = self.engine.index, not self.engine.index.is_copy
         return {

@@ -44,7 +44,7 @@ class _Target:
 
     @property
     def name(self) -> str:
-        """The place for people."""
+        """The place as people see it."""
         project, path, root = self.place
         return os.path.join(root or project, path)
 

@@ -74,9 +74,14 @@ class HomeSession:
     def admitted(
         self, text: str, place: str, old: Iterable[bytes] = (), *, whole: bool = False
     ) -> str:
-        """`text` as it may be written into another program's file at `place`: secrets redacted if
-        that is the owner's will, or refused, also where only the `whole` text will do. `old` is
-        what it replaces. Raises SecretRefused."""
+        """Check a text that will be written into another program's file. Raises SecretRefused.
+
+        Secrets are redacted or refused, as the owner decided. If the `whole` text is needed, they
+        are always refused.
+
+        place: the name of the file in notices.
+        old: the texts that it replaces.
+        """
         problem = self.engine.gate.check(text, place, self.is_owner, self.notices, old)
         if not problem:
             return text

@@ -67,7 +67,9 @@ def claimed(provenance: Provenance, text: str) -> str:
 
 
 def is_foreign(provenance: Provenance) -> bool:
-    """Whether nobody known wrote a text: a web page, or a program that wrote the file itself. It is
-    merged with no other's text, and not shown to a model that dreams.
+    """Whether a text comes from an unknown writer: a web page, or a program that wrote the file
+    itself.
+
+    It is not merged with other texts, nor shown to a model that dreams.
     """
     return WEB in (provenance.who, provenance.trust) or provenance.who == FILE

@@ -72,8 +72,8 @@ PRESETS = tuple(preset for face in FACES.values() for preset in face.presets)
 DEFAULT_TOOLSETS = ("memory", "notes")
 
 
-def having(tool: str, names: Sequence[str]) -> list[str]:
-    """Those of the toolsets that have a tool of this name, told without making them."""
+def toolsets_having(tool: str, names: Sequence[str]) -> list[str]:
+    """The toolsets that have a tool of this name. They are not loaded for that."""
     return [name for name in names if tool in FACES[name].tool_names()]
 
 
@@ -106,10 +106,13 @@ def registry(
     graphs: Callable[[MemorySession, str], Graph] | None = None,
     manners: Mapping[str, Callable[[Toolset], Toolset]] | None = None,
 ) -> Registry:
-    """The toolsets of these names (see `expand`), in the manner of the preset `like`. `entries`
-    gives the place of a caller's key-value entries, `graphs` the graph of a project, if they are
-    not notes. `manners`: by the name of a toolset, what makes it another program's. Raises
-    InvalidInput for an unknown name."""
+    """Make the toolsets of these names (see `expand`). Raises InvalidInput for an unknown name.
+
+    like: the preset whose manner they have.
+    entries: gives the place of a caller's key-value entries, if they are not notes.
+    graphs: gives the graph of a project, if it is not notes.
+    manners: by the name of a toolset, a function that makes it another program's.
+    """
     from memoranda.faces.tool import Registry
 
     toolset_names = expand(names)

@@ -109,12 +109,13 @@ def check(
     schema: Mapping[str, Any],
     contract: str,
     tool: str = "",
-    also: Also | None = None,
+    other_names: Also | None = None,
 ) -> Arguments:
-    """The arguments that `schema` has, converted to its types, with its defaults for those that are
-    absent.
+    """Convert arguments to the types of `schema`, and add the defaults of those that are absent.
 
-    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `also` maps
+    Arguments that the schema does not have are left out.
+
+    `contract` is a key of texts/contracts.json; `tool` is how errors name the tool. `other_names` maps
     further accepted names to the parameter they mean, to a separate schema, or to None (ignored).
     Raises InvalidInput, in the words of the contract, for arguments that do not fit.
     """
@@ -123,16 +124,19 @@ def check(
         raise rules.error("arguments", tool=tool, value=arguments)
     properties = dict(schema.get("properties", {}))
     checker = _Checker(rules, tool, list(properties))
-    if also:
-        arguments = checker.with_usual_names(arguments, properties, also)
+    if other_names:
+        arguments = checker.with_usual_names(arguments, properties, other_names)
     required = schema.get("required", ())
     return checker.object(arguments, {"properties": properties, "required": required}, "")
 
 
 @dataclass(slots=True)
 class _Checker:
-    """Checks the values of one call. `known` are the names an error lists; `shown` maps a parameter
-    to the name the caller used for it."""
+    """Checks the values of one call.
+
+    known: the names that an error lists.
+    shown: a parameter -> the name that the caller used for it.
+    """
 
     rules: Contract
     tool: str
@@ -140,7 +144,7 @@ class _Checker:
     shown: dict[str, str] = field(default_factory=dict)
 
     def with_usual_names(
-        self, arguments: Arguments, properties: dict[str, Any], also: Also
+        self, arguments: Arguments, properties: dict[str, Any], other_names: Also
     ) -> Arguments:
         """Replace further names of arguments (see `check`) by the names in the schema.
 
@@ -148,7 +152,7 @@ class _Checker:
         """
         renamed: Arguments = {}
         for name, value in arguments.items():
-            target = name if name in properties else also.get(name, name)
+            target = name if name in properties else other_names.get(name, name)
             if isinstance(target, Mapping):
                 renamed[name] = value
                 properties[name] = target
@@ -182,7 +186,7 @@ class _Checker:
         return _defaults(properties) | checked
 
     def _present(self, arguments: Arguments, schema: Mapping[str, Any]) -> Arguments:
-        """The arguments that are given, and the empty text for those that may be left out for it."""
+        """The arguments that were given, and an empty text for those that may be left out for it."""
         required = schema.get("required", ())
         present = {
             name: value
@@ -254,7 +258,7 @@ class _Checker:
         if kind is None:
             return value
         if type(value) not in _TYPES[kind]:
-            value = _converted(value, kind, rules.coerce)
+            value = _convert(value, kind, rules.coerce)
         self._check_kind(value, kind, schema, name)
         value = self._inner(value, kind, schema, name)
         if "unicode" in rules.wording and has_surrogate(value):
@@ -299,7 +303,9 @@ class _Checker:
     def _items(self, values: list[Any], schema: Mapping[str, Any], name: str) -> list[Any]:
         """The checked items of a list. Raises InvalidInput."""
         if "item" not in self.rules.wording:
-            return [self.value(item, schema, f"{name}[{at}]") for at, item in enumerate(values)]
+            return [
+                self.value(item, schema, f"{name}[{number}]") for number, item in enumerate(values)
+            ]
         if schema["type"] == "string":
             for item in values:
                 if not isinstance(item, str):
@@ -322,7 +328,7 @@ def _is_of_kind(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind])
 
 
-def _converted(value: Any, kind: str, coerce: str) -> Any:
+def _convert(value: Any, kind: str, coerce: str) -> Any:
     """The number, list or object that a client sent as text; the value itself if it sent none."""
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memoranda import errors
-from memoranda.documents.cutting import fitting
+from memoranda.documents.cutting import number_that_fit
 from memoranda.errors import (
     CountMismatch,
     Exists,
@@ -83,10 +83,10 @@ def toolset(
     commands = MemoryCommands(
         create_existing=create_existing, view_max_characters=view_max_characters
     )
-    about = data["description"].replace("{create}", phrase)
+    description = data["description"].replace("{create}", phrase)
     hints = data["annotations"]
     tool = Tool(
-        "memory", about, data["inputSchema"], commands.run, annotations=hints, contract=None
+        "memory", description, data["inputSchema"], commands.run, annotations=hints, contract=None
     )
     if instructions:
         owner = "## From the owner\n" + "\n".join(instructions)
@@ -154,21 +154,21 @@ class MemoryCommands:
         from memoranda.engine.plain_files import Files
 
         try:
-            with _worded(_ROOT):
+            with _errors_worded(_ROOT):
                 Files(memory, PROJECT, self.folder).clear()
         except MemorandaError as error:
             return plain_error_reply(error)
         return Reply("All memory cleared")
 
     def _view(self, files: Files, path: str, span: Any) -> str:
-        inside = _inside(path)
-        with _worded(path, "read"):
-            place = files.at(inside)
+        inner_path = _inside(path)
+        with _errors_worded(path, "read"):
+            place = files.at(inner_path)
             if place.kind == "folder":
-                return _listing(files, inside, path)
+                return _listing(files, inner_path, path)
             if place.kind != "file":
                 raise NotFound(path)
-            data = files.read(inside).data
+            data = files.read(inner_path).data
         text = _text_of(path, data)
         files.count_access(place)
         lines = text.split("\n")
@@ -180,37 +180,41 @@ class MemoryCommands:
         if line_range is not None:
             first, last = line_range
             return header + _numbered(lines[first - 1 : max(last, 0)], first)
-        lines_shown = total
-        more = ""
-        most = self.view_max_characters
+        line_count = total
+        notice = ""
+        most_characters = self.view_max_characters
         # As many whole lines as are allowed, at least one
-        if most and len(text) > most:
-            lines_shown = max(fitting([len(line) + 1 for line in lines], most), 1)
-        if lines_shown < total:
-            more = f"\n[lines 1-{lines_shown} of {total}; see more with view_range [{lines_shown + 1}, {total}]]"
-        return header + _numbered(lines[:lines_shown], 1) + more
+        if most_characters and len(text) > most_characters:
+            line_count = max(number_that_fit([len(line) + 1 for line in lines], most_characters), 1)
+        if line_count < total:
+            notice = f"\n[lines 1-{line_count} of {total}; see more with view_range [{line_count + 1}, {total}]]"
+        return header + _numbered(lines[:line_count], 1) + notice
 
     def _create(self, files: Files, args: Arguments) -> str:
         path = args["path"]
-        inside = _inside(args["path"])
-        if path.endswith("/") and inside:
-            with _worded(path, "read"), files.reading():
-                is_missing = files.at(inside).kind == "missing"
+        inner_path = _inside(args["path"])
+        if path.endswith("/") and inner_path:
+            with _errors_worded(path, "read"), files.reading():
+                is_missing = files.at(inner_path).kind == "missing"
             if is_missing:
                 raise InvalidInput(f"The path {path} is not a file.")
         missing = f"Invalid path: a part of {path} does not exist or is not a directory."
-        with _worded(path, own={Exists: f"File {path} already exists", NotFound: missing}):
-            files.write(inside, args["file_text"], overwrite=self.create_existing == "overwrite")
+        with _errors_worded(
+            path, own_texts={Exists: f"File {path} already exists", NotFound: missing}
+        ):
+            files.write(
+                inner_path, args["file_text"], overwrite=self.create_existing == "overwrite"
+            )
         return f"File created successfully at: {path}"
 
 
-def _listing(files: Files, inside: str, path: str) -> str:
+def _listing(files: Files, inner_path: str, path: str) -> str:
     """List a folder and the folders in it."""
     head = f"Here're the files and directories up to 2 levels deep in {path}"
     rows = [f"{head}, excluding hidden items and node_modules:", f"{_FOLDER_SIZE}\t{path}"]
     # It was deleted meanwhile
     with suppress(NotFound):
-        _list_level(files, inside, path.rstrip("/"), 2, rows)
+        _list_level(files, inner_path, path.rstrip("/"), 2, rows)
     return "\n".join(rows)
 
 
@@ -256,20 +260,20 @@ def _as_empty_file(files: Files, arguments: Arguments) -> Arguments:
 def _str_replace(files: Files, args: Arguments) -> str:
     path = args["path"]
     old = args["old_str"]
-    inside = _existing_file(files, path)
+    inner_path = _existing_file(files, path)
     if not old:
         raise InvalidInput(
             "No replacement was performed: `old_str` is empty. Give the exact text to replace."
         )
     try:
-        with _worded(path):
-            edited = files.edit(inside, StrReplace(old, args.get("new_str", "")))
+        with _errors_worded(path):
+            edited = files.edit(inner_path, StrReplace(old, args.get("new_str", "")))
     except CountMismatch as error:
-        old_shown = _cut(old)
-        text = f"No replacement was performed, old_str `{old_shown}` did not appear verbatim in {path}."
+        short_old = _cut_text(old)
+        text = f"No replacement was performed, old_str `{short_old}` did not appear verbatim in {path}."
         if error.found:
             where = (
-                f"Multiple occurrences of old_str `{old_shown}` in lines: {_places(error.lines)}"
+                f"Multiple occurrences of old_str `{short_old}` in lines: {_places(error.lines)}"
             )
             text = f"No replacement was performed. {where}. Please ensure it is unique"
         raise InvalidInput(text) from None
@@ -279,7 +283,7 @@ def _str_replace(files: Files, args: Arguments) -> str:
     return header + _numbered(lines[first - 1 : edited.line + SNIPPET], first)
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     """A text that a caller sent, as an error repeats it."""
     if len(text) <= _REPEATED:
         return text
@@ -297,10 +301,10 @@ def _places(lines: Sequence[int]) -> str:
 def _insert(files: Files, args: Arguments) -> str:
     path = args["path"]
     line = args["insert_line"]
-    inside = _existing_file(files, path)
+    inner_path = _existing_file(files, path)
     try:
-        with _worded(path):
-            files.edit(inside, InsertLine(line, args["insert_text"]))
+        with _errors_worded(path):
+            files.edit(inner_path, InsertLine(line, args["insert_text"]))
     except LineOutOfRange as error:
         should = f"It should be within the range of lines of the file: [0, {error.total}]"
         raise InvalidInput(f"Invalid `insert_line` parameter: {line}. {should}") from None
@@ -309,11 +313,11 @@ def _insert(files: Files, args: Arguments) -> str:
 
 def _delete(files: Files, args: Arguments) -> str:
     path = args["path"]
-    inside = _inside(args["path"])
-    if not inside:
+    inner_path = _inside(args["path"])
+    if not inner_path:
         raise InvalidInput("Cannot delete the /memories directory itself")
-    with _worded(path, own={NotFound: f"The path {path} does not exist"}):
-        files.delete(inside)
+    with _errors_worded(path, own_texts={NotFound: f"The path {path} does not exist"}):
+        files.delete(inner_path)
     return f"Successfully deleted {path}"
 
 
@@ -324,14 +328,14 @@ def _rename(files: Files, args: Arguments) -> str:
     if not source:
         raise InvalidInput("Cannot rename the /memories directory itself")
     target = _inside(new)
-    for inside, path in ((source, old), (target, new)):
-        with _worded(path):
-            files.itself(inside)
+    for inner_path, path in ((source, old), (target, new)):
+        with _errors_worded(path):
+            files.itself(inner_path)
     own_errors = {
         Exists: f"The destination {new} already exists",
         NotFound: f"The path {old} does not exist",
     }
-    with _worded(new, own=own_errors):
+    with _errors_worded(new, own_texts=own_errors):
         files.rename(source, target)
     return f"Successfully renamed {old} to {new}"
 
@@ -340,7 +344,7 @@ _COMMANDS = {run.__name__[1:]: run for run in (_str_replace, _insert, _delete, _
 
 
 def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
-    r"""The arguments with paths as they are on disk where a listing shows them escaped.
+    r"""Replace paths that a listing showed escaped by the paths on disk.
 
     `/memories/a\x07b.md` is a file whose name has the control character. Where it does not exist, the
     backslash is refused as any other.
@@ -350,32 +354,32 @@ def _with_names_on_disk(files: Files, arguments: Arguments) -> Arguments:
         path = arguments.get(key)
         if not isinstance(path, str) or "\\" not in path:
             continue
-        plain = unescaped(path)
+        unescaped_path = unescaped(path)
         with suppress(MemorandaError):
-            if files.at(_inside(plain)).kind != "missing":
-                paths[key] = plain
+            if files.at(_inside(unescaped_path)).kind != "missing":
+                paths[key] = unescaped_path
     return {**arguments, **paths}
 
 
 def _inside(path: str) -> str:
     """The path below /memories, checked on the text as given (contract 000a, 3)."""
-    rest = _below_root(path)
-    if climbs(rest):
+    path_below = _below_root(path)
+    if climbs(path_below):
         raise InvalidInput(f"Path {path} would escape /memories directory")
-    if rest.startswith("\\"):
+    if path_below.startswith("\\"):
         raise InvalidInput(f"Path must start with /memories, got: {path}")
-    if "\\" in rest:
+    if "\\" in path_below:
         raise InvalidInput(f"Invalid path: {path} contains a backslash. Use / between folders.")
-    parts = [part for part in rest.split("/") if part not in ("", ".")]
+    parts = [part for part in path_below.split("/") if part not in ("", ".")]
     for part in parts:
         if len(part.encode()) > NAME_BYTES:
-            part_shown = f"{part[:60]}{'…' * (len(part) > 60)}"
+            short_part = f"{part[:60]}{'…' * (len(part) > 60)}"
             raise InvalidInput(
-                f"Invalid path: the name {part_shown} has more than {NAME_BYTES} bytes."
+                f"Invalid path: the name {short_part} has more than {NAME_BYTES} bytes."
             )
-    inside = "/".join(parts)
-    check_size(inside)
-    return inside
+    inner_path = "/".join(parts)
+    check_size(inner_path)
+    return inner_path
 
 
 def _below_root(path: str) -> str:
@@ -390,21 +394,21 @@ def _below_root(path: str) -> str:
 
 
 def _existing_file(files: Files, path: str) -> str:
-    inside = _inside(path)
-    with _worded(path, "read"):
-        kind = files.at(inside).kind
+    inner_path = _inside(path)
+    with _errors_worded(path, "read"):
+        kind = files.at(inner_path).kind
         if kind not in ("file", "folder"):
             raise NotFound(path)
     if kind == "folder":
         raise InvalidInput(f"The path {path} is not a file.")
-    return inside
+    return inner_path
 
 
 @contextmanager
-def _worded(
-    path: str, event: str = "changed", own: dict[type[MemorandaError], str] | None = None
+def _errors_worded(
+    path: str, event: str = "changed", own_texts: dict[type[MemorandaError], str] | None = None
 ) -> Iterator[None]:
-    """Raises engine errors again in this tool's words, which `own` may replace for some of them.
+    """Raises engine errors again in this tool's words, which `own_texts` may replace for some of them.
     CountMismatch and LineOutOfRange pass, for their callers have the words."""
     try:
         yield
@@ -420,7 +424,9 @@ def _worded(
             raise InvalidInput(
                 f"Invalid path: {error.reason}: {path[:60]}{'…' * (len(path) > 60)}"
             ) from None
-        text = next((text for kind, text in (own or {}).items() if isinstance(error, kind)), None)
+        text = next(
+            (text for kind, text in (own_texts or {}).items() if isinstance(error, kind)), None
+        )
         if text:
             raise InvalidInput(text) from None
         text = next(text for kind, text in _ERRORS.items() if isinstance(error, kind))
@@ -431,20 +437,22 @@ def _numbered(lines: Sequence[str], first: int) -> str:
     return "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(lines, first))
 
 
-def _list_level(files: Files, inside: str, path_shown: str, levels: int, rows: list[str]) -> None:
-    for name, place in files.entries(inside):
+def _list_level(
+    files: Files, inner_path: str, shown_path: str, levels: int, rows: list[str]
+) -> None:
+    for name, place in files.entries(inner_path):
         if place.kind == "folder":
-            rows.append(f"{_FOLDER_SIZE}\t{path_shown}/{flat(name)}/")
+            rows.append(f"{_FOLDER_SIZE}\t{shown_path}/{flat(name)}/")
             if levels > 1 and not place.link:
                 _list_level(
                     files,
-                    f"{inside}/{name}" if inside else name,
-                    f"{path_shown}/{flat(name)}",
+                    f"{inner_path}/{name}" if inner_path else name,
+                    f"{shown_path}/{flat(name)}",
                     levels - 1,
                     rows,
                 )
         else:
-            rows.append(f"{size(place.size)}\t{path_shown}/{flat(name)}")
+            rows.append(f"{size(place.size)}\t{shown_path}/{flat(name)}")
 
 
 def size(count: int) -> str:

@@ -22,9 +22,14 @@ _NAME_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`text`, `list` and `object` hold where `texts` and `lists` say nothing, `list_of_objects`
-    before `lists`; `depth` is of lists and objects in each other, `values` is how many a call may
-    have in all."""
+    """The largest sizes of arguments.
+
+    text, list, object: the limits of all texts, lists and objects.
+    texts, lists: other limits, by the name of the argument.
+    list_of_objects: the limit of lists of objects.
+    depth: how deeply lists and objects may be nested.
+    values: how many values a call may have in all.
+    """
 
     depth: int
     values: int
@@ -54,7 +59,7 @@ def check_sizes(arguments: Any) -> None:
     for _ in range(_sizes().depth):
         inner: list[tuple[str, Any]] = []
         for name, value in level:
-            inner += _checked(name, value)
+            inner += _check_value(name, value)
         number += len(level)
         if number > _sizes().values:
             raise InvalidInput(
@@ -64,11 +69,11 @@ def check_sizes(arguments: Any) -> None:
             return
         level = inner
     raise InvalidInput(
-        f"Parameter `{_shown(level[0][0])}` is nested more than {_sizes().depth} deep. Flatten it."
+        f"Parameter `{_shown_name(level[0][0])}` is nested more than {_sizes().depth} deep. Flatten it."
     )
 
 
-def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
+def _check_value(name: str, value: Any) -> list[tuple[str, Any]]:
     """Check the size of a value. Returns what is in it, with the names that sizes are set for."""
     if isinstance(value, str):
         _check_text(name, value)
@@ -77,7 +82,7 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
         _check_list(name, value)
         return [(name, element) for element in value]
     if isinstance(value, dict):
-        _check_keys(f"Parameter `{_shown(name)}`", value)
+        _check_keys(f"Parameter `{_shown_name(name)}`", value)
         # The keys of a note's header, and of a filter of it, are the user's
         has_own_names = name in ("metadata", "metadata_filters")
         return [(name if has_own_names else str(key), inner) for key, inner in value.items()]
@@ -87,10 +92,10 @@ def _checked(name: str, value: Any) -> list[tuple[str, Any]]:
 def _check_text(name: str, value: str) -> None:
     """Raise InvalidInput for a text that is too long."""
     sizes = _sizes()
-    most = sizes.texts.get(name, sizes.text)
-    if most and name not in sizes.lists and len(value) > most:
+    most_characters = sizes.texts.get(name, sizes.text)
+    if most_characters and name not in sizes.lists and len(value) > most_characters:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most:,} characters; it has {len(value):,}."
+            f"Parameter `{_shown_name(name)}` may have {most_characters:,} characters; it has {len(value):,}."
             " Shorten it, or put long text into the content of a note."
         )
 
@@ -98,20 +103,20 @@ def _check_text(name: str, value: str) -> None:
 def _check_list(name: str, value: list[Any]) -> None:
     """Raise InvalidInput for a list that is too long."""
     sizes = _sizes()
-    most = sizes.lists.get(name, sizes.list)
+    most_items = sizes.lists.get(name, sizes.list)
     if any(isinstance(element, dict) for element in value):
-        most = sizes.list_of_objects.get(name, most)
-    if len(value) > most:
+        most_items = sizes.list_of_objects.get(name, most_items)
+    if len(value) > most_items:
         raise InvalidInput(
-            f"Parameter `{_shown(name)}` may have {most:,} elements; it has {len(value):,}."
+            f"Parameter `{_shown_name(name)}` may have {most_items:,} elements; it has {len(value):,}."
             " Send it in several calls."
         )
 
 
 def _check_keys(noun: str, value: dict[Any, Any]) -> None:
-    most = _sizes().object
-    if len(value) > most:
-        raise InvalidInput(f"{noun} may have {most} keys; it has {len(value):,}. Use fewer.")
+    most_keys = _sizes().object
+    if len(value) > most_keys:
+        raise InvalidInput(f"{noun} may have {most_keys} keys; it has {len(value):,}. Use fewer.")
     for key in value:
         if len(str(key)) > _sizes().text:
             raise InvalidInput(
@@ -119,7 +124,7 @@ def _check_keys(noun: str, value: dict[Any, Any]) -> None:
             )
 
 
-def _shown(name: str) -> str:
+def _shown_name(name: str) -> str:
     if len(name) <= _NAME_SHOWN:
         return name
     return name[: _NAME_SHOWN - 3] + "..."

@@ -92,17 +92,17 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Gemini refuses all tools of a client that hands it a schema with this keyword in the field
     `parameters`, which takes a part of OpenAPI's schemas.
     """
-    plain = {name: value for name, value in schema.items() if name != "additionalProperties"}
-    if isinstance(plain.get("properties"), dict):
-        plain["properties"] = {
-            name: plain_schema(value) for name, value in plain["properties"].items()
+    plain_values = {name: value for name, value in schema.items() if name != "additionalProperties"}
+    if isinstance(plain_values.get("properties"), dict):
+        plain_values["properties"] = {
+            name: plain_schema(value) for name, value in plain_values["properties"].items()
         }
-    if isinstance(plain.get("items"), dict):
-        plain["items"] = plain_schema(plain["items"])
+    if isinstance(plain_values.get("items"), dict):
+        plain_values["items"] = plain_schema(plain_values["items"])
     for choice in ("anyOf", "oneOf", "allOf"):
-        if choice in plain:
-            plain[choice] = [plain_schema(value) for value in plain[choice]]
-    return plain
+        if choice in plain_values:
+            plain_values[choice] = [plain_schema(value) for value in plain_values[choice]]
+    return plain_values
 
 
 def declarations(file: str) -> list[dict[str, Any]]:
@@ -199,8 +199,10 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """The tools of one face, and what its server tells the model; `closing` comes after all
-    instructions. `former`: tools another program has and this one has not -> what does it here.
+    """The tools of one face, and the instructions that its server gives to the model.
+
+    closing: the instructions that come last.
+    former: tools of another program that this one lacks -> the tools to use instead.
     """
 
     name: str
@@ -253,8 +255,8 @@ class Hooks:
         self._subscriptions: list[Subscription] = []
 
     @classmethod
-    def configured(cls, more: Iterable[Any] = (), clock: Clock = now) -> Hooks:
-        """Hooks from the entry points `memoranda.hooks`, then `more`. Raises ConfigError for an
+    def configured(cls, more_hooks: Iterable[Any] = (), clock: Clock = now) -> Hooks:
+        """Hooks from the entry points `memoranda.hooks`, then `more_hooks`. Raises ConfigError for an
         entry point that cannot be loaded."""
         from importlib.metadata import entry_points
 
@@ -267,7 +269,7 @@ class Hooks:
                 raise ConfigError(
                     f'the hooks "{entry_point.name}" ({entry_point.value}) cannot be loaded: {error}'
                 ) from error
-        return cls([*hooks, *more], clock)
+        return cls([*hooks, *more_hooks], clock)
 
     def subscribe(self) -> Subscription:
         """A queue that receives every event from now on."""
@@ -292,7 +294,7 @@ class Hooks:
             return run(arguments)
         context = HookContext(agent)
         self._emit("tool_start", name, arguments)
-        for hook in self._having("before_tool_call"):
+        for hook in self._hooks_having("before_tool_call"):
             try:
                 is_allowed = bool(hook.before_tool_call(context, name, arguments))
             except Exception as error:
@@ -304,7 +306,7 @@ class Hooks:
                 break
         else:
             reply = run(arguments)
-            for hook in self._having("after_tool_call"):
+            for hook in self._hooks_having("after_tool_call"):
                 try:
                     changed = hook.after_tool_call(context, name, arguments, reply)
                     if changed is not None and not isinstance(changed, Reply):
@@ -321,7 +323,7 @@ class Hooks:
             self._emit("tool_end", name, reply)
         return reply
 
-    def _having(self, method: str) -> list[Any]:
+    def _hooks_having(self, method: str) -> list[Any]:
         return [hook for hook in self._hooks if hasattr(hook, method)]
 
     def _emit(
@@ -330,7 +332,7 @@ class Hooks:
         event = Event(kind, stamp(self._clock()), tool, data, error)
         for subscription in self._subscriptions:
             subscription.waiting.append(event)
-        for hook in self._having("on_event"):
+        for hook in self._hooks_having("on_event"):
             try:
                 hook.on_event(event)
             except Exception as failure:
@@ -376,7 +378,7 @@ class Registry:
         return "\n\n".join(text.strip() for text in instruction_texts if text.strip())
 
     def with_plain_schemas(self) -> Registry:
-        """The same tools with schemas that Gemini takes; they check arguments as before."""
+        """The same tools with schemas that Gemini accepts. Their arguments are checked as before."""
         toolsets = [
             replace(
                 toolset,
@@ -398,11 +400,11 @@ class Registry:
         replies. Raises KeyError if the tool does not exist.
         """
         if arguments is None:
-            arguments_given = {}
+            hook_arguments = {}
         else:
-            arguments_given = arguments
+            hook_arguments = arguments
         return self.hooks.call(
-            memory.agent, name, arguments_given, partial(self._run, memory, self.tools[name])
+            memory.agent, name, hook_arguments, partial(self._run, memory, self.tools[name])
         )
 
     def instead_of(self, name: str) -> str:
@@ -430,11 +432,11 @@ class Registry:
         """The error reply; its advice to use a tool that is not served is reworded by
         texts/advice.json.
         """
-        for sentence, instead in _advice().items():
+        for sentence, replacement in _advice().items():
             if sentence in reply.text and not self.tools.keys() >= set(_TOOL.findall(sentence)):
-                reply.text = reply.text.replace(sentence, instead)
+                reply.text = reply.text.replace(sentence, replacement)
                 if reply.data and "error" in reply.data:
-                    reply.data["error"] = reply.data["error"].replace(sentence, instead)
+                    reply.data["error"] = reply.data["error"].replace(sentence, replacement)
         return reply
 
     def _run(self, memory: MemorySession, tool: Tool, arguments: Any) -> Reply:

@@ -65,14 +65,14 @@ def _space(note: Note) -> str:
 
 
 def rivals(db: sqlite3.Connection, rows: Iterable[int]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Each claim of these notes with each claim of another note that cannot hold beside it."""
-    about = db.execute(
+    """Pairs of claims that cannot both be true: one of these notes, and one of another note."""
+    subjects = db.execute(
         "select distinct a.subject from claim a join claim b on b.subject = a.subject"
         " and b.note <> a.note and b.value <> a.value"
         " where a.note in (select value from json_each(?))",
         (json.dumps(list(rows)),),
     ).fetchall()
-    for (subject,) in about:
+    for (subject,) in subjects:
         yield from _differing(db, subject)
 
 
@@ -95,8 +95,8 @@ def _claims_about(db: sqlite3.Connection, subject: str) -> list[ClaimRow]:
     )
     from memoranda.note.claims import Claim
 
-    plain = subject.rpartition("\0")[2]
-    return [ClaimRow(note, Claim(plain, *values)) for note, *values in rows]
+    plain_subject = subject.rpartition("\0")[2]
+    return [ClaimRow(note, Claim(plain_subject, *values)) for note, *values in rows]
 
 
 def _differing(db: sqlite3.Connection, subject: str) -> Iterator[tuple[ClaimRow, ClaimRow]]:

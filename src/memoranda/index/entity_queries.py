@@ -124,13 +124,13 @@ class EntityMemory:
         """The entities whose texts hold `text`, in lower case; in order."""
         matches = []
         if self.entities and _SEPARATOR not in text:
-            at = self._texts.find(text)
+            position = self._texts.find(text)
         else:
-            at = -1
-        while at >= 0:
-            place = bisect_right(self._begins, at) - 1
+            position = -1
+        while position >= 0:
+            place = bisect_right(self._begins, position) - 1
             matches.append(self.entities[place])
-            at = self._texts.find(text, self._begins[place + 1])
+            position = self._texts.find(text, self._begins[place + 1])
         return matches
 
     def relations(self, db: sqlite3.Connection) -> list[GraphRelation]:
@@ -271,8 +271,8 @@ class EntityQueries(Queries):
         ]
 
     def holds_file(self, project: str, stem: str) -> bool:
-        """Whether a note in the project's own folder has this file name, whatever its case and
-        composition.
+        """Whether a note in the project's top folder has this file name. Case and Unicode form do
+        not count.
         """
         folded = folded_name(stem)
         rows = self._db.execute(

@@ -147,8 +147,8 @@ def _unasked_projects(
 def wanted(
     db: sqlite3.Connection, query: Query, viewer: str | None, *, has_text: bool = False
 ) -> tuple[list[str], list[str]]:
-    """The tokens a note must have, and those it must not have, to pass a query and be seen by
-    `viewer`.
+    """The tokens that a note must have, and those it must not have, to pass a query and be visible
+    to `viewer`.
 
     The required entries are FTS5 expressions (alternatives joined by OR); the excluded are tokens.
     has_text: express projects with most of the notes by excluding the others, which is read faster.
@@ -202,7 +202,9 @@ def _needed_of_notes(query: Query) -> list[str]:
 def projects_of(
     needed: Iterable[str], unwanted: Iterable[str], project_numbers: Iterable[int]
 ) -> list[int] | None:
-    """The projects in which any note passes these filters, given as `wanted` returns them.
+    """The projects in which any note passes these filters.
+
+    needed, unwanted: the tokens as `wanted` returns them.
 
     None if the filters require more than a project, or exclude more than scopes.
     """
@@ -279,7 +281,7 @@ def may_see(scope: str, viewer: str | None) -> bool:
 
 
 def seen_by(column: str, viewer: str) -> str:
-    """The same as a condition of SQL, for a column and a value that may be null, `:name`."""
+    """The condition of `may_see` in SQL, for a column and a value `:name` that may be null."""
     is_named = f"instr({column}, ',' || {viewer} || ',')"
     return (
         f"({viewer} is null or {column} in ('global', 'agent:' || {viewer})"
@@ -330,7 +332,7 @@ def _end_of(note: Note) -> int | None:
 
 
 def moment_values(moment: datetime) -> tuple[int, int]:
-    """A moment, and its day in its own zone, as HAS_BEGUN compares them."""
+    """A moment, and its day in its own time zone, as values for HAS_BEGUN."""
     return microseconds(moment), (
         datetime(moment.year, moment.month, moment.day, tzinfo=UTC) - EPOCH
     ).days * DAY

@@ -47,7 +47,7 @@ def former_rows(
     candidates: Iterable[Addressed],
     viewer: str | None,
 ) -> list[int]:
-    """The rows of the notes whose former address is `target`, as somebody wrote it in `project`.
+    """The rows of the notes that had the address `target`, as written in a note of `project`.
 
     candidates: the notes that have a name like the end of `target`.
     viewer: the agent that asks, None for the owner.
@@ -62,11 +62,11 @@ def former_rows(
 
 
 def former_names(project: str, path: str, archived_from: str) -> list[str]:
-    """The names under which a note is linked to that were its address before upkeep moved it."""
+    """The names by which other notes link to a note that upkeep moved, from its earlier addresses."""
     if archived_from:
         origin = without_suffix(archived_from)
         parts = origin.split("/")
-        return ["/".join(parts[at:]) for at in range(len(parts))]
+        return ["/".join(parts[start:]) for start in range(len(parts))]
     if project not in MEMORY_PROJECTS:
         return []
     name = without_suffix(posixpath.basename(path))
@@ -97,7 +97,7 @@ def _is_called(note: Addressed, name: str) -> bool:
 
 
 def _merged_rows(db: sqlite3.Connection, name: str, viewer: str | None) -> list[int]:
-    """The memories that took over the one whose id is in the name of its file."""
+    """The memories into which the memory was merged whose id is in this file name."""
     match = _ID_IN_NAME.search(name)
     if match is None:
         return []
@@ -126,8 +126,8 @@ def _archived_rows(
     matches = []
     for row, origin in origins:
         former = without_case(without_suffix(origin or ""))
-        former_project, _, inside = former.partition("/")
-        is_inside = inside == address or inside.endswith(f"/{address}")
+        former_project, _, path_inside = former.partition("/")
+        is_inside = path_inside == address or path_inside.endswith(f"/{address}")
         if former == address or (is_inside and former_project == without_case(project)):
             matches.append(row)
     return matches

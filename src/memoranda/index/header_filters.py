@@ -285,9 +285,9 @@ class Column:
     def add(self, row: int, value: Any) -> None:
         """Add what a note has: a scalar, or a list with its elements. Objects match no filter."""
         if isinstance(value, list):
-            whole = _list_value(value)
-            scalars = whole.scalars
-            self.lists += [(row, part) for part in (whole, *whole.lists)]
+            list_value = _list_value(value)
+            scalars = list_value.scalars
+            self.lists += [(row, part) for part in (list_value, *list_value.lists)]
         elif isinstance(value, Mapping):
             return
         else:
@@ -342,8 +342,8 @@ class HeaderColumns:
                 column = Column()
             self._columns[name] = column
             by_last_row.setdefault(self._last_rows.get(name, 0), []).append(name)
-        for last_row, same in by_last_row.items():
-            self._add_new(db, same, last_row)
+        for last_row, key_rows in by_last_row.items():
+            self._add_new(db, key_rows, last_row)
         columns = {name: self._columns[name] for name in wanted_names}
         self._drop_oldest()
         return columns

@@ -44,7 +44,7 @@ _SOURCES = 200
 
 
 class _Link(NamedTuple):
-    """A relation as written, with what resolving it needs to know of the note it is in."""
+    """A relation as written, with the facts about its note that resolving needs."""
 
     note: int
     type: str
@@ -92,8 +92,12 @@ class LinkQueries(Queries):
         viewer: str | None,
         target_project: str | None = None,
     ) -> NoteInfo | None:
-        """The note that `[[target]]`, written in a note of `project` in `folder`, leads to for
-        `viewer`, if it is one. `target_project` is the project of `[[project::target]]`."""
+        """Resolve a link to the note that it leads to for `viewer`. None if there is none.
+
+        project, folder: the place of the note that has the link.
+        target: the text in `[[target]]`.
+        target_project: the project in `[[project::target]]`.
+        """
         answer = self._resolver(viewer).link(
             sqlite_text(target), project, folder, target_project, None
         )
@@ -174,7 +178,10 @@ class LinkQueries(Queries):
         return pairs
 
     def _all_pairs(self, viewer: str | None) -> set[tuple[int, int, str]]:
-        """The relations among all notes. Where a note is is read once, not for each link of it."""
+        """The relations between all notes.
+
+        The place of each note is read once, rather than for each of its links.
+        """
         sources = {
             row: (project, path.rpartition("/")[0], scope)
             for row, project, path, scope in self._db.execute(
@@ -190,12 +197,14 @@ class LinkQueries(Queries):
         )
         pairs = set[tuple[int, int, str]]()
         links = self._db.execute("select note, type, target, project, rest from link")
-        for row, kind, target, target_project, rest in links.fetchall():
+        for row, kind, target, target_project, part_after_name in links.fetchall():
             source = sources.get(row)
             if source is None:
                 continue
             project, folder, scope = source
-            reached = resolver.link(target, project, folder, target_project, scope, rest).row
+            reached = resolver.link(
+                target, project, folder, target_project, scope, part_after_name
+            ).row
             if reached is not None and reached in sources and reached != row:
                 pairs.add((row, reached, kind))
         return pairs
@@ -225,14 +234,15 @@ class LinkQueries(Queries):
             return self._incoming(links[offset:until])
 
     def count_incoming(
-        self, notes: Sequence[NoteInfo], viewer: str | None, most: int
+        self, notes: Sequence[NoteInfo], viewer: str | None, limit: int
     ) -> dict[int, int]:
-        """By row, how many relations lead to each of these notes, counted up to `most`."""
+        """By row, how many relations lead to each of these notes, counted up to `limit`."""
         with self._database.snapshot():
             # One for all: many links lead to several of them
             resolver = self._resolver(viewer)
             return {
-                note.row: min(most, len(self._newest_to(note, resolver, most)[0])) for note in notes
+                note.row: min(limit, len(self._newest_to(note, resolver, limit)[0]))
+                for note in notes
             }
 
     def _incoming(self, links: Sequence[_Link]) -> list[Edge]:
@@ -263,12 +273,12 @@ class LinkQueries(Queries):
         many links more name the note; and its `neighbours`. What leads to it is looked for once."""
         with self._database.snapshot():
             resolver = self._resolver(viewer)
-            links, more = self._newest_to(
+            links, more_count = self._newest_to(
                 note, resolver, max(limit, MOST_SHOWN) if depth == 1 and not since else None
             )
             edges = self.outgoing(note, viewer) + self._incoming(links[: max(limit, MOST_SHOWN)])
-            more += max(0, len(links) - max(limit, MOST_SHOWN))
-            return edges, more, self._walk([note], depth, resolver, limit, since, links)
+            more_count += max(0, len(links) - max(limit, MOST_SHOWN))
+            return edges, more_count, self._walk([note], depth, resolver, limit, since, links)
 
     def neighbours(
         self, notes: Sequence[NoteInfo], *, depth: int, viewer: str | None, limit: int = 100
@@ -323,7 +333,7 @@ class LinkQueries(Queries):
         keys: set[str] = set()
         for note in notes:
             keys.update(self._keys(note))
-        return self._leading(notes, self._links("fold", keys), resolver)
+        return self._links_leading_to(notes, self._links("fold", keys), resolver)
 
     def _types_of_next(
         self,
@@ -334,7 +344,7 @@ class LinkQueries(Queries):
     ) -> dict[int, str]:
         """The rows one relation away and not yet seen, with the type they are reached by."""
         types: dict[int, str] = {}
-        turn = {note.row: at for at, note in enumerate(frontier)}
+        turn = {note.row: number for number, note in enumerate(frontier)}
         outgoing = sorted(self._links("note", [*turn]), key=lambda link: turn[link.note])
         for link, answer in zip(outgoing, _answers(resolver, outgoing), strict=True):
             if answer.row is not None and answer.row not in seen_rows:
@@ -360,35 +370,35 @@ class LinkQueries(Queries):
         return list(map(_Link._make, self._among(_LINKS.replace("{column}", column), values)))
 
     def _newest_to(
-        self, note: NoteInfo, resolver: Resolver, most: int | None
+        self, note: NoteInfo, resolver: Resolver, limit: int | None
     ) -> tuple[list[_Link], int]:
         """The links that lead to a note, newest source first, and how many more links name it.
 
-        most: about how many links to look at, from the notes indexed last. None means all.
+        limit: about how many links to look at, from the notes indexed last. None means all.
         """
         keys = self._keys(note)
         places = self._among("select note from link where fold in ({marks})", keys)
         sources = Counter(chain.from_iterable(places))
         rows = sorted(sources, reverse=True)
         newest_links = list[_Link]()
-        if most is not None:
+        if limit is not None:
             size = _SOURCES
         else:
             size = max(1, len(rows))
-        for at in range(0, len(rows), size):
-            if most is not None and len(newest_links) >= most:
-                return newest_links, sum(map(sources.__getitem__, rows[at:]))
+        for start in range(0, len(rows), size):
+            if limit is not None and len(newest_links) >= limit:
+                return newest_links, sum(map(sources.__getitem__, rows[start:]))
             marks = ", ".join("?" * len(keys))
             among = _LINKS.replace("l.{column} in", f"+l.fold in ({marks}) and l.note in")
-            links = map(_Link._make, self._among(among, rows[at : at + size], *keys))
-            newest_links += self._leading([note], list(links), resolver)
+            links = map(_Link._make, self._among(among, rows[start : start + size], *keys))
+            newest_links += self._links_leading_to([note], list(links), resolver)
         return newest_links, 0
 
     @staticmethod
-    def _leading(notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver) -> list[_Link]:
-        """Those of `links` that the caller sees and that lead to one of `notes`, newest source
-        first.
-        """
+    def _links_leading_to(
+        notes: Sequence[NoteInfo], links: list[_Link], resolver: Resolver
+    ) -> list[_Link]:
+        """The `links` that the caller sees and that lead to one of `notes`, newest source first."""
         rows = {note.row for note in notes}
         links = [link for link in links if may_see(link.scope, resolver.viewer)]
         # By no row: a rebuilt index has others.
@@ -424,7 +434,7 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
     names = (note.permalink, stem(note.path))
     in_front = [f"{prefix}/{name}" for prefix, name in product(prefixes, names)]
     parts = note.path.split("/")
-    ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
+    ends = ["/".join(parts[start:]) for start in range(1, len(parts))]
     ends += [stem(end) for end in ends]
     origin = note.header.get("archived_from") if note.project == ARCHIVE_PROJECT else None
     former = former_names(note.project, note.path, str(origin or ""))
@@ -432,7 +442,7 @@ def link_keys(note: NoteInfo, first_line: str | None = None) -> set[str]:
 
 
 class MovedNote(NamedTuple):
-    """A note to move: as it is, and as the index would know it afterwards."""
+    """A note to move: as it is now, and as the index will know it after the move."""
 
     before: NoteInfo
     after: NoteInfo
@@ -479,8 +489,8 @@ class Relocation:
     def _select(self, column: str, values: Collection[int | str]) -> list[_Link]:
         links: list[_Link] = []
         all_values = list(values)
-        for at in range(0, len(all_values), _MOST_MARKS):
-            part = all_values[at : at + _MOST_MARKS]
+        for start in range(0, len(all_values), _MOST_MARKS):
+            part = all_values[start : start + _MOST_MARKS]
             sql = _LINKS.format(column=column, marks=", ".join("?" * len(part)))
             links += map(_Link._make, self._db.execute(sql, part))
         return links
@@ -501,14 +511,16 @@ class Relocation:
         of its note, would no longer find the target. None if the link keeps working, or leads
         nowhere now.
         """
-        target, target_project, rest = link
+        target, target_project, part_after_name = link
         folder = posixpath.dirname(path)
-        now = self._before.link(target, project, folder, target_project, scope, rest)
+        now = self._before.link(target, project, folder, target_project, scope, part_after_name)
         if now.row is None:
             return None
         folder_after = posixpath.dirname(self._paths.get(row, path))
-        then = self._after.link(target, project, folder_after, target_project, scope, rest)
-        if then.row != now.row:
+        target_after = self._after.link(
+            target, project, folder_after, target_project, scope, part_after_name
+        )
+        if target_after.row != now.row:
             return now.row
         if may_be_markdown and not target.startswith(("./", "../")):
             before, after = self.note(now.row)
@@ -520,19 +532,21 @@ class Relocation:
     def leads(self, source: NoteInfo, target: str, target_project: str | None, row: int) -> bool:
         """Whether a link in `source` leads to the note `row` afterwards."""
         folder = posixpath.dirname(self._paths.get(source.row, source.path))
-        then = self._after.link(target, source.project, folder, target_project, source.scope)
-        return then.row == row
+        target_after = self._after.link(
+            target, source.project, folder, target_project, source.scope
+        )
+        return target_after.row == row
 
     def is_whole(self, source: NoteInfo, link: tuple[str, str | None, str]) -> bool:
-        """Whether what looks like a heading is the end of the name a link means."""
-        target, target_project, rest = link
+        """Whether a `#` in a link belongs to the name of its note, so that no heading follows."""
+        target, target_project, part_after_name = link
         folder = posixpath.dirname(source.path)
         return self._before.link(
-            target, source.project, folder, target_project, source.scope, rest
+            target, source.project, folder, target_project, source.scope, part_after_name
         ).is_whole
 
     def note(self, row: int) -> tuple[NoteInfo, NoteInfo]:
-        """A note as it is, and as it is afterwards."""
+        """The note as it is, and as it will be after the move."""
         for move in self._moved:
             if move.before.row == row:
                 return move
@@ -540,7 +554,7 @@ class Relocation:
         return info, info
 
     def folder_after(self, source: NoteInfo) -> str:
-        """The folder a note is in afterwards."""
+        """The folder of a note after the move."""
         return posixpath.dirname(self._paths.get(source.row, source.path))
 
 

@@ -79,8 +79,8 @@ def listing(
     limit: int | None = 10,
     offset: int = 0,
 ) -> tuple[list[NoteInfo], int]:
-    """One page of the notes that pass the filters of `query` (its text is not looked at), and their
-    number.
+    """One page of the notes that pass the filters of `query`, and their number. The query's text is
+    ignored.
 
     Notes of one time are sorted by permalink. `contains` compares with case folded as Python does.
     Raises InvalidInput for a broken metadata filter.
@@ -175,7 +175,7 @@ class _Selection:
     def _narrow_to_text(self) -> None:
         if self._query.contains:
             self.facets = ""
-            rows = _holding(
+            rows = _rows_holding(
                 self._db, self._query.contains, self._needed, self._unwanted, self._projects
             )
             self._conditions.append(f"n.row in ({_THESE})")
@@ -192,7 +192,7 @@ class _Selection:
             self._must_be_counted()
 
     def _must_be_counted(self) -> None:
-        """Note that the counts in the index do not fit this selection, so its notes must be
+        """Record that the counts in the index do not fit this selection, so its notes must be
         counted.
         """
         self._known_total = None
@@ -238,7 +238,9 @@ class _Selection:
         return self._number(f"select count(*) from {self._source}", self._parameters)
 
     def _number_since(self) -> int | None:
-        """How many notes changed since a time, where those since or those before are few."""
+        """The number of notes that changed since a time. It is counted from whichever side has few
+        notes.
+        """
         if self._held_there <= _FEW:
             return None
         statement = "select count(*) from (select 1 from note n where {} limit ?)"
@@ -256,7 +258,7 @@ class _Selection:
         return number
 
 
-def _holding(
+def _rows_holding(
     db: sqlite3.Connection,
     text: str,
     needed: Sequence[str],
@@ -276,14 +278,14 @@ def _holding(
     else:
         source = f"note n join text t on t.row = n.row where n.project in ({', '.join(map(str, projects))})"
         texts = db.execute(f"select t.row, t.text from {source}")
-        rows = _containing(texts, text)
+        rows = _rows_containing(texts, text)
     # SQLite ends a pattern at NUL, which no title holds
     if "\0" in text:
         pattern = None
     else:
         pattern = like_pattern(fold(text))
     titles = db.execute(_TITLES, (CATEGORY_PROJECT, ARCHIVE_PROJECT, pattern))
-    rows += _containing(titles, text)
+    rows += _rows_containing(titles, text)
     text_rows = db.execute(
         f"select row, facet from text where row in ({_THESE})", (json.dumps(rows),)
     )
@@ -300,9 +302,11 @@ def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int
     """The first `needed` rows in order that match `facets`, which many do: looked for in portions."""
     found_rows: list[int] = []
     size = max(64, needed * 2)
-    at = 0
+    start = 0
     page = f"select n.row from note n order by {by} limit ? offset ?"
-    while len(found_rows) < needed and (rows := [row for (row,) in db.execute(page, (size, at))]):
+    while len(found_rows) < needed and (
+        rows := [row for (row,) in db.execute(page, (size, start))]
+    ):
         low = min(rows)
         high = max(rows)
         is_sparse = high - low > 8 * len(rows)
@@ -311,9 +315,9 @@ def _walk(db: sqlite3.Connection, facets: str, by: str, needed: int) -> list[int
         else:
             row_range = f"rowid between {low} and {high}"
         sql = f"select rowid from note_fts where note_fts match ? and {row_range}"
-        inside = {row for (row,) in db.execute(sql, (facets,))}
-        found_rows += [row for row in rows if row in inside]
-        at = at + size
+        facet_rows = {row for (row,) in db.execute(sql, (facets,))}
+        found_rows += [row for row in rows if row in facet_rows]
+        start = start + size
         size = min(size * 2, 5_000)
     return found_rows[:needed]
 
@@ -359,7 +363,7 @@ def passing(db: sqlite3.Connection, query: Query, rows: list[int]) -> list[int]:
         row_cursor = db.execute(
             f"select row, text from text where row in ({_THESE})", (json.dumps(rows),)
         )
-        held = set(_containing(row_cursor, query.contains))
+        held = set(_rows_containing(row_cursor, query.contains))
         rows = [row for row in rows if row in held]
     if not query.metadata:
         return rows
@@ -452,11 +456,11 @@ class FoldedTexts:
         rows: list[int] = []
         for block in self._blocks.values():
             starts = [*block.starts, len(block.text)]
-            at = block.text.find(needle)
-            while 0 <= at < len(block.text):
-                place = bisect_right(block.starts, at)
+            position = block.text.find(needle)
+            while 0 <= position < len(block.text):
+                place = bisect_right(block.starts, position)
                 rows.append(block.rows[place - 1])
-                at = block.text.find(needle, starts[place])
+                position = block.text.find(needle, starts[place])
         return rows
 
     def _add_new(self, db: sqlite3.Connection) -> bool:
@@ -505,11 +509,11 @@ class _Block(ValueObject):
 
 @remembered
 def folds(text: str) -> bool:
-    """Whether LIKE, which folds ASCII letters only, may miss what is found in `text` folded."""
+    """Whether LIKE, which ignores case for ASCII letters only, may miss matches in the folded text."""
     return "\0" in text or is_changed(text)
 
 
-def _containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
+def _rows_containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
     """The rows of the texts that contain `needle`, both folded; what folds to nothing is looked for
     as it is."""
     folded = fold(needle)
@@ -521,8 +525,9 @@ def _containing(texts: Iterable[tuple[int, str]], needle: str) -> list[int]:
 
 
 def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
-    """The same by reading texts; SQLite skips those that cannot match, as it is faster at that than
-    Python.
+    """Find rows by reading texts.
+
+    SQLite skips texts that cannot match, since it is faster at that than Python.
     """
     folded = fold(needle)
     condition = ""
@@ -534,4 +539,4 @@ def _scan(db: sqlite3.Connection, needle: str) -> list[int]:
         condition = " where folds or instr(text, ?)"
         value = max(caseless, key=len)
     text_rows = db.execute(f"select row, text from text{condition}", (value,) if condition else ())
-    return _containing(text_rows, needle)
+    return _rows_containing(text_rows, needle)

@@ -81,9 +81,7 @@ class HomeCounts(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Section(ValueObject):
-    """A category: all its memories of scope `global` as a number, and those to show, the first one
-    first.
-    """
+    """A category: the number of its memories of scope `global`, and those to show, in order."""
 
     category: str
     total: int
@@ -125,13 +123,13 @@ class NoteQueries(Queries):
         return superseding.validity_marks(self._db, [info.row for info in infos], viewer, zone)
 
     def rivals(self, rows: Iterable[int]) -> list[tuple[claims.ClaimRow, claims.ClaimRow]]:
-        """Pairs of claims that cannot both be true, each with a claim of these notes and one of
-        another.
-        """
+        """Pairs of claims that cannot both be true: one of these notes, and one of another note."""
         return list(claims.rivals(self._db, rows))
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
-        """The rows of the notes that hold one of these texts, those with the rarest first."""
+        """The rows of the notes that contain one of these texts. Notes with the rarest texts come
+        first.
+        """
         from memoranda.index.glance import any_of_texts
 
         expression = any_of_texts(texts)
@@ -160,12 +158,13 @@ class NoteQueries(Queries):
         return in_order(self._db, superseding.successors(self._db, info.row))
 
     def predecessors(self, info: NoteInfo) -> list[NoteInfo]:
-        """The notes that this note supersedes, as its header says."""
+        """The notes that the header of this note says it supersedes."""
         return in_order(self._db, superseding.predecessors(self._db, info.row))
 
     def stamps(self, project: str, folder: str = "") -> dict[str, bytes]:
-        """Path → `PACKED` stamp of every note of a project, or of one folder of it, that the index
-        knows, expired entries included."""
+        """Map the path of every note of a project, or of one of its folders, to its `PACKED` stamp.
+        Expired entries are included.
+        """
         place_condition = f"project = {_PROJECT}"
         numbers = "path, size, mtime_ns, inode, ctime_ns"
         stamp_rows: Iterable[tuple[str, int, int, int, int]] = ()
@@ -196,7 +195,7 @@ class NoteQueries(Queries):
         }
 
     def stamps_of(self, project: str, paths: Collection[str]) -> dict[str, bytes]:
-        """The packed stamps (`PACKED`) of those `paths` that the index knows as notes, by path."""
+        """Map the paths that the index knows as notes to their `PACKED` stamps."""
         sql = (
             "select path, size, mtime_ns, inode, ctime_ns from note"
             " where project = ? and path in ({marks})"
@@ -497,7 +496,7 @@ class NoteQueries(Queries):
         return {(project, path): (Stamp(*stamp), why) for project, path, *stamp, why in rows}
 
     def skip(self, project: str, path: str, stamp: Stamp, why: str) -> None:
-        """Remember that the file at `path` is not a note, as long as it has this stamp."""
+        """Record that the file at `path` is not a note while it has this stamp."""
         self._db.execute(
             "insert or replace into skipped values (?, ?, ?, ?, ?, ?, ?)",
             (project, path, *stamp, why),
@@ -508,13 +507,14 @@ class NoteQueries(Queries):
         self._db.execute("delete from skipped where project = ? and path = ?", (project, path))
 
     def expired_paths(self, now: int, limit: int = -1) -> list[str]:
-        """The paths of key-value entries whose time is over at `now` (microseconds since 1970), as
-        far as the index still shows them; at most `limit` of them."""
+        """The paths of at most `limit` key-value entries that the index shows and that ended by
+        `now` (microseconds since 1970).
+        """
         sql = f"select path from note where project = {_PROJECT} and expires < ? limit ?"
         return [path for (path,) in self._db.execute(sql, (KV_PROJECT, now, limit))]
 
     def in_other_case(self, project: str, path: str) -> NoteInfo | None:
-        """A note whose path would be the same file where case and Unicode form do not count."""
+        """A note whose path is the same on a file system that ignores case and Unicode form."""
         rows_of_folder = self._db.execute(
             "select n.row, n.path from note_fold f cross join note n on n.row = f.note"
             f" where f.fold = ? and n.project = {_PROJECT}",

@@ -35,8 +35,11 @@ _PROGRAM = (
 
 
 class Readers:
-    """The processes that read files of `source` for the project with this id, as long as this is
-    entered; `suspicious` names the gate's rules that match a text."""
+    """The processes that read files of `source` for the project with this id, while this context is
+    open.
+
+    suspicious: names the rules of the gate that match a text.
+    """
 
     def __init__(self, source: FolderSource, suspicious: Suspicious, project: int):
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -110,7 +110,7 @@ def keys_of(
 
 
 def first_line_of(project: str, content: str) -> str | None:
-    """The first line with text of a memory, which links may use as its name.
+    """The first line of a memory with text. Links may use it as the memory's name.
 
     None for other notes.
     """
@@ -198,8 +198,11 @@ class _Question(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """Where a link leads from any folder; and the notes that come first for links beside them, by
-    their folder, where they fit in form number `form` or a stricter one."""
+    """The result of looking up a link, for all folders at once.
+
+    It has the note that the link leads to from any folder. Where notes beside the link come first,
+    it has these by folder, as far as they match by the form numbered `form` or a stricter one.
+    """
 
     target: LinkTarget
     form: int
@@ -207,7 +210,9 @@ class _Answer(NamedTuple):
 
 
 class Resolver:
-    """Resolves targets for one caller; what it looked up it remembers, so use it for one call."""
+    """Resolves link targets for one caller. It remembers what it looked up, so it is for one call
+    only.
+    """
 
     knows_former_addresses = True
 
@@ -756,7 +761,7 @@ def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[
 def _by_prefix(
     db: sqlite3.Connection, target: str, viewer: str | None, project: str | None
 ) -> list[Candidate]:
-    """The notes of `project` with this id. If none has it, those whose id begins with it."""
+    """The notes of `project` with this id, or else those whose id begins with it."""
     if len(target) < _SHORTEST or len(target) > _LONGEST_PREFIX or " " in target:
         return []
     rows = _ids(db, target, _SHORTEST, viewer, project)

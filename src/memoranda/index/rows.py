@@ -19,7 +19,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 from memoranda.clock import local_day
-from memoranda.index.tables import joined
+from memoranda.index.tables import column_list
 from memoranda.note.links import without_suffix
 from memoranda.note.model import (
     BAD_HEADER,
@@ -258,10 +258,10 @@ class Hits(ValueObject):
 
     def __repr__(self) -> str:
         if self.is_lower_bound:
-            more = " or more"
+            suffix = " or more"
         else:
-            more = ""
-        return f"<Hits {len(self.hits)} of {self.total}{more}>"
+            suffix = ""
+        return f"<Hits {len(self.hits)} of {self.total}{suffix}>"
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -284,7 +284,7 @@ class Hits(ValueObject):
 
         What an earlier passage said is not said twice: such a hit keeps its place without it.
         """
-        hits_kept: list[Hit] = []
+        fitting_hits: list[Hit] = []
         flat_text = ""
         room = characters
         for hit in self.hits:
@@ -294,12 +294,12 @@ class Hits(ValueObject):
                 hit.why.append("says the same as one above")
             flat_text += f"{flat}\0"
             room -= min(len(hit.note.title), _TITLE)
-            if hits_kept and room < len(hit.passage):
+            if fitting_hits and room < len(hit.passage):
                 break
             hit.passage = hit.passage[: max(room, 20)]
             room -= len(hit.passage)
-            hits_kept.append(hit)
-        self.hits = hits_kept
+            fitting_hits.append(hit)
+        self.hits = fitting_hits
 
 
 class NotePlace(NamedTuple):
@@ -316,8 +316,12 @@ class NotePlace(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Edge(ValueObject):
-    """A relation seen from one note. `direction` is `out` or `in`; `target` is the text in the
-    source for `out`, the other note's title for `in`; `note` the other end when it exists."""
+    """A relation seen from one of its notes.
+
+    direction: `out` or `in`.
+    target: the text in the source for `out`; the title of the other note for `in`.
+    note: the note at the other end, if it exists.
+    """
 
     type: str
     direction: str
@@ -453,7 +457,7 @@ NOTE_COLUMNS = {
 }
 """Of each field of `NoteInfo`, where it is read from."""
 _FIELDS = [field.name for field in fields(NoteInfo) if field.init]
-_SELECTED = joined(NOTE_COLUMNS[name].sql for name in _FIELDS)
+_SELECTED = column_list(NOTE_COLUMNS[name].sql for name in _FIELDS)
 _READERS = [
     (position, read)
     for position, name in enumerate(_FIELDS)
@@ -470,13 +474,13 @@ def _info(row: tuple[Any, ...]) -> NoteInfo:
 
 
 def indexed(
-    file: Path, kind: str, prefix: str, agent: str | None, most: int
+    file: Path, kind: str, prefix: str, agent: str | None, limit: int
 ) -> list[tuple[str, str]]:
-    """At most `most` values of a kind of `_SQL` that begin with `prefix`, each with a text.
+    """At most `limit` values of a kind of `_SQL` that begin with `prefix`, each with a text.
 
     Only notes that `agent` sees count. Empty if the index is missing or cannot be read.
     """
-    values = {"prefix": prefix, "agent": agent, "most": most, "many": _LOOKED_AT}
+    values = {"prefix": prefix, "agent": agent, "most": limit, "many": _LOOKED_AT}
     try:
         # Then SQLite need not make files to read it
         at_rest = not file.with_name(f"{file.name}-wal").exists()
@@ -496,7 +500,7 @@ def indexed(
             (tag, "1 note" if number == 1 else f"{number} notes")
             for tag, number in counts.most_common()
         ]
-    return [(value, text) for value, text in rows if value.startswith(prefix)][:most]
+    return [(value, text) for value, text in rows if value.startswith(prefix)][:limit]
 
 
 def foreign_rows(path: Path, table: str) -> list[dict[str, Any]]:
@@ -543,7 +547,7 @@ def original_of(notes: Sequence[N]) -> N | None:
 
 
 def _is_copy(note: Placed, original: Placed) -> bool:
-    """Whether a program that syncs folders made the file of `note` as a copy of `original`.
+    """Whether the file of `note` is a copy of `original` that a program for syncing folders made.
 
     Such a copy is in the same folder, has the same id, and its name begins with the original's
     name.

@@ -51,7 +51,7 @@ _NAME = (
 
 
 class _Pair(NamedTuple):
-    """The rows of a note and of the one that names it as superseded."""
+    """The rows of a note and of the note that supersedes it."""
 
     old: int
     new: int

@@ -131,8 +131,8 @@ class Comparison:
         self._changed: list[bytes] = []
 
     def look(self, known_stamps: dict[str, bytes], stamps: dict[str, Values]) -> None:
-        """Compare files on disk with what the index knows; what it knows of these files is taken
-        out of `known_stamps`.
+        """Compare files on disk with the index. Files that the index knows are removed from
+        `known_stamps`.
         """
         before = [*map(known_stamps.pop, stamps, repeat(None))]
         # Numbers of more than 64 bits cannot be packed.
@@ -161,7 +161,7 @@ class Comparison:
             removed = {
                 path: stamp for path, stamp in removed.items() if not path.startswith(folders)
             }
-        moved = self._moved(removed)
+        moved = self._moved_files(removed)
         if moved:
             new_places = {change for change, _ in moved}
             self._added = [change for change in self._added if change not in new_places]
@@ -169,7 +169,7 @@ class Comparison:
                 del removed[old_path]
         return Differences(removed, moved, self._added, self._changed)
 
-    def _moved(self, removed: Mapping[str, bytes]) -> list[tuple[bytes, str]]:
+    def _moved_files(self, removed: Mapping[str, bytes]) -> list[tuple[bytes, str]]:
         """The added files that are removed ones under another name, each with its old path."""
         if not self._added or not removed:
             return []

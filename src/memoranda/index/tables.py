@@ -67,6 +67,6 @@ def take_words_out(db: sqlite3.Connection, table: str, row: int, words: Row) -> 
     )
 
 
-def joined(columns: Iterable[str]) -> str:
+def column_list(columns: Iterable[str]) -> str:
     """The names of columns for a `select`."""
     return ", ".join(columns)

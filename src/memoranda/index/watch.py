@@ -137,12 +137,12 @@ class Watch:
             changes.folders.add((project, path))
 
     def _follow_folder(self, mask: int, project: str, root: str, path: str) -> None:
-        """Watch a folder that came, with those in it; watch one that went no longer."""
+        """Watch a new folder with the folders in it, and stop watching one that is gone."""
         flags = self._flags
         if mask & (flags.DELETE | flags.MOVED_FROM):
             # Watches of the folder would report under its old name.
-            for number, (watched, _, below) in list(self._places.items()):
-                if watched == project and f"{below}/".startswith(f"{path}/"):
+            for number, (watched, _, folder_below) in list(self._places.items()):
+                if watched == project and f"{folder_below}/".startswith(f"{path}/"):
                     del self._places[number]
                     with suppress(OSError):
                         self._inotify.rm_watch(number)

@@ -21,7 +21,7 @@ from memoranda.index.filters import facet_text, project_ids
 from memoranda.index.listing import folds
 from memoranda.index.resolve import first_line_of, key, keys_of, link_key
 from memoranda.index.rows import FIRST_PASSAGE, property_text
-from memoranda.index.tables import MOST_ROWS, Row, insert, joined, take_words_out
+from memoranda.index.tables import MOST_ROWS, Row, column_list, insert, take_words_out
 from memoranda.note.inline import Inline, inline
 from memoranda.note.links import lead
 from memoranda.note.model import (
@@ -613,7 +613,7 @@ def _links(note: Note) -> list[Row]:
 
 
 def _read(db: sqlite3.Connection, project: int, path: str) -> _Indexed | None:
-    columns = joined(_INDEXED_COLUMNS.values())
+    columns = column_list(_INDEXED_COLUMNS.values())
     row = db.execute(
         f"select {columns} from note n join text t on t.row = n.row"
         " where n.project = ? and n.path = ?",

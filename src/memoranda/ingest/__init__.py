@@ -59,8 +59,9 @@ _ChangedFile = tuple[IngestPlan, NoteInfo, SourceNote]
 
 @dataclass(slots=True)
 class Ingestion:
-    """The outcome for the files of one source; `skipped` are those that were neither new nor
-    changed.
+    """The outcome for the files of one source.
+
+    skipped: the files that were neither new nor changed.
     """
 
     ingested: int = 0

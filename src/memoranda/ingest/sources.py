@@ -30,7 +30,7 @@ class Tree:
 
     warnings: what was left out and why.
     seen: how many files were asked for.
-    apart: folders that are never entered (the memory home).
+    excluded_folders: folders that are never entered (the memory home).
     """
 
     def __init__(self, root: Path | None, excluded_folders: Collection[Path] = ()):
@@ -44,9 +44,13 @@ class Tree:
         self._apart = {os.path.realpath(folder) for folder in excluded_folders}
 
     def notes(self, folder: str = "", *, hidden: bool, deep: bool = True) -> list[str]:
-        """Paths of all `*.md` below a folder of the root, sorted; with `hidden` also those in
-        hidden folders. Without `deep` only those in the folder itself. Symbolic links that stay
-        below the root are followed, each folder reached so once; others are not."""
+        """The paths of all `*.md` below a folder of the root, sorted.
+
+        hidden: whether those in hidden folders are included.
+        deep: whether those in folders of the folder are included.
+
+        Symbolic links that stay below the root are followed, but no folder is visited twice.
+        """
         if not self.root:
             return []
         paths: list[str] = []
@@ -301,9 +305,11 @@ def logseq_page(name: str) -> str:
 
 
 def scan_obsidian(tree: Tree) -> Iterator[SourceNote]:
-    """Obsidian: all `*.md` of a vault that are not hidden; the frontmatter is taken out of the
-    content. A note that shares its file name with another is also known by its path: so do links in
-    a vault name it."""
+    """Scan an Obsidian vault: all `*.md` that are not hidden, without their frontmatter.
+
+    A note whose file name is not unique is also known by its path, since links in a vault name it
+    that way.
+    """
     paths = tree.notes(hidden=False)
     files = Counter(stem(path).casefold() for path in paths)
     for path in paths:
@@ -413,9 +419,13 @@ def _texts(header: dict[str, Any], separator: str, *keys: str) -> tuple[str, ...
 
 
 def inline_tags(text: str, *, bracketed: bool = False) -> tuple[str, ...]:
-    """The tags in a text in lower case, in order, each once: `#tag`, `#a/b`, `#标签`; with
-    `bracketed` also `#[[two words]]`. A tag stands after the start of a line, a blank or `(`, and
-    is not of digits alone, nor in code, comments or an address."""
+    """The tags in a text, in lower case and in order, each once: `#tag`, `#a/b`, `#标签`.
+
+    bracketed: whether `#[[two words]]` is a tag too.
+
+    A tag follows the start of a line, a blank or `(`. It is not made of digits alone, and not in
+    code, comments or an address.
+    """
     names: list[str] = []
 
     def placeholder(match: re.Match[str]) -> str:

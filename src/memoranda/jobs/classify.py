@@ -495,9 +495,12 @@ class _Entry(NamedTuple):
 
 
 def classify(text: str) -> Classified:
-    """The category with the highest score, of equal ones the first in the table; `knowledge` when
-    no word matches. An entry counts once; a match inside a longer match of any entry does not
-    count. `text` is the memory's content. Source: contract 001, 7.
+    """The category with the highest score; the first in the table if several have it. `knowledge`
+    if no word matches.
+
+    text: the text of the memory.
+
+    An entry counts once. A match inside a longer match does not count. Source: contract 001, 7.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.replace("’", "'"))

@@ -386,9 +386,14 @@ def _signs(words: Sequence[str]) -> Counter[str]:
 def near_pairs(
     memories: Sequence[MemoryState], *, linked: bool = False
 ) -> list[tuple[float, str, str]]:
-    """(score; the smaller id, the other) of memories of one block that say the same in other words,
-    best first. Not those that were unlinked nor, unless `linked`, those linked already; reminders
-    take no part. No memory is in more than MOST_LINKS of them."""
+    """Find memories of one block that say the same in other words: (score; smaller id, other id),
+    best first.
+
+    Pairs that were unlinked are left out, and reminders. No memory is in more than MOST_LINKS
+    pairs.
+
+    linked: whether pairs that are linked already are included.
+    """
     scored_pairs: list[tuple[float, str, str]] = []
     for group in _groups_of(memory for memory in memories if memory.category != REMINDERS):
         closed = linked_pairs(group, "unlinked")
@@ -515,8 +520,11 @@ def _counts_of_links(
 
 
 def _links(block: list[tuple[MemoryState, frozenset[str]]]) -> list[tuple[float, str, str]]:
-    """(overlap, negative; the smaller id, the other) of the links to make between similar memories
-    of a block. Sorts `block`, which has the terms of each memory."""
+    """Choose the links between similar memories of a block: (overlap, negative; smaller id, other
+    id).
+
+    block: the memories with their terms. It is sorted here.
+    """
     block.sort(key=lambda item: (len(item[1]), item[0].id))
     memories = [memory for memory, _ in block]
     term_sets = [own_terms for _, own_terms in block]

@@ -108,10 +108,16 @@ def run(
     careful: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dream:
-    """Dream, and keep the report (not under a dry run). `endpoint` may help at level 3 (`llm.*`). A
-    `careful` dream, the daemon's, leaves in the inbox what `memory review` would ask the category
-    of. A step that fails does not stop the others: its outcome tells. For `stop` and `progress` see
-    Round. Raises InvalidInput for a level there is not, StorageError."""
+    """Dream, and keep the report, except under a dry run.
+
+    endpoint: a language model that may help at level 3 (`llm.*`).
+    careful: whether to leave memories in the inbox whose category `memory review` would ask. The
+        daemon's dreams are careful.
+    stop, progress: see Round.
+
+    A step that fails does not stop the others: its outcome has the error. Raises InvalidInput for
+    an unknown level, StorageError.
+    """
     check(level)
 
     def wikilinks(memories: Sequence[MemoryState], *_: Any) -> list[Action]:
@@ -137,8 +143,11 @@ def run(
         return list(report.values())
 
     def cross(memories: Sequence[MemoryState], _: Settings, now: datetime) -> list[Action]:
-        """Links across categories; an endpoint may add some for what this dream took out of the
-        inbox, so that a second dream asks for nothing."""
+        """Link memories of different categories.
+
+        The language model may add links for memories that this dream took out of the inbox. A
+        second dream therefore asks it for nothing.
+        """
         compared = _without_copies(memories)
         links = plan_links(compared, now)
         return links + proposed_links(
@@ -192,8 +201,11 @@ def _classify(
     endpoint: Endpoint | None,
     careful: bool,
 ) -> list[Action]:
-    """Level 1: every memory of the inbox gets its category, under a careful dream if it is sure;
-    with an endpoint it may say those the table cannot."""
+    """Level 1: give every memory of the inbox a category. A careful dream does so only if it is
+    sure.
+
+    endpoint: a language model that may decide where the table cannot.
+    """
     inbox = [memory for memory in memories if memory.phase == INBOX]
     classifier = Classifier(settings, memories if inbox else ())
     actions_by_id = {

@@ -165,9 +165,12 @@ class MemoryState:
 
     @property
     def block(self) -> tuple[object, ...]:
-        """Only memories of one block are merged or linked as similar: one scope, valid until the
-        same time, written by somebody known or not, and reminders only with reminders of equal
-        `due_at` and `repeat`."""
+        """The key of the block of a memory. Only memories of one block are merged or linked as
+        similar.
+
+        They have the same scope and end, and known writers or unknown ones. A reminder is only with
+        reminders of equal `due_at` and `repeat`.
+        """
         until = self.scope, str(self.header.get("valid_until")), self.is_foreign
         if self.category == REMINDERS:
             return (*until, self.due_at, self.repeat)
@@ -496,9 +499,13 @@ def _states_after(
 def apply(
     upkeep: Upkeep, action: Action, info: NoteInfo | None, target_info: NoteInfo | None
 ) -> list[NoteInfo]:
-    """Carry out one action on the memory `info` (and `target_info`, its target): one change, which `undo`
-    takes back. Returns the memories it wrote. Raises what `CHANGED_MEANWHILE` names when they are
-    not as given, or there are not any."""
+    """Carry out one action as one change, which `undo` takes back. Returns the memories it wrote.
+
+    info: the memory to change.
+    target_info: the target of the action.
+
+    Raises an error of `CHANGED_MEANWHILE` if a memory has changed or is gone.
+    """
     if action.verb == REMIND and action.record is not None and target_info is not None:
         reminded = [*id_list(target_info.header.get(REMINDED)), action.id]
         return upkeep.derive(target_info, action.record, {REMINDED: reminded}, REMIND)
@@ -517,8 +524,10 @@ def apply(
 def organize_all(
     upkeep: Upkeep, infos: Sequence[NoteInfo], actions: Sequence[Action | None]
 ) -> list[NoteInfo]:
-    """Carry out the organizing of these memories as one change, all or none; a memory without an
-    action stays. Returns them as they are then. Raises as `apply`."""
+    """Organize these memories as one change: all or none. Returns them as they are then.
+
+    A memory without an action stays. Raises errors as `apply` does.
+    """
     planned = [
         (info, action) for info, action in zip(infos, actions, strict=True) if action is not None
     ]
@@ -537,9 +546,10 @@ def organize_all(
 def after_actions(
     memories: Iterable[MemoryState], actions: Sequence[Action], now: datetime | None = None
 ) -> list[MemoryState]:
-    """The memories as they are once these actions are applied: links to what was merged lead to
-    the survivor. `updated` of what changed becomes `now`, when given. Reminders that would be made
-    are left out.
+    """The memories as they will be once these actions are applied.
+
+    Links to merged memories lead to the survivor. The `updated` of changed memories becomes `now`,
+    if it is given. New reminders are left out.
     """
     survivors: dict[str, str] = {}
     states = {memory.id: memory for memory in memories}

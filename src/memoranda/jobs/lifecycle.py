@@ -46,10 +46,12 @@ if TYPE_CHECKING:
 def plan_expire(
     memories: Sequence[MemoryState], settings: Settings, now: datetime, *, careful: bool = False
 ) -> list[Action]:
-    """Memories of the inbox whose `expires_at` is before `now` go to the archive, into the category
+    """Plan to archive memories of the inbox whose `expires_at` is before `now`, in the category
     they belong to.
-    `careful`: except what the daemon leaves alone, and what belongs to a category of
-    `daemon.keep`."""
+
+    careful: whether memories stay that the daemon leaves alone, or whose category is one of
+        `daemon.keep`.
+    """
     expired = [(memory, end) for memory, end in _ends(memories, settings, careful) if end < now]
     classifier = Classifier(settings, memories if expired else ())
     actions = []
@@ -107,9 +109,12 @@ def plan_decay(
 def kept_for_reminders(
     memories: Sequence[MemoryState], settings: Settings, *, sources: bool = True
 ) -> dict[str, datetime]:
-    """By ids, until when a reminder keeps memories from the archive: until it fires, and then as
-    long as it is in the pending list. It keeps itself and, with `sources`, the memory of whose text
-    it was made."""
+    """Map ids of memories to the time until which a reminder keeps them from the archive.
+
+    This is until it fires, and then while it is pending.
+
+    sources: whether the memory from whose text a reminder was made is kept too.
+    """
     ends: dict[str, datetime] = {}
     for memory in memories:
         if memory.category == REMINDERS:
@@ -342,8 +347,10 @@ def tidy(
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Do all upkeep once, as a night of the daemon does: what is sure, and nothing that `review`
-    asks about. One job that fails does not stop the others.
+    """Do all upkeep once, as the daemon does in a night, except for actions that `review` asks
+    about.
+
+    A job that fails does not stop the others.
     """
     from memoranda.jobs import dream
 
@@ -379,8 +386,11 @@ Step = tuple[str, Callable[[], int]]
 
 
 class Scheduler:
-    """The rounds over `memory`, which is the owner's and has face `daemon`. `endpoint` may help
-    deep dreams. `stop` is asked between actions: when it says True, a round ends early."""
+    """Runs rounds of upkeep over the owner's `memory`, which has face `daemon`.
+
+    endpoint: a language model that may help deep dreams.
+    stop: is called between actions; if it returns True, the round ends early.
+    """
 
     def __init__(self, memory: MemorySession, endpoint: Endpoint | None = None):
         self.memory = memory

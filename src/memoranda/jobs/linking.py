@@ -128,8 +128,11 @@ def _stop_words() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A memory with what can tie it to others, rare ones only: tags, wikilink targets and names
-    (folded, to how they are written), words, and pairs of Han characters."""
+    """A memory with the rare marks that can link it to others.
+
+    They are tags, targets of wikilinks and names (folded -> as written), words, and pairs of
+    Chinese characters.
+    """
 
     memory: MemoryState
     tags: dict[str, str]

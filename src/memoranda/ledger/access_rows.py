@@ -38,11 +38,11 @@ class AccessRows:
         with self._guard:
             version = self.database.version()
             if version != self._version:
-                self._known = _document_of(self._stored())
+                self._known = _document_of(self._stored_rows())
                 self._version = version
             return self._known
 
-    def _stored(self) -> dict[tuple[str, str], str]:
+    def _stored_rows(self) -> dict[tuple[str, str], str]:
         rows = self.database.rows("select section, key, value from access order by number")
         return {(row["section"], row["key"]): row["value"] for row in rows}
 
@@ -53,7 +53,7 @@ class AccessRows:
         No other process changes it in between. Raises StorageError, and nothing is changed then.
         """
         with self._guard, self.database.transaction() as connection:
-            before = self._stored()
+            before = self._stored_rows()
             document = _document_of(before)
             yield document
             self._write(connection, before, _rows_of(document))
@@ -92,11 +92,11 @@ class AccessRows:
         else:
             rows = {}
         with self._guard, self.database.transaction() as connection:
-            self._write(connection, self._stored(), rows)
+            self._write(connection, self._stored_rows(), rows)
             self._version = -1
 
     def take_over(self, connection: Connection, data: bytes) -> None:
-        """Add what a file of an earlier version holds; what is here already stays.
+        """Add the rows that a file of an earlier version holds. Rows that exist already stay.
 
         Raises ValueError for a file that is not one.
         """

@@ -112,7 +112,7 @@ def with_steps(rows: Iterable[RowByName], steps: Iterable[RowByName]) -> Iterato
 
 
 def stored(path: str) -> str | bytes:
-    """A path of the system as SQLite takes it: one that is no Unicode text as its bytes."""
+    """A path of the system as SQLite takes it: as text, or as bytes if it is not valid Unicode."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -15,7 +15,7 @@ from memoranda.ledger.reads import ReadRow, add_reads
 
 
 @contextmanager
-def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+def _open(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
     try:
         name = f"file:{quote(str(path))}?mode={mode}"
         with closing(sqlite3.connect(name, uri=True, isolation_level=None)) as connection:
@@ -25,13 +25,13 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def copy_ledger(source: Path, target: Path) -> None:
-    """Make `target` a copy of the ledger at `source` as it is at one moment, in one file.
+    """Copy the ledger at `source` to `target`, as one file, as it is at one moment.
 
     Raises StorageError.
     """
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    with _opened(source, "rw") as source_database, _opened(target, "rw") as target_database:
+    with _open(source, "rw") as source_database, _open(target, "rw") as target_database:
         source_database.backup(target_database)
         target_database.execute("pragma journal_mode = delete")
 
@@ -40,7 +40,7 @@ def relocate_ledger(path: Path, old: str, new: str) -> bool:
     """Name the folder `new` where the ledger at `path` names `old`, or a folder inside. Returns
     whether it did. Raises StorageError.
     """
-    with _opened(path, "rw") as connection:
+    with _open(path, "rw") as connection:
         before = connection.total_changes
         for table, column in (("step", "root"), ("step", "file"), ("origin", "root")):
             connection.execute(
@@ -71,7 +71,7 @@ def _relocate_spaces(connection: sqlite3.Connection, old: str, new: str) -> None
 
 def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
     """Make `reads` all that the ledger at `path`, which nobody uses, has. Raises StorageError."""
-    with _opened(path, "rw") as connection:
+    with _open(path, "rw") as connection:
         connection.execute("begin")
         for table in ("read", "sent_read"):
             connection.execute(f"delete from {table}")
@@ -81,7 +81,7 @@ def put_reads(path: Path, reads: Mapping[str, ReadRow]) -> None:
 
 def ledger_counts(path: Path) -> tuple[int, int]:
     """How many changes and how many texts the ledger at `path` holds, large texts left out."""
-    with _opened(path, "ro") as connection:
+    with _open(path, "ro") as connection:
         changes = connection.execute("select count(*) from change").fetchone()[0]
         texts = connection.execute("select count(*) from text").fetchone()[0]
         return changes, texts
@@ -91,13 +91,13 @@ def is_unfinished(path: Path) -> bool:
     """Whether a change of the ledger at `path` could not be carried out; False without a ledger."""
     if not path.exists():
         return False
-    with _opened(path, "ro") as connection:
+    with _open(path, "ro") as connection:
         return connection.execute("select 1 from waiting").fetchone() is not None
 
 
 def latest_changes(path: Path, limit: int) -> list[tuple[int, str, str, str]]:
     """Number, verb, project and path of the latest changes, the newest first. Makes no file."""
     is_closed = not path.with_name(f"{path.name}-wal").exists()
-    with _opened(path, "ro&immutable=1" if is_closed else "ro") as connection:
+    with _open(path, "ro&immutable=1" if is_closed else "ro") as connection:
         sql = "select number, verb, project, path from change order by number desc limit ?"
         return connection.execute(sql, (limit,)).fetchall()

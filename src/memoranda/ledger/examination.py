@@ -52,7 +52,11 @@ class DamageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is wrong. `key` says which: a SHA-256, a number; `text` says it in words."""
+    """One problem of the ledger.
+
+    key: identifies it: a SHA-256 or a number.
+    text: describes it in words.
+    """
 
     kind: DamageKind
     key: str
@@ -159,7 +163,7 @@ def _places_of(history: History, digest: str) -> str:
     if not places:
         return "no change"
     if len(places) > _MOST_NAMED:
-        more = f" and {len(places) - _MOST_NAMED} more"
+        count_of_others = f" and {len(places) - _MOST_NAMED} more"
     else:
-        more = ""
-    return ", ".join(places[:_MOST_NAMED]) + more
+        count_of_others = ""
+    return ", ".join(places[:_MOST_NAMED]) + count_of_others

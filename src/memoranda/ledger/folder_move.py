@@ -31,7 +31,8 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def move(old: Entry, new: Entry) -> None:
-    """Give the file or folder `old` the free name `new`, by a copy where it cannot be renamed.
+    """Rename the file or folder `old` to the free name `new`. If it cannot be renamed, it is
+    copied.
 
     Raises Conflict when somebody saved a file while it was copied, OSError; then nothing moved.
     """
@@ -112,7 +113,9 @@ def _copy_file(old: Entry, new: Entry) -> Stamp:
 
 
 def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) -> None:
-    """Remove what was copied from `old`; what is newer than its copy replaces it at `new`."""
+    """Remove the files that were copied from `old`. One that is newer than its copy replaces it at
+    `new`.
+    """
     status = stat_in(old.name, old.folder)
     if status is None:
         return
@@ -143,8 +146,9 @@ def _remove_copied(old: Entry, new: Entry, path: str, stamps: dict[str, Stamp]) 
 
 
 def clear_moved(old: Entry, new: Entry) -> None:
-    """Remove from the folder `old` what is there at `new` with the same bytes: a writer died after
-    it had put the copy in place.
+    """Remove from `old` the files that `new` has with the same bytes.
+
+    They are left there if a writer died after it had put the copy in place.
     """
     status = stat_in(old.name, old.folder)
     moved = stat_in(new.name, new.folder)

@@ -114,7 +114,7 @@ class HomeLock:
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def leave_torn(self) -> None:
-        """Note that the work was interrupted, so that the next holder of the lock looks at it."""
+        """Record that the work was interrupted, so that the next holder of the lock checks it."""
         self._is_torn = True
 
     def died(self) -> bool:

@@ -149,10 +149,10 @@ class Reads:
     def _written_rows(self, keys: Collection[str] | None) -> dict[str, ReadRow]:
         return {
             row["key"]: ReadRow(row["count"], row["read_at"], row["used_at"], row["restarted"])
-            for row in self._stored(keys)
+            for row in self._stored_rows(keys)
         }
 
-    def _stored(self, keys: Collection[str] | None) -> Iterable[Row]:
+    def _stored_rows(self, keys: Collection[str] | None) -> Iterable[Row]:
         if keys is None or len(keys) > _MOST_KEYS:
             return self._database.rows("select * from read")
         marks = ",".join("?" * len(keys))
@@ -188,7 +188,7 @@ class Reads:
     # --- taking away
 
     def subtract(self, connection: Connection, folded: Mapping[str, ReadRow]) -> None:
-        """Take reads away that are in headers now, in the transaction that writes those."""
+        """Subtract reads that headers count now, in the transaction that writes these headers."""
         rows = [
             {"key": _text(key), "count": row.times, "used_at": row.used_at}
             for key, row in folded.items()
@@ -212,7 +212,7 @@ class Reads:
                 connection.executemany(sql, [(_text(key),) for key in forgotten])
 
     def flush(self) -> None:
-        """Have in the ledger what waits, as soon as it may be written."""
+        """Write the waiting reads to the ledger as soon as that is possible."""
         self._write(may_wait=True)
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class Reads:
 
 
 def parse_log(data: bytes) -> Iterator[tuple[str, ReadRow]]:
-    """The reads that the lines of an access log tell, as versions before kept it, in their order."""
+    """The reads in the lines of an access log, which earlier versions kept, in order."""
     for line in data.decode("utf-8", "replace").split("\n"):
         value, _, key = line.partition(" ")
         if not key:
@@ -239,13 +239,13 @@ def add_reads(connection: Connection, rows: Iterable[tuple[str, ReadRow]]) -> No
     connection.executemany(_ADD, [(_text(key), *row) for key, row in rows])
 
 
-def sum_of(before: ReadRow, more: ReadRow) -> ReadRow:
-    if more.restarted:
-        return more
+def sum_of(before: ReadRow, later_row: ReadRow) -> ReadRow:
+    if later_row.restarted:
+        return later_row
     return ReadRow(
-        before.times + more.times,
-        max(before.read_at, more.read_at),
-        max(before.used_at, more.used_at),
+        before.times + later_row.times,
+        max(before.read_at, later_row.read_at),
+        max(before.used_at, later_row.used_at),
         before.restarted,
     )
 

@@ -124,7 +124,7 @@ class ServedRows:
 
 def insert_log(connection: Connection, data: bytes) -> None:
     """Take over the lines of JSON of the version before; a line that was cut off says nothing."""
-    _insert(connection, list(_parsed(data)))
+    _insert(connection, list(_parse(data)))
 
 
 def _insert(connection: Connection, rows: Sequence[Served]) -> None:
@@ -142,7 +142,7 @@ def _drop_notes_of_no_call(connection: Connection) -> None:
     connection.execute("delete from served_note where call not in (select number from served)")
 
 
-def _parsed(data: bytes) -> Iterator[Served]:
+def _parse(data: bytes) -> Iterator[Served]:
     for line in data.splitlines():
         with suppress(ValueError, KeyError, TypeError):
             row = json.loads(line)

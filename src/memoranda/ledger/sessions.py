@@ -56,7 +56,7 @@ class SessionRows:
         self.is_full = sum(len(kind) + len(value) + 2 for kind, value in items) >= _FULL
 
     def last_seen(self) -> datetime | None:
-        """The moment up to which this client was told what others added, in any session.
+        """The moment up to which this client has been told, in any session, what others added.
 
         None if never.
         """

@@ -20,8 +20,10 @@ _LEFT = ("index*.db*", "lock", "ledger.db-*", "daemon.log")
 
 
 def open_state(layout: Layout) -> None:
-    """Make the folder ready where it is outside the home. The first time, what the home kept inside
-    itself is copied there; it stays where it is, for other machines.
+    """Prepare the folder for the ledger, if it is outside the home.
+
+    The first time, the files that the home kept inside itself are copied there. They stay in the
+    home too, for other machines.
 
     Raises StorageError where the folder is of another home, OSError.
     """

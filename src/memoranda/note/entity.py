@@ -68,8 +68,12 @@ class Entity(NamedTuple):
 
 
 class EntityKey(NamedTuple):
-    """One entity without its observations. `order` tells its place in the graph and outlives other
-    entities; `handle` is the graph's own; `project` is set when several are looked at together."""
+    """One entity without its observations.
+
+    order: its place in the graph. It does not change when other entities go.
+    handle: the graph's own name for it.
+    project: its project, if the graph is one of several.
+    """
 
     order: tuple[Any, ...]
     name: str
@@ -189,8 +193,12 @@ def compose(
     relations: Iterable[tuple[str, str]] = (),
     other_keys: dict[str, Any] | None = None,
 ) -> str:
-    """The file of a new entity (5.1), of a placeholder when `type` is None (5.4). `created` in
-    microseconds since 1970; relations are (type, target); `other_keys` are further keys."""
+    """Compose the file of a new entity (5.1), or of a placeholder if `type` is None (5.4).
+
+    created: microseconds since 1970.
+    relations: (type, target) of each relation.
+    other_keys: further keys of the header.
+    """
     kind: dict[str, Any] = {"placeholder": True} if type is None else {"type": type}
     header = {"id": id, "title": name, **kind, "created_at": moment(created), **(other_keys or {})}
     return f"---\n{frontmatter.dump(header)}---\n{sections(None if type is None else observations, relations)}"

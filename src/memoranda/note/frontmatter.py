@@ -40,9 +40,11 @@ _HAS_KEY = lazy_pattern(r"""^["']?\w[^\n]*:(?:\s|\Z)""", re.MULTILINE)
 
 
 def split(text: str) -> Parts:
-    """Where header and body of a file's text are; a BOM belongs to neither. The header's YAML is
-    without its fences; `...` ends it too, as in YAML, if it has a key. Without a header the body is
-    all of the text."""
+    """Find the header and the body of a file's text.
+
+    The YAML of the header is without the `---` lines. A line `...` ends it too if it has a key. A
+    BOM belongs to neither part. Without a header, all of the text is the body.
+    """
     # The line break of a fence may be the one before the closing fence.
     opening = _OPENING.match(text)
     if opening:
@@ -647,8 +649,10 @@ def _by_round_trip(yaml_text: str, changes: Mapping[str, Sequence[str]], newline
 
 
 def round_trip(yaml_text: str, change: Callable[[Any, Callable[[str], Any]], None]) -> str:
-    """YAML after `change` of what it holds, through ruamel.yaml, so that comments, order and quotes
-    stay. `change` takes the mapping and what reads YAML. Raises ValueError."""
+    """Change YAML by ruamel.yaml, so that comments, order and quotes stay. Raises ValueError.
+
+    change: gets the mapping, and the function that reads YAML.
+    """
     import io
 
     from ruamel.yaml import YAML

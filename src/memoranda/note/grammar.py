@@ -338,8 +338,8 @@ class _Lines:
             self._links(text, text, self.number)
 
     def _reads_rule_or_item(self, text: str, indent: int, relative: int, depth: int) -> bool:
-        """Read a rule, the underline of a heading, or an item with those that begin on its line
-        inside it; False when the line is not one of these.
+        """Read a rule, the underline of a heading, or an item with the items that begin on its
+        line. Whether the line is one of these.
         """
         if self._is_rule(text, relative) or self._is_underline(text, "-", depth):
             self._close(depth)

@@ -160,10 +160,12 @@ def lead(project: str) -> str:
 
 
 def fold(name: str) -> str:
-    """A coarse key: if any step of contract 000b, 3.4 matches a target by a name, their folds are
-    equal. Without `.md`, case, marks and everything that is neither letter nor digit; a name of
-    signs alone folds to `fold_title` of itself. A relative path (`../x`) must be resolved before it
-    is folded."""
+    """A coarse key: names that match a target by any step of contract 000b, 3.4 have the same key
+    as the target.
+
+    It has no `.md`, case, marks, or characters other than letters and digits. A name without any of
+    these folds to its `fold_title`. A relative path (`../x`) must be resolved first.
+    """
     text = without_suffix(name.strip())
     if text.isascii():
         return text.lower().translate(_ASCII_SIGNS) or fold_title(text) or text
@@ -190,8 +192,11 @@ def fold_title(name: str) -> str:
 
 
 def parse_link(inner: str) -> tuple[str | None, str]:
-    """(project or None, target) of the inside of `[[…]]`; the target is trimmed and may be empty.
-    `|shown`, `#heading` and `#^block` are dropped (a `#` that ends the target stays: `C#`)."""
+    """Split the inside of `[[…]]` into (project or None, target). The target is trimmed and may be
+    empty.
+
+    `|shown`, `#heading` and `#^block` are dropped. A `#` at the end of the target stays: `C#`.
+    """
     target = inner
     if not _LINK_SIGNS.search(inner):
         return None, inner.strip()
@@ -225,8 +230,11 @@ def link_rest(inner: str) -> str:
 
 
 class WrittenLink(NamedTuple):
-    """A link as a line has it. `raw` is what stands between the brackets, or the destination of a
-    Markdown link; `start` is where that begins in the line."""
+    """A link as it is written in a line.
+
+    raw: the text between the brackets, or the destination of a Markdown link.
+    start: the position in the line where `raw` begins.
+    """
 
     raw: str
     start: int

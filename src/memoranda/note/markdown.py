@@ -312,9 +312,11 @@ def _texts(value: Any) -> list[str]:
 
 
 def _all_texts(header: Mapping[str, Any], keys: tuple[str, ...]) -> list[str]:
-    """The texts under all of these keys, which are compared without case. A list may be written as
-    text (`'["a", "b"]'`), tags also with a `#` each and blanks between (`"#a #b"`). A page
-    without quotes (`[[a]]`), which YAML takes for a list in a list, is its name."""
+    """The texts under all of these keys. Case does not count in keys.
+
+    A list may be written as text: `'["a", "b"]'`, and for tags also `"#a #b"`. YAML takes a page
+    without quotes, `[[a]]`, for a list in a list; its text is the name of the page.
+    """
     texts: list[str] = []
     for key, value in header.items():
         if key.lower() not in keys:
@@ -415,8 +417,10 @@ def _each_once(note: Note, value: Any) -> tuple[str, ...]:
 
 
 def _superseded(note: Note, value: Any) -> tuple[str, ...]:
-    """The ids or names of the notes that a note takes the place of. A comma in a text may be part of
-    a name; between ids and between links it separates them."""
+    """The ids or names of the notes that a note replaces.
+
+    In a text, a comma separates ids and links. Elsewhere it may be part of a name.
+    """
     value = _with_pages(unpack_list(value))
     names: list[str] = []
     for item in value if isinstance(value, list) else [value]:
@@ -768,8 +772,11 @@ def _own_header(content: str) -> tuple[_WrittenHeader, str]:
 
 
 def _rows_as_written(yaml_text: str, own_keys: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(key, lines) of a header's keys. Lines that say the same alone stay; the others, such as an
-    alias of an anchor elsewhere, are written with the value they mean."""
+    """(key, lines) of each key of a header.
+
+    Lines that have the same meaning alone stay. Others, such as an alias of an anchor elsewhere,
+    are written as the value they mean.
+    """
     lines = {key: text for key, text in entries(yaml_text) if _says(text, key, own_keys.get(key))}
     if len(lines) == len(own_keys):
         return [(key, lines[key]) for key in own_keys]

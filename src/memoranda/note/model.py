@@ -139,8 +139,11 @@ def warning_text(warnings: Iterable[str], code: str) -> str | None:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Observation(ValueObject):
-    """`- [category] content #tag (context)`; `line` counts from 1 in the whole file. `text` is the
-    item's whole text, decoded if it was coded (contract 002, 5.2)."""
+    """An observation of a note: `- [category] content #tag (context)`.
+
+    line: its line in the whole file, counted from 1.
+    text: the whole text of the item, decoded if it was coded (contract 002, 5.2).
+    """
 
     category: str | None
     content: str
@@ -152,10 +155,15 @@ class Observation(ValueObject):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Relation(ValueObject):
-    """`- type [[target]] (context)`, or any other `[[target]]` as type `links_to`. `project` is set
-    by `[[project::target]]`; `line` counts from 1 in the whole file. `is_item` tells the first form
-    (in project `graph`: an item of `Relations`) from a link in running text. `rest` is what follows
-    the target: `#Heading`, or the end of a name such as `C# tips`."""
+    """A relation of a note: `- type [[target]] (context)`, or any other `[[target]]` as type
+    `links_to`.
+
+    project: the project in `[[project::target]]`.
+    line: the line in the whole file, counted from 1.
+    is_item: whether it is an item of a list (in project `graph`, of `Relations`), rather than a
+        link in running text.
+    rest: the text after the target: `#Heading`, or the end of a name such as `C# tips`.
+    """
 
     type: str
     target: str

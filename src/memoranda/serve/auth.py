@@ -207,8 +207,8 @@ class Access:
             return _token(matching[-1])
 
     def find(self, secret: str) -> StoredToken | None:
-        """The valid token with this secret, its own or one that OAuth issued for it. None if none
-        is valid.
+        """Find the valid token with this secret: an own one, or one that OAuth issued for it. None
+        if there is none.
 
         Every secret is compared in constant time, so the time taken tells nothing. Raises
         AccessRefused.
@@ -217,9 +217,9 @@ class Access:
         secret_digest = digest(secret).encode()
         rows = self.rows()
         matching = [
-            this_row
-            for this_row in rows.get("tokens", ())
-            if hmac.compare_digest(this_row["hash"].encode(), secret_digest)
+            token_row
+            for token_row in rows.get("tokens", ())
+            if hmac.compare_digest(token_row["hash"].encode(), secret_digest)
         ]
         granted = [
             grant
@@ -266,9 +266,9 @@ class Access:
 
     def space(self, name: str) -> Space:
         """The space of this name. Raises NoSuch."""
-        space_found = self.spaces().get(name)
-        if space_found:
-            return space_found
+        space_of_name = self.spaces().get(name)
+        if space_of_name:
+            return space_of_name
         raise NoSuch(f"no such space: {name}")
 
     def add_space(self, name: str, home: Path | None = None) -> Space:
@@ -372,17 +372,17 @@ def _exists(message: str) -> Exists:
     return error
 
 
-def make_room(rows: dict[str, dict[str, Any]], most: int, may_go: Collection[str]) -> bool:
+def make_room(rows: dict[str, dict[str, Any]], most_rows: int, may_go: Collection[str]) -> bool:
     """Remove rows until one more fits. Returns whether there is room.
 
     The oldest row of the address (`by`) with the most rows goes first: a stranger who asks
     endlessly loses only its own. Rows are in the order they were made.
 
     rows: the rows to remove from.
-    most: how many may stay after one was added.
+    most_rows: how many may stay after one was added.
     may_go: the keys of the rows that may be removed.
     """
-    while len(rows) >= most:
+    while len(rows) >= most_rows:
         candidates = [key for key in rows if key in may_go]
         if not candidates:
             return False
@@ -414,9 +414,9 @@ class ShortSecrets:
                 }
             yield section
 
-    def row(self, lasts: timedelta, **more: Any) -> dict[str, Any]:
+    def row(self, lasts: timedelta, **more_keys: Any) -> dict[str, Any]:
         """The row to store for a secret with this lifetime."""
-        return more | {"until": stamp(self._access.clock() + lasts)}
+        return more_keys | {"until": stamp(self._access.clock() + lasts)}
 
     def give(self, kind: str, lasts: timedelta, most: int = 0, **more: Any) -> str:
         """Make a secret, and store it with `more`.
@@ -452,8 +452,11 @@ class ShortSecrets:
 
 
 class PageVisitors:
-    """Who may look at the page: `memory page` gives out a code, good once and for minutes, and a
-    browser that shows it gets a cookie."""
+    """Admits browsers to the page.
+
+    `memory page` gives out a code that works once and for minutes. A browser that shows the code
+    gets a cookie.
+    """
 
     def __init__(self, access: Access):
         self._secrets = ShortSecrets(access, "visitors")
@@ -481,7 +484,7 @@ class PageVisitors:
 
 
 class CallCounts(Protocol):
-    """Where calls of a day are counted so that a server that starts again knows of them."""
+    """Keeps the counts of calls of a day, so that a server still has them after a restart."""
 
     def calls_of(self, who: str, day: str) -> int: ...
 

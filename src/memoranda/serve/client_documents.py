@@ -137,11 +137,13 @@ class _To(http.client.HTTPSConnection):
         self.address = address
 
     def connect(self) -> None:
-        plain = socket.create_connection((self.address, self.port), SECONDS)
+        plain_socket = socket.create_connection((self.address, self.port), SECONDS)
         try:
-            self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self.host)
+            self.sock = ssl.create_default_context().wrap_socket(
+                plain_socket, server_hostname=self.host
+            )
         except BaseException:
-            plain.close()
+            plain_socket.close()
             raise
 
 

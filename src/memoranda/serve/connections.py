@@ -90,7 +90,7 @@ class Connection(H11Protocol):
             self._header_timer = None
 
     def _crowd(self) -> list[Connection]:
-        """The connections of which one must go; none as long as there is room."""
+        """The connections of which one must be closed. Empty while there is room."""
         if len(self.connections) <= FOR_ADDRESS:
             return []
         other_connections: list[Any] = [
@@ -98,20 +98,20 @@ class Connection(H11Protocol):
         ]
         host = _host(self)
         if host not in LOOPBACK:
-            same = [
+            connections_of_host = [
                 this_connection
                 for this_connection in other_connections
                 if _host(this_connection) == host
             ]
-            if len(same) >= FOR_ADDRESS:
-                return same
+            if len(connections_of_host) >= FOR_ADDRESS:
+                return connections_of_host
         if len(other_connections) < CONNECTIONS:
             return []
-        most, _ = Counter(map(_host, other_connections)).most_common(1)[0]
+        busiest_host, _ = Counter(map(_host, other_connections)).most_common(1)[0]
         return [
             this_connection
             for this_connection in other_connections
-            if _host(this_connection) == most
+            if _host(this_connection) == busiest_host
         ]
 
     def _make_room(self, crowd: Iterable[Connection]) -> None:

@@ -45,7 +45,7 @@ _CALLS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step of a round: when it ended, how many items it processed, and why it failed."""
+    """A step of a round: when it ended, how many items it processed, and the error if it failed."""
 
     at: datetime
     count: int = 0
@@ -86,7 +86,7 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
     says whether a client started the daemon. Raises Running, OSError.
     """
     try:
-        lock = _held(path, *([AUTOSTARTED] if is_autostarted else []))
+        lock = _hold_file(path, *([AUTOSTARTED] if is_autostarted else []))
     except BlockingIOError:
         owner = lock_owner(path)
         if owner and owner.pid:
@@ -100,15 +100,17 @@ def daemon_lock(path: Path, is_autostarted: bool = False) -> Iterator[None]:
 
 @contextmanager
 def http_noted(path: Path, address: str) -> Iterator[None]:
-    """Say at `path`, as long as it is so, that HTTP is served at `address`: see `http_address`."""
+    """Keep a file at `path` with the `address` served over HTTP, while this context is open (see
+    `http_address`).
+    """
     with ExitStack() as stack:
         # Another process serves this home too, and said so
         with suppress(OSError):
-            stack.enter_context(_held(path, address))
+            stack.enter_context(_hold_file(path, address))
         yield
 
 
-def _held(path: Path, *lines: str) -> ExitStack:
+def _hold_file(path: Path, *lines: str) -> ExitStack:
     """Lock the file and write the process and `lines` into it, until the end of the context. Raises
     OSError.
     """
@@ -122,7 +124,7 @@ def _held(path: Path, *lines: str) -> ExitStack:
 
 
 def http_address(path: Path) -> str | None:
-    """The address at which this home is served over HTTP on this machine.
+    """The address at which this home is served over HTTP on this machine, if it is.
 
     None if it is not served.
     """
@@ -180,8 +182,10 @@ class Daemon:
             self._http.app.state.sessions = sessions
 
     def round(self) -> bool:
-        """One round. A step that fails is logged and does not stop the others. A round that cannot
-        begin, because a call takes long, waits for the next. Returns whether all went well.
+        """Run one round. Returns whether all went well.
+
+        A step that fails is logged and does not stop the others. If a long call prevents the round,
+        it waits for the next time.
         """
         now = clock.now
         self._rounds.began = now()
@@ -198,7 +202,7 @@ class Daemon:
         return good
 
     def _read_transcripts(self) -> int:
-        """Index what is new in transcripts, where the owner lets them be read; how many turns."""
+        """Index new transcripts if the owner allows reading them. Returns the number of new turns."""
         memory = self._scheduler.memory
         if not memory.settings.transcripts:
             return 0
@@ -237,7 +241,7 @@ class Daemon:
         return True
 
     def state(self) -> dict[str, Any]:
-        """How the daemon is, as JSON: its clients, and its rounds with the steps that failed."""
+        """The state of the daemon as JSON: its clients, and its rounds with the steps that failed."""
         failed = {
             name: step_state.error
             for name, step_state in self._rounds.steps.items()
@@ -324,7 +328,7 @@ class Daemon:
                 self._keep_up()
 
     def _is_idle(self, now: float) -> bool:
-        """Whether the daemon has had no client for as long as it waits for one."""
+        """Whether the daemon has been without a client for as long as it waits for one."""
         if self._idle is None or self._server is None:
             return False
         quiet_since = self._server.quiet_since

@@ -90,8 +90,9 @@ _HEADERS = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens and what it answers to. `public` is its address on the web, without
-    a path.
+    """The place where the server listens, and the addresses it answers to.
+
+    public: its address on the web, without a path.
     """
 
     host: str
@@ -125,21 +126,23 @@ class Place:
         """The hosts and origins to let in: this machine, the public address, and the configured
         ones.
         """
-        near = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
+        local_hosts = [f"[{host}]" if ":" in host else host for host in {*LOOPBACK, self.host}]
         far = urlsplit(self.public or "")
-        names = [*near, *self.hosts, *([far.netloc] if self.public else [])]
+        names = [*local_hosts, *self.hosts, *([far.netloc] if self.public else [])]
         if self.public:
             web = [self.public, *WEB_CLIENTS]
         else:
             web = []
-        origins = [f"http://{name}" for name in near] + [f"http://{name}:*" for name in near]
+        origins = [f"http://{name}" for name in local_hosts] + [
+            f"http://{name}:*" for name in local_hosts
+        ]
         return TransportSecuritySettings(
             allowed_hosts=names + [f"{name}:*" for name in names],
             allowed_origins=[*origins, *web, *self.origins],
         )
 
     def address(self, port: int) -> str:
-        """Where this machine reaches it, listening on `port`."""
+        """The address at which this machine reaches it, if it listens on `port`."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -233,7 +236,7 @@ class Homes:
 
 @dataclass
 class AdmittedRequest:
-    """One request that was let in: whose, in which space, and what of it the access log tells."""
+    """A request that was let in: its caller, its space, and its facts for the access log."""
 
     token: StoredToken | None
     space: Space | None
@@ -242,7 +245,7 @@ class AdmittedRequest:
 
     @property
     def scope(self) -> str:
-        """The rights of the caller: those that both the token and its member's role allow."""
+        """The rights of the caller: those that the token and its member's role both allow."""
         if self.token is None:
             return "admin"
         if self.space is None or self.token.member is None:
@@ -257,11 +260,11 @@ class AdmittedRequest:
         return ()
 
     def caller(
-        self, memory: MemorySession, agent_named: str, face: str, client: str
+        self, memory: MemorySession, agent_name: str, face: str, client: str
     ) -> MemorySession:
-        """`memory` as this caller uses it.
+        """`memory` for this caller.
 
-        agent_named: the agent that the client says it is.
+        agent_name: the agent that the client says it is.
         client: the name of the client in the ledger.
         """
         identity = self.server.identity
@@ -276,7 +279,7 @@ class AdmittedRequest:
             own_agent = token.member
         else:
             own_agent = token.agent
-        agent = own_agent or identity.agent or agent_of(agent_named, identity.clients)
+        agent = own_agent or identity.agent or agent_of(agent_name, identity.clients)
         memory = memory.as_caller(agent, face, client=client, **session)
         memory.only_reads = self.scope == "read"
         return memory
@@ -312,9 +315,9 @@ class _HttpHandlers(Handlers):
             client_name = client.name
         else:
             client_name = ctx.request.headers.get("user-agent", "").partition("/")[0]
-        client_shown = f"http {client_text(client, '')}".strip()
+        client_label = f"http {client_text(client, '')}".strip()
         return await request.server.run(
-            request, lambda memory: call(request.caller(memory, client_name, "mcp", client_shown))
+            request, lambda memory: call(request.caller(memory, client_name, "mcp", client_label))
         )
 
 
@@ -532,7 +535,7 @@ class HttpServer:
             if key not in self._managers:
                 assert self._tasks is not None
                 whole_registry = await asyncio.to_thread(self.homes.registry, call.space)
-                few = [
+                toolsets = [
                     replace(
                         toolset,
                         tools=[
@@ -546,7 +549,7 @@ class HttpServer:
                 ]
                 # Which are shared
                 registry = Registry(
-                    [this_toolset for this_toolset in few if this_toolset.tools],
+                    [served_toolset for served_toolset in toolsets if served_toolset.tools],
                     whole_registry.hooks,
                 )
                 self._managers[key] = await self._tasks.start(self._keep, registry)

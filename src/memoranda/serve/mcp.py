@@ -114,26 +114,28 @@ class ServerIdentity:
     """Told of each request who it is from: the agent, and what its client calls itself."""
 
 
-def agent_of(client: str, more: Mapping[str, str] | None = None) -> str:
+def agent_of(client: str, own_names: Mapping[str, str] | None = None) -> str:
     """The agent of a client that calls itself `client` (contract 001, 1, "Identity").
 
-    `more` is the owner's table (configuration key `agents`), which goes before ours: client name,
+    `own_names` is the owner's table (configuration key `agents`), which goes before ours: client name,
     in any case, to agent, `*` for every client not in it. A client in neither is its own name in
     the form a scope allows; one without any such character is `unknown`, so that it sees what is
     global and nothing else. Whatever the client says, this is a filter and no boundary (docs/trust.md):
     only an agent the owner gave is.
     """
     name = default_rules().redacted(client[:_CLIENT_NAME].strip()).lower()
-    plain = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
-    own_table = {key.lower(): agent for key, agent in (more or {}).items()}
-    places_asked = (
+    plain_name = _NOT_IN_AGENTS.sub("-", name).lstrip("-._")
+    own_table = {key.lower(): agent for key, agent in (own_names or {}).items()}
+    name_tables = (
         (own_table, name),
-        (own_table, plain),
+        (own_table, plain_name),
         (own_table, _ANY),
         (_known_clients(), name),
-        (_known_clients(), plain),
+        (_known_clients(), plain_name),
     )
-    found_agent = next((table[key].lower() for table, key in places_asked if key in table), plain)
+    found_agent = next(
+        (table[key].lower() for table, key in name_tables if key in table), plain_name
+    )
     agent = _NOT_IN_AGENTS.sub("-", found_agent).lstrip("-._")[:_AGENT_NAME] or _UNNAMED
     if agent in TAKEN_AGENTS:
         return f"{agent}-client"
@@ -176,8 +178,8 @@ def client_text(client: Any, transport: str) -> str:
     transport.
     """
     if client:
-        client_named = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
-        return default_rules().redacted(" ".join(client_named.split())[:_CLIENT_NAME])
+        client_label = f"{client.name[:_CLIENT_NAME]} {client.version[:_CLIENT_NAME]}"
+        return default_rules().redacted(" ".join(client_label.split())[:_CLIENT_NAME])
     return transport
 
 
@@ -269,8 +271,11 @@ class NoMessage(Exception):
 
 
 def message_of(line: bytes) -> JSONRPCMessage:
-    """The message in `line`. Raises NoMessage. Lone surrogates and bytes that are no UTF-8 are
-    kept, as surrogates, so that the tool they are meant for can name the parameter."""
+    """Parse the message in `line`. Raises NoMessage.
+
+    Lone surrogates stay, and bytes that are not UTF-8 become surrogates. The tool that gets them
+    can then name the parameter.
+    """
     try:
         message = jsonrpc_message_adapter.validate_json(line)
         if not (isinstance(message, JSONRPCNotification) and b'"id"' in line):
@@ -345,7 +350,7 @@ async def converse(
 
 
 def _listing(key: str, names: Mapping[str, str], items: Iterable[Any]) -> Callable[..., Any]:
-    """The handler that lists `items` under `key`, of each what it has of `names`."""
+    """The handler that lists `items` under `key`, each with its fields in `names`."""
 
     def shown(item: Any) -> Result:
         row = {shown_name: getattr(item, name) for shown_name, name in names.items()}
@@ -513,7 +518,7 @@ class Handlers:
         return None
 
     def _caller(self, ctx: Any) -> tuple[str, str]:
-        """The agent who calls and what its client calls itself."""
+        """The agent who calls, and the name that its client gives itself."""
         client = self._client(ctx)
         agent = self._identity.agent or agent_of(
             client.name if client else "", self._identity.clients
@@ -522,9 +527,9 @@ class Handlers:
 
     async def call(self, ctx: Any, params: Any) -> Result:
         if params.name not in self._registry.tools:
-            instead = self._registry.instead_of(params.name)
+            advice = self._registry.instead_of(params.name)
             tool_names = ", ".join(self._registry.tools)
-            message = instead or f"Unknown tool: {params.name}. Tools: {tool_names}."
+            message = advice or f"Unknown tool: {params.name}. Tools: {tool_names}."
             raise MCPError(INVALID_PARAMS, message)
         arguments = ctx.params.get(_ORIGINAL_ARGUMENTS, params.arguments)
         try:
@@ -541,8 +546,8 @@ class Handlers:
             "content": [{"type": "text", "text": text} for text in texts],
             "isError": reply.is_error,
         }
-        more = {"structuredContent": reply.data, "_meta": reply.meta or None}
-        return result | {key: value for key, value in more.items() if value is not None}
+        optional_keys = {"structuredContent": reply.data, "_meta": reply.meta or None}
+        return result | {key: value for key, value in optional_keys.items() if value is not None}
 
     async def list_prompts(self, ctx: Any, params: Any) -> Result:
         keys = ("name", "description", "required")
@@ -665,9 +670,7 @@ class Handlers:
             raise MCPError(code, str(error), data or None) from None
 
     async def _take(self, ctx: Any, call: Callable[[MemorySession], T]) -> T:
-        """The result of `call` as the caller of `ctx`; afterwards subscribers are told what
-        changed.
-        """
+        """Run `call` as the caller of `ctx`, and tell subscribers which resources changed."""
         agent, name = self._caller(ctx)
 
         def run(memory: MemorySession) -> tuple[T, list[str]]:

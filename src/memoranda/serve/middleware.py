@@ -80,7 +80,7 @@ class RequestRefused(Exception):
         )
 
 
-async def _answered(request: Request, error: Exception) -> Response:
+async def _answer(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestRefused):
         return error.response
     _log.error("%s", error)
@@ -88,7 +88,9 @@ async def _answered(request: Request, error: Exception) -> Response:
 
 
 async def _missing(request: Request, error: Exception) -> Response:
-    """Answer as JSON where a program asks, which reads nothing else; the page is for people."""
+    """Answer as JSON to a program, which reads nothing else, and as text on the page, which is for
+    people.
+    """
     assert isinstance(error, HTTPException)
     if request.url.path.startswith("/page"):
         return PlainTextResponse(error.detail, error.status_code, error.headers)
@@ -99,15 +101,17 @@ async def _missing(request: Request, error: Exception) -> Response:
 
 # Codes of RFC 6749 for errors of the path and the method.
 _OAUTH_ERRORS = {404: "not_found", 405: "method_not_allowed"}
-HANDLERS = {RequestRefused: _answered, MemorandaError: _answered, HTTPException: _missing}
+HANDLERS = {RequestRefused: _answer, MemorandaError: _answer, HTTPException: _missing}
 """What Starlette answers to a request that is refused, or where the home is in no state to answer
 anybody.
 """
 
 
 def in_time(receive: Receive) -> Receive:
-    """`receive`, which raises TimeoutError when the whole body is not there in time,
-    ClientDisconnect when it will not be."""
+    """Wrap `receive` so that the whole body must arrive in time.
+
+    It raises TimeoutError otherwise, and ClientDisconnect if the client goes away.
+    """
     end = anyio.current_time() + BODY_SECONDS
     is_whole = False
 
@@ -156,14 +160,14 @@ class HostAndOrigin:
 def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
     """The SDK's refusal, with what to do about it."""
     if refused.status_code == 421:
-        host = _shown(headers.get("host", ""))
+        host = _printable(headers.get("host", ""))
         return RequestRefused(
             421,
             f"This server is not called {host}. Call it by the address it was started with, or start it"
             " with --allow-host and this name (behind a proxy with --public-url and its address).",
         ).response
     if refused.status_code == 403:
-        origin = _shown(headers.get("origin", ""))
+        origin = _printable(headers.get("origin", ""))
         return RequestRefused(
             403,
             f"Web pages of {origin} may not call this server."
@@ -172,7 +176,7 @@ def _not_let_in(refused: Response, headers: Mapping[str, str]) -> Response:
     return refused
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """A text that a caller sent, short and printable."""
     return f'"{one_line(text)[:_SHOWN]}"'
 
@@ -216,8 +220,11 @@ class BodyInTime:
 
 
 class RequestLog:
-    """One line for each request: who, what, how it ended, how long it took; nothing of what was
-    said. Each is counted by its status."""
+    """Writes one line for each request: the caller, the address, the status and the time. Contents
+    are not logged.
+
+    Requests are counted by status.
+    """
 
     def __init__(self, app: ASGIApp, counts: Counter[str]):
         self._app = app
@@ -374,7 +381,7 @@ class Health:
         return JSONResponse({"status": "stopping" if stops else "ok"}, 503 if stops else 200)
 
     async def _ready(self, request: Request) -> Response:
-        """Whether a call would see all that was acknowledged before it."""
+        """Whether a call would see everything that was acknowledged before it."""
         is_known, lag = await self._state()
         if self._stopping.is_set():
             status = "stopping"

@@ -97,9 +97,9 @@ class _Client(OAuthClientInformationFull):
                 and redirect_uri.scheme == "http"
                 and redirect_uri.host in _LOOPBACK
             ):
-                same = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
+                registered_parts = (redirect_uri.host, redirect_uri.path, redirect_uri.query)
                 for uri in self.redirect_uris or ():
-                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == same:
+                    if uri.scheme == "http" and (uri.host, uri.path, uri.query) == registered_parts:
                         return redirect_uri
             raise
 
@@ -178,8 +178,8 @@ class Grants(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, A
             is_free = make_room(clients, CLIENTS, clients.keys() - in_use)
             if is_free:
                 row = client_info.model_dump(mode="json", exclude_none=True)
-                more = {"made": stamp(now), "by": _address.get()}
-                clients[client_info.client_id] = {"client": row, **more}
+                record_keys = {"made": stamp(now), "by": _address.get()}
+                clients[client_info.client_id] = {"client": row, **record_keys}
         # Out here: the SDK's errors are frozen, and cannot leave a context manager
         if not is_free:
             raise RegistrationError(
@@ -393,14 +393,14 @@ class _Consent:
             # The request was answered in between.
             if self._codes.take("asked", key) is None:
                 return self._shown(key, "")
-            more = {
+            code_keys = {
                 "code": "",
                 "scopes": [least_scope(request_row["scope"], token.scope)],
                 "resource": request_row["resource"],
                 "expires_at": time.time() + CODE_LASTS.total_seconds(),
                 "client_id": request_row["client"]["client_id"],
             }
-            code = AuthorizationCode.model_validate(params | more).model_dump(
+            code = AuthorizationCode.model_validate(params | code_keys).model_dump(
                 mode="json", exclude={"code"}
             )
             answer = {"code": self._codes.give("given", CODE_LASTS, code=code, token=token.id)}
@@ -459,8 +459,10 @@ def _awaited(rows: Mapping[str, Any]) -> set[str]:
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from: behind a proxy of this machine what that says, which adds it
-    last."""
+    """The address that a request comes from.
+
+    A proxy on this machine adds it as the last entry of a header.
+    """
     peer = (scope.get("client") or ("",))[0]
     forwarded = Headers(scope=scope).getlist("x-forwarded-for")
     if peer in LOOPBACK and forwarded:
@@ -484,7 +486,7 @@ class _Rated:
         _address.set(address)
         is_known = False
         if scope["path"] in ("/token", "/revoke") and scope["method"] == "POST":
-            body, receive = await _read(receive)
+            body, receive = await _read_body(receive)
             # Of too many fields: the SDK refuses it
             with suppress(ValueError):
                 fields = parse_qsl(body.decode("utf-8", "replace"), max_num_fields=_FIELDS)
@@ -520,8 +522,10 @@ class _Rated:
         await self._app(scope, receive, signed)
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """The body of a request, and what gives it again to who reads it next."""
+async def _read_body(receive: Receive) -> tuple[bytes, Receive]:
+    """Read the body of a request. Returns it with a `receive` that gives it again to the next
+    reader.
+    """
     body = b""
     while True:
         message = await receive()
@@ -543,7 +547,7 @@ async def _read(receive: Receive) -> tuple[bytes, Receive]:
 def oauth_routes(
     access: Access, public: str, fetch: Callable[[str], dict[str, Any]] = client_documents.fetch
 ) -> list[BaseRoute]:
-    """The addresses of the authorization server at `public`, and of what says which server that is."""
+    """The routes of the authorization server at `public`, and of the documents that name it."""
     grants = Grants(access, public, Documents(fetch))
     issuer = AnyHttpUrl(public)
     registration = ClientRegistrationOptions(

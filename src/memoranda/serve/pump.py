@@ -100,8 +100,10 @@ def pass_on(settings: Settings, arguments: Mapping[str, Any]) -> None:
 
 
 def _granted(settings: Settings, params: Mapping[str, Any]) -> int | None:
-    """The descriptor of a connection on which a daemon grants a session; a daemon is started where
-    none runs. None: the client serves itself."""
+    """Connect to the daemon, which is started if none runs, and ask for a session.
+
+    Returns the descriptor of the connection. None if the client must be served by this process.
+    """
     import os
     import socket
 
@@ -229,9 +231,9 @@ class Lines:
         if b"\n" not in block:
             return []
         end = self.rest.rfind(b"\n") + 1
-        whole = bytes(self.rest[:end])
+        whole_lines = bytes(self.rest[:end])
         self.rest = self.rest[end:]
-        return [line + b"\n" for line in whole[:-1].split(b"\n")]
+        return [line + b"\n" for line in whole_lines[:-1].split(b"\n")]
 
 
 class Pump:
@@ -458,8 +460,7 @@ class Pump:
                 self._output += line
 
     def _lose_daemon(self) -> None:
-        """Answer with an error what a daemon began that is gone, has ended the session, or is
-        silent."""
+        """Answer the calls of a daemon that is gone, silent or has ended the session with an error."""
         assert self._daemon is not None
         posix.close(self._daemon)
         self._daemon = None

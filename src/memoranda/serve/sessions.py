@@ -173,7 +173,9 @@ class McpSessions:
 
 
 async def _say_alive(writer: StreamWriter, session: McpSession) -> None:
-    """Tell the process of a client that waits that this one lives: one that is stopped cannot."""
+    """Tell the process of a waiting client that this one is alive. A process that is stopped
+    cannot.
+    """
     while not writer.is_closing():
         if session.unanswered():
             writer.write(ALIVE)

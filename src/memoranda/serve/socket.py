@@ -61,8 +61,11 @@ class _Refused(Exception):
 
 
 class Protocol:
-    """Answers requests with the tools of `registry`, as the callers they name, and with the
-    further `methods`, which get the owner's `memory`."""
+    """Answers requests on the socket.
+
+    registry: the tools, called for the agents that the callers name.
+    methods: further methods, which get the owner's `memory`.
+    """
 
     def __init__(self, memory: MemorySession, registry: Registry, methods: Methods | None = None):
         self._memory = memory
@@ -136,17 +139,19 @@ class Protocol:
             raise _Refused(_BAD_PARAMS, f'this daemon serves agent "{own_agent}" alone')
         if agent is not None and not (isinstance(agent, str) and is_agent(agent)):
             raise _Refused(_BAD_PARAMS, f'invalid agent "{str(agent)[:_SAID]}"')
-        caller_given = {"client": request.get("client"), "session": request.get("session")}
+        caller_keys = {"client": request.get("client"), "session": request.get("session")}
         by = {
             key: default_rules().redacted(value[:_SAID])
-            for key, value in caller_given.items()
+            for key, value in caller_keys.items()
             if isinstance(value, str) and value.isprintable()
         }
         return self._memory.as_caller(own_agent or agent or UNNAMED, **by)
 
     def _check_place_of_agent(self, name: str, *places: dict[str, Any]) -> None:
-        """Raises _Refused for an `agent` among a tool's arguments: ignored, its caller would act as
-        somebody else than it thinks."""
+        """Raise _Refused for an `agent` among a tool's arguments.
+
+        If it were ignored, the caller would act as another agent than it thinks.
+        """
         tool = self._registry.tools.get(name)
         has_its_own = tool is not None and "agent" in tool.schema.get("properties", {})
         if not has_its_own and any("agent" in place for place in places):
@@ -230,9 +235,12 @@ class Listener:
 
 
 class SocketServer:
-    """Serves the connections of `listener`. `answer` makes the reply line to a request line, on one
-    of `threads`; `session` is entered for the time of each connection. Connections that ask for it
-    become `sessions` of MCP."""
+    """Serves the connections of `listener`.
+
+    answer: makes the reply to the line of a request. It is called on one of `threads`.
+    session: a context that is open during each connection.
+    sessions: serves connections that ask for MCP.
+    """
 
     def __init__(
         self,
@@ -312,9 +320,9 @@ class SocketServer:
                     self._connections[task] = True
                     if (
                         self._sessions is not None
-                        and (session_asked := self._sessions.asked_by(line)) is not None
+                        and (session_request := self._sessions.asked_by(line)) is not None
                     ):
-                        return await self._sessions.serve(session_asked, reader, writer)
+                        return await self._sessions.serve(session_request, reader, writer)
                     loop = asyncio.get_running_loop()
                     writer.write(await loop.run_in_executor(self._threads, self._answer, line))
                     await writer.drain()

@@ -144,8 +144,11 @@ class StdioTransport:
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
 
     def start(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        """Call `line` on the running event loop for every line that comes in, then `end` once.
-        `end` may come a second time, and early, when the other side no longer reads."""
+        """Call `line` on the running event loop for every line of input, and `end` at the end of
+        input.
+
+        `end` is also called, perhaps a second time, when the other side no longer reads.
+        """
         self._loop = asyncio.get_running_loop()
         self._written = asyncio.Event()
         threading.Thread(target=self._read, args=(line, end), name="stdin", daemon=True).start()
@@ -163,27 +166,27 @@ class StdioTransport:
         await self._written.wait()
 
     def _read(self, line: Callable[[bytes], None], end: Callable[[], None]) -> None:
-        *begun, rest = self._first.split(b"\n")
+        *begun, incomplete_line = self._first.split(b"\n")
         for this_line in begun:
             self._post(line, this_line)
         try:
             with open(self._in, "rb", buffering=1 << 16, closefd=False) as lines:
                 # A terminal's end is read once
                 while this_line := lines.readline():
-                    self._post(line, rest + this_line)
-                    rest = b""
+                    self._post(line, incomplete_line + this_line)
+                    incomplete_line = b""
         except OSError:
             # The terminal or socket behind it is gone, which counts as its end.
             pass
-        self._post(line, rest)
+        self._post(line, incomplete_line)
         self._post(end)
 
     def _write(self, end: Callable[[], None]) -> None:
         try:
             while (line := self._waiting.get()) is not None:
-                rest = memoryview(line)
-                while rest:
-                    rest = rest[os.write(self._out, rest) :]
+                remaining = memoryview(line)
+                while remaining:
+                    remaining = remaining[os.write(self._out, remaining) :]
         except OSError:
             # The client is gone: running calls finish, their replies are dropped.
             self._post(end)

@@ -55,7 +55,10 @@ _OBJECTS = 10_000
 
 
 def collect_garbage() -> None:
-    """Collect garbage from now on, as a server must that lasts; what it is made of stays."""
+    """Turn the garbage collector on, as a server that runs long needs it.
+
+    Objects that exist already are left out of it.
+    """
     gc.freeze()
     gc.set_threshold(_OBJECTS)
     gc.enable()
@@ -94,7 +97,7 @@ class CallQueue:
         """
         if not self._prepared and not self._stopping:
             self._prepared = True
-            self._thread.submit(waits_until(self._ended)(self._opened))
+            self._thread.submit(waits_until(self._ended)(self._open_memory))
 
     async def take(self, call: Callable[[MemorySession], T]) -> T:
         """The result of `call(memory)`, after all calls that came before.
@@ -106,12 +109,12 @@ class CallQueue:
         if self._stopping:
             raise Stopping
 
-        future = self._thread.submit(self._timed, call)
+        future = self._thread.submit(self._run_timed, call)
         loop = asyncio.get_running_loop()
         late: list[Busy] = []
 
         def refuse() -> None:
-            """Refuse the call if it still waits for its turn, and the one at work takes too long."""
+            """Refuse the call if it still waits for its turn while the running one takes too long."""
             took = self._seconds_of_call_at_work()
             if took > CALL_WAITS and future.cancel():
                 server = f"this server (process {os.getpid()})"
@@ -140,12 +143,12 @@ class CallQueue:
             if self._waiting is None and not self._stopping:
                 self._waiting = asyncio.create_task(self._look_after())
 
-    def _timed(self, call: Callable[[MemorySession], T]) -> T:
-        """Run a call, and let those that wait behind it see since when it is at work."""
+    def _run_timed(self, call: Callable[[MemorySession], T]) -> T:
+        """Run a call, and record since when it runs, for those that wait behind it."""
         self._begun = time.monotonic()
         try:
             with waits_until(self._ended):
-                return call(self._opened())
+                return call(self._open_memory())
         finally:
             self._begun = 0.0
 
@@ -183,8 +186,9 @@ class CallQueue:
             return None
 
     def refuse_waiting(self) -> None:
-        """Let the running call end, which waits for no lock any more, and answer those that wait,
-        and later ones, with `Stopping`."""
+        """Let the running call end without waiting for locks. Answer all waiting and later calls
+        with `Stopping`.
+        """
         self._stopping = True
         self._ended.set()
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -201,7 +205,7 @@ class CallQueue:
                 self._memory.close()
             self._memory = None
 
-    def _opened(self) -> MemorySession:
+    def _open_memory(self) -> MemorySession:
         if self._memory is None:
             self._memory = self._open()
         return self._memory

@@ -90,8 +90,9 @@ class File(ValueObject):
     changed_ns: int | None = None
 
     def note(self, project: str, path: str, text: str, changed: datetime | None = None) -> Note:
-        """The note at `path` that these bytes are, whose text this is; it may have `changed` at
-        another time.
+        """Parse the note at `path` from its bytes and their text.
+
+        changed: the time of its change, if that is not the file's.
         """
         # 8 ms; a search that finds nothing new reads no file
         from memoranda.note.markdown import (

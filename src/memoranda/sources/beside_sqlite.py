@@ -23,13 +23,14 @@ _descriptors: dict[tuple[int, int], int] = {}
 
 
 def is_of_sqlite(path: str) -> bool:
-    """Whether the name is one of a database file, or of those SQLite keeps beside it."""
+    """Whether a name is a database file, or a file that SQLite keeps beside one."""
     return path.endswith(_ENDINGS)
 
 
 def pieces(path: str, overlap: int) -> Iterator[bytes]:
-    """The bytes of a file in pieces of some megabytes, each with the last `overlap` bytes of the
-    one before at its beginning. Raises OSError.
+    """Read a file in pieces of some megabytes. Raises OSError.
+
+    overlap: the number of bytes that a piece repeats from the end of the one before.
     """
     descriptor = _descriptor_of(path)
     place = 0

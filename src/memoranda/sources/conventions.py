@@ -152,8 +152,11 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def conventions_of(root: str, *, has_programs: bool) -> Conventions:
-    """The settings of the programs of this folder, and our own list of what is left out. What
-    cannot be read is named in `warnings`. Without `has_programs` only our list counts."""
+    """The settings of the programs that use this folder, and our own list of files to leave out.
+
+    Settings that cannot be read are named in `warnings`. Without `has_programs`, only our list
+    counts.
+    """
     folder = Path(root)
     conventions = Conventions()
     if has_programs:
@@ -169,7 +172,7 @@ def daily_path(conventions: Conventions, year: int, month: int, day: int) -> str
     """The path, without extension, of the note of a day. Empty if no format is known."""
     if not conventions.daily_format:
         return ""
-    name = _formatted(conventions.daily_format, year, month, day)
+    name = _format_day(conventions.daily_format, year, month, day)
     return "/".join(filter(None, (conventions.daily_folder, name)))
 
 
@@ -186,7 +189,7 @@ def title_of_day(conventions: Conventions, path: str) -> str:
         return ""
     try:
         year, month, day = (int(match[part]) for part in ("year", "month", "day"))
-        return _formatted(conventions.day_title, year, month, day)
+        return _format_day(conventions.day_title, year, month, day)
     except (ValueError, IndexError):
         return ""
 
@@ -221,7 +224,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _formatted(pattern: str, year: int, month: int, day: int) -> str:
+def _format_day(pattern: str, year: int, month: int, day: int) -> str:
     """A day in the form of moment.js; of its parts, those that names of files use."""
     from datetime import date
 
@@ -448,7 +451,9 @@ def _texts(value: object) -> list[str]:
 
 
 def _folder(value: object) -> str:
-    """A folder of the project as its program names it; "" for the project itself and for others."""
+    """A folder of the project from the settings of its program. Empty for the project itself, and
+    for folders outside it.
+    """
     text = _text(value).replace("\\", "/").strip("/")
     if text in ("", ".") or text.startswith(("./", "../")) or "/../" in text:
         return ""
@@ -510,9 +515,9 @@ def _json_of(file: Path, conventions: Conventions) -> dict[str, Any]:
 
 def _with_comments(text: str) -> object:
     """Parse JSON with comments and trailing commas, as editors accept it. None if it is invalid."""
-    plain = _COMMENT.sub(lambda match: match[1] or "", text)
-    plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
+    plain_json = _COMMENT.sub(lambda match: match[1] or "", text)
+    plain_json = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain_json)
     try:
-        return json.loads(plain)
+        return json.loads(plain_json)
     except (ValueError, RecursionError):
         return None

@@ -156,12 +156,12 @@ def put_derived(path: Path, data: bytes) -> bool:
     with storing(path.name):
         if path.is_file() and path.read_bytes() == data:
             return False
-        fresh = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-        write_file(str(fresh), data)
+        temporary_file = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        write_file(str(temporary_file), data)
         try:
-            os.replace(fresh, path)
+            os.replace(temporary_file, path)
         except OSError:
-            os.unlink(fresh)
+            os.unlink(temporary_file)
             raise
     return True
 
@@ -380,11 +380,11 @@ def _signature(fd: int) -> bytes:
     with suppress(OSError):
         if not stat.S_ISDIR(os.fstat(fd).st_mode):
             return os.pread(fd, SIGNATURE, 0)
-        inside = os.open(HOLDER, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
+        holder_file = os.open(HOLDER, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
         try:
-            return os.pread(inside, SIGNATURE, 0)
+            return os.pread(holder_file, SIGNATURE, 0)
         finally:
-            os.close(inside)
+            os.close(holder_file)
     return b""
 
 
@@ -395,7 +395,9 @@ def signature() -> bytes:
 
 
 def _owner(fd: int) -> Owner:
-    """The holder of the lock on the open file: as it signed itself, or as the system tells (Linux)."""
+    """The holder of the lock on the open file, by the name it signed with, or by the system on
+    Linux.
+    """
     signed = _SIGNED.match(_signature(fd))
     # A process that has ended signed it, and another holds the lock.
     if signed and is_alive(int(signed[1])):
@@ -443,9 +445,10 @@ def is_at(fd: int, path: Path | str) -> bool:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Hold these folders against all who lock them in this way: every home has its own lock,
-    but several homes may use one folder. A missing folder, or one on a disk without locks, is
-    passed over.
+    """Lock these folders against other homes that use them too.
+
+    Every home has a lock of its own, but several homes may share a folder. A folder that is
+    missing, or on a disk without locks, is skipped.
     """
     held_locks: dict[tuple[int, int], int] = {}
     try:
@@ -468,8 +471,11 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 class ThreadLock:
-    """A re-entrant lock between the threads of this process, which get it in the order they came; a
-    wait for it is bounded. Raises Busy."""
+    """A re-entrant lock for the threads of this process. They get it in the order in which they
+    came.
+
+    No thread waits for it without end. Raises Busy.
+    """
 
     def __init__(self) -> None:
         self._counting = threading.Lock()
@@ -479,7 +485,7 @@ class ThreadLock:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this thread has it."""
+        """Whether this thread holds the lock."""
         return self._owner == threading.get_ident()
 
     def __enter__(self) -> None:

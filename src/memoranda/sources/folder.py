@@ -156,14 +156,16 @@ class FolderSource:
         return self.has_note_name(path)
 
     def has_note_name(self, name: str) -> bool:
-        """Whether a file of this name, or path, would be a note in a folder that holds notes."""
+        """Whether a file with this name or path would be a note in a folder of notes."""
         if self._every_text:
             return True
         folded = name.lower()
         return folded.endswith(NOTE_SUFFIXES) and not folded.endswith(DRAWING_SUFFIX)
 
     def list(self, below: str = "") -> Listing:
-        """As in `Source`; a folder that is gone (except the project's own) just holds nothing."""
+        """List a folder (see `Source`). A folder that is gone is empty, except for the project's
+        own.
+        """
         listing = Listing()
         for _ in self.parts(below, listing):
             pass

@@ -30,8 +30,8 @@ _LONGEST = 1 << 20
 
 
 class BadLine(ValueError):
-    """A line that holds no JSON object, or an object that is not what its type says; the text says
-    why.
+    """A line that is not a JSON object, or an object that does not fit its type. The text gives the
+    reason.
     """
 
 
@@ -70,8 +70,11 @@ def parse_graph_object(value: dict[str, Any]) -> Entity | GraphRelation | None:
 
 
 def holds_graph(file: Path) -> bool:
-    """Whether one of the file's first lines is an entity or a relation, or the file is a graph in
-    another known form, or an empty `.json`. Raises OSError."""
+    """Whether a file holds a graph. Raises OSError.
+
+    It does if one of its first lines is an entity or a relation, if it has another known form, or
+    if it is an empty `.json`.
+    """
     with file.open("rb") as lines:
         if any(said_by(lines.readline(_LONGEST)) is not None for _ in range(_FIRST_LINES)):
             return True
@@ -110,8 +113,8 @@ def dump_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def entity_line(entity: Entity, more: dict[str, Any]) -> str:
-    """An entity as one line of JSON, with the further keys `more`."""
+def entity_line(entity: Entity, other_keys: dict[str, Any]) -> str:
+    """An entity as one line of JSON, with the further keys `other_keys`."""
     value = {
         "type": "entity",
         "name": entity.name,
@@ -119,7 +122,7 @@ def entity_line(entity: Entity, more: dict[str, Any]) -> str:
         "observations": entity.observations,
     }
     return dump_line(
-        value | {key: this_value for key, this_value in more.items() if key not in ENTITY_KEYS}
+        value | {key: item for key, item in other_keys.items() if key not in ENTITY_KEYS}
     )
 
 
@@ -130,20 +133,18 @@ def relation_line(relation: GraphRelation) -> str:
 
 
 def with_members(line: bytes, **members: Any) -> bytes:
-    """`line`, an object, with other values at these keys; all its other bytes stay. A missing key
-    is put last.
-    """
+    """Set these keys in a line that is a JSON object. All its other bytes stay. New keys come last."""
     if line.startswith(_BOM):
         bom = _BOM
     else:
         bom = b""
     text = line.removeprefix(_BOM).decode()
     for key, value in members.items():
-        fresh = dump_line(value)
+        new_value = dump_line(value)
         spans = [(start, end) for name, start, end in _members(text) if name == key]
         if spans:
             start, end = spans[-1]
-            text = text[:start] + fresh + text[end:]
+            text = text[:start] + new_value + text[end:]
         else:
             brace = text.rindex("}")
             head = text[:brace].rstrip()
@@ -151,30 +152,30 @@ def with_members(line: bytes, **members: Any) -> bytes:
                 comma = ""
             else:
                 comma = ","
-            text = f"{head}{comma}{json.dumps(key)}:{fresh}{text[brace:]}"
+            text = f"{head}{comma}{json.dumps(key)}:{new_value}{text[brace:]}"
     return bom + text.encode() + (b"" if text.endswith("\n") else b"\n")
 
 
 def _members(text: str) -> Iterator[tuple[str, int, int]]:
     """(key, start and end of its value) of the object in `text`, which is known to be one."""
     decoder = json.JSONDecoder()
-    at = text.index("{") + 1
+    position = text.index("{") + 1
     while True:
-        at = _skip_blanks(text, at)
-        if text[at] == "}":
+        position = _skip_blanks(text, position)
+        if text[position] == "}":
             return
-        key, at = decoder.raw_decode(text, at)
-        start = _skip_blanks(text, _skip_blanks(text, at) + 1)
+        key, position = decoder.raw_decode(text, position)
+        start = _skip_blanks(text, _skip_blanks(text, position) + 1)
         _, end = decoder.raw_decode(text, start)
         yield key, start, end
-        at = _skip_blanks(text, end)
-        at += text[at] == ","
+        position = _skip_blanks(text, end)
+        position += text[position] == ","
 
 
-def _skip_blanks(text: str, at: int) -> int:
-    while text[at] in " \t\r\n":
-        at += 1
-    return at
+def _skip_blanks(text: str, position: int) -> int:
+    while text[position] in " \t\r\n":
+        position += 1
+    return position
 
 
 def as_lines(data: bytes) -> list[bytes] | None:
@@ -185,24 +186,24 @@ def as_lines(data: bytes) -> list[bytes] | None:
     bytes.
     """
     text = data.removeprefix(_BOM).strip()
-    first, _, rest = text.partition(b"\n")
+    first, _, other_lines = text.partition(b"\n")
     is_begun_empty = first.strip() in _EMPTY
     if not (is_begun_empty or _MAYBE_OTHER_FORM.search(text)):
         return None
     members = _graph_members(json_value(text))
     if members is not None:
         return members
-    lines = (rest if is_begun_empty else data).removesuffix(b"\n")
-    lines_made: list[bytes] = []
+    lines = (other_lines if is_begun_empty else data).removesuffix(b"\n")
+    all_lines: list[bytes] = []
     is_other = is_begun_empty
     for line in lines.split(b"\n"):
         parts = _glued(line)
         is_other = is_other or parts is not None
-        lines_made += [line + b"\n"] if parts is None else parts
+        all_lines += [line + b"\n"] if parts is None else parts
     if not is_other:
         return None
     if lines:
-        return lines_made
+        return all_lines
     return []
 
 
@@ -214,14 +215,14 @@ def _glued(line: bytes) -> list[bytes] | None:
     parts = _values(line.removeprefix(_BOM))
     if parts is None:
         return None
-    members_made: list[bytes] = []
+    member_lines: list[bytes] = []
     is_other = len(parts) > 1
     for value, part in parts:
         members = _graph_members(value)
         is_other = is_other or members is not None
-        members_made += [part + b"\n"] if members is None else members
+        member_lines += [part + b"\n"] if members is None else members
     if is_other:
-        return members_made
+        return member_lines
     return None
 
 
@@ -234,23 +235,26 @@ def _values(line: bytes) -> list[tuple[Any, bytes]] | None:
     values: list[tuple[Any, bytes]] = []
     try:
         text = line.decode().strip()
-        at = 0
-        while at < len(text):
-            value, end = decoder.raw_decode(text, at)
+        position = 0
+        while position < len(text):
+            value, end = decoder.raw_decode(text, position)
             if not isinstance(value, dict) and value != []:
                 return None
-            values.append((value, text[at:end].encode()))
-            at = end
-            while text[at : at + 1] in _BLANK:
-                at += 1
+            values.append((value, text[position:end].encode()))
+            position = end
+            while text[position : position + 1] in _BLANK:
+                position += 1
     except (ValueError, RecursionError):
         return None
     return values
 
 
 def _graph_members(value: Any) -> list[bytes] | None:
-    """The lines for an object of `entities` and `relations`, or for an empty one; what else it holds
-    is a line too. None for any other value."""
+    """The lines for an object of `entities` and `relations`, or for an empty one. None for any
+    other value.
+
+    Other members of the object become a line too.
+    """
     if value in ({}, []):
         return []
     if not isinstance(value, dict) or "type" in value or not value.keys() & {*_MEMBERS}:
@@ -261,9 +265,9 @@ def _graph_members(value: Any) -> list[bytes] | None:
     made_members: list[bytes] = []
     for key, members in lists.items():
         made_members += [_member_line(_MEMBERS[key], member) for member in members]
-    more = {key: item for key, item in value.items() if key not in _MEMBERS}
-    if more:
-        made_members.append(_raw_line(more))
+    other_members = {key: item for key, item in value.items() if key not in _MEMBERS}
+    if other_members:
+        made_members.append(_raw_line(other_members))
     return made_members
 
 
@@ -272,7 +276,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _member_line(kind: str, member: dict[str, Any]) -> bytes:
-    """A member as a line. Where an entity has no `entityType`, its `type` is that."""
+    """A member as a line. For an entity without `entityType`, its `type` is used."""
     named_kind = member.get("type")
     if kind == "entity" and "entityType" not in member and named_kind not in (None, kind):
         member = member | {"entityType": named_kind}
@@ -296,12 +300,12 @@ def shape_of(data: bytes, lines: Sequence[bytes]) -> str:
     if isinstance(first, dict) and (len(full) > 1 or "type" in first):
         return ""
     full += stripped
-    whole = json_value(data.removeprefix(_BOM).strip())
-    if isinstance(whole, list):
+    document = json_value(data.removeprefix(_BOM).strip())
+    if isinstance(document, list):
         return "a JSON array"
-    if whole is not None and len(full) > 1:
+    if document is not None and len(full) > 1:
         return "one JSON value over several lines"
-    if isinstance(whole, dict):
+    if isinstance(document, dict):
         return "one JSON object without a type"
     if not any(line.startswith(b"{") for line in full):
         return "a file of another kind"
@@ -335,13 +339,13 @@ def parse_graph(text: str) -> GraphText:
     ones too."""
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] in ("[", "{"):
-        whole = json_value(text)
+        document = json_value(text)
     else:
-        whole = None
-    if isinstance(whole, list):
-        return _collect(enumerate(whole, 1))
-    if isinstance(whole, dict) and "type" not in whole:
-        members = [("entity", whole.get("entities")), ("relation", whole.get("relations"))]
+        document = None
+    if isinstance(document, list):
+        return _collect(enumerate(document, 1))
+    if isinstance(document, dict) and "type" not in document:
+        members = [("entity", document.get("entities")), ("relation", document.get("relations"))]
         listed: list[tuple[str, Any]] = []
         for kind, values in members:
             if isinstance(values, list):

@@ -128,32 +128,32 @@ def _without_trailing_blanks(line: str) -> str:
 def _translated(glob: str) -> str:
     """A glob of gitignore as a regular expression."""
     parts: list[str] = []
-    at = 0
-    while at < len(glob):
-        piece, length = _translated_piece(glob, at)
+    position = 0
+    while position < len(glob):
+        piece, length = _translated_piece(glob, position)
         parts.append(piece)
-        at += length
+        position += length
     return "".join(parts)
 
 
-def _translated_piece(glob: str, at: int) -> tuple[str, int]:
-    """The regular expression of what stands at `at`, and how many characters that is."""
-    rest = glob[at:]
-    is_at_beginning = at == 0 or glob[at - 1] == "/"
-    if rest.startswith("**/") and is_at_beginning:
+def _translated_piece(glob: str, position: int) -> tuple[str, int]:
+    """The regular expression of what stands at `position`, and how many characters that is."""
+    glob_from_here = glob[position:]
+    is_at_beginning = position == 0 or glob[position - 1] == "/"
+    if glob_from_here.startswith("**/") and is_at_beginning:
         return "(?:[^/]+/)*", 3
-    if rest == "**" and is_at_beginning:
+    if glob_from_here == "**" and is_at_beginning:
         return ".+", 2
-    sign = rest[0]
+    sign = glob_from_here[0]
     if sign == "*":
-        length = len(rest) - len(rest.lstrip("*"))
+        length = len(glob_from_here) - len(glob_from_here.lstrip("*"))
         return "[^/]*", length
     if sign == "?":
         return "[^/]", 1
-    if sign == "\\" and len(rest) > 1:
-        return re.escape(rest[1]), 2
+    if sign == "\\" and len(glob_from_here) > 1:
+        return re.escape(glob_from_here[1]), 2
     if sign == "[":
-        match = _CLASS_END.match(rest)
+        match = _CLASS_END.match(glob_from_here)
         if match:
             return _translated_class(match[0]), len(match[0])
     return re.escape(sign), 1
@@ -177,10 +177,12 @@ def folder_pattern(folder: str, reason: str) -> Pattern | None:
 
     None for the project itself.
     """
-    plain = folder.strip("/")
-    if not plain or plain == ".":
+    plain_folder = folder.strip("/")
+    if not plain_folder or plain_folder == ".":
         return None
-    return Pattern(re.compile(f"^{re.escape(plain)}/", re.IGNORECASE), reason, only_folders=True)
+    return Pattern(
+        re.compile(f"^{re.escape(plain_folder)}/", re.IGNORECASE), reason, only_folders=True
+    )
 
 
 def obsidian_patterns(filters: Iterable[object], source: str) -> tuple[list[Pattern], list[str]]:

@@ -75,7 +75,7 @@ class RowEdit:
         return [*chain.from_iterable(inserted), *self.added]
 
     def applied(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows after it."""
+        """The rows of a file after this edit."""
         after: list[Row] = []
         for number, row in enumerate(rows):
             after += self.inserted.get(number, ())

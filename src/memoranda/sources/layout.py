@@ -71,13 +71,13 @@ class Layout:
         return self.private != self.root / PRIVATE
 
     def place(self, name: str) -> Path:
-        """Where a file is that people know by this name in the home."""
+        """The path of a file that people know by this name in the home."""
         if name == PRIVATE or name.startswith(f"{PRIVATE}/"):
             return self.private / name[len(PRIVATE) + 1 :]
         return self.root / name
 
     def has_former_files(self) -> bool:
-        """Whether there are files of the version before, whose content the ledger is to take over."""
+        """Whether there are files of the earlier version that the ledger must take over."""
         places = (
             self.access_log,
             self.review,
@@ -148,9 +148,11 @@ def follow_shared(root: Path) -> None:
 
 @contextmanager
 def changing_shared(root: Path, path: Path) -> Iterator[None]:
-    """Inside, the file at `path` is as it is now and may be written or removed; no other machine
-    changes it. At the end it is so everywhere. Raises DatabaseAway, DatabaseRefused; then it is as
-    before."""
+    """A context for changing the file at `path`, which all machines of a home share.
+
+    Inside, no other machine changes it. At its end, all machines have the new file. Raises
+    DatabaseAway, DatabaseRefused; then the file is as before.
+    """
     source = _SOURCES.get(root)
     if source is None:
         yield

@@ -52,6 +52,6 @@ class KeptLines(NamedTuple):
         yield from self.added
 
     def without(self, is_meant: Callable[[bytes], bool]) -> KeptLines:
-        """The same without the lines that are meant, and those they took the place of."""
+        """A copy without these lines, and without the lines that they replaced."""
         replaced = [row for row in self.replaced if not (is_meant(row[1]) or is_meant(row[2]))]
         return KeptLines(replaced, [line for line in self.added if not is_meant(line)])

@@ -69,9 +69,11 @@ def clean(path: str, project: str, *, hidden: bool = False) -> str:
 
 
 def as_on_disk(root: str, path: str) -> str:
-    """`path` below `root`, each name as the disk spells it: in another Unicode form, or with a tab
-    where a listing shows a blank. A name that is there exactly stays, and so does one that is not
-    there, or that several names match."""
+    """`path` below `root` with each name as it is on disk.
+
+    The disk may have another Unicode form, or a tab where a listing shows a blank. A name stays if
+    it is on disk exactly, if it is not on disk, or if several names match it.
+    """
     if path.isascii() and " " not in path:
         return path
     segments: list[str] = []
@@ -84,10 +86,10 @@ def as_on_disk(root: str, path: str) -> str:
 def _name_on_disk(folder: str, name: str) -> str:
     if (name.isascii() and " " not in name) or os.path.lexists(os.path.join(folder, name)):
         return name
-    name_shown = _name_shown(name)
+    shown_name = _name_shown(name)
     try:
         matches = [
-            candidate for candidate in os.listdir(folder) if _name_shown(candidate) == name_shown
+            candidate for candidate in os.listdir(folder) if _name_shown(candidate) == shown_name
         ]
     except OSError:
         return name

@@ -61,7 +61,7 @@ def _file_system(place: Path, mounts: Path) -> str:
         if len(fields) > 2:
             folder = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[1])
             kinds[folder] = fields[2]
-    for above in (place, *place.parents):
-        if str(above) in kinds:
-            return kinds[str(above)]
+    for parent in (place, *place.parents):
+        if str(parent) in kinds:
+            return kinds[str(parent)]
     return ""

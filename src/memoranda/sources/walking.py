@@ -20,7 +20,7 @@ def walk(
         folder, is_walked = waiting.pop()
         if folder != os.fspath(root) and os.path.islink(folder):
             continue
-        listed = _listed(folder)
+        listed = _names_in(folder)
         if listed is None:
             continue
         folders, files = listed
@@ -33,7 +33,7 @@ def walk(
             waiting += [(os.path.join(folder, name), False) for name in reversed(folders)]
 
 
-def _listed(folder: str) -> tuple[list[str], list[str]] | None:
+def _names_in(folder: str) -> tuple[list[str], list[str]] | None:
     """The names of the folders in a folder, and of everything else. None if it cannot be read."""
     folders: list[str] = []
     files: list[str] = []

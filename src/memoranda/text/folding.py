@@ -179,6 +179,7 @@ def _folded_run(run: str) -> str:
 
 
 def _folded_character(character: str) -> str:
+    """Fold one character: to its base letter in lower case, a digit, or nothing."""
     table, _ = _table()
     if character in table:
         return table[character]

@@ -78,7 +78,7 @@ class GateRule:
 
 @dataclass(frozen=True, slots=True)
 class GateMatch:
-    """A place of a text where a rule matches; `start` to `end` is what would be redacted."""
+    """A place of a text where a rule matches. The text from `start` to `end` would be redacted."""
 
     rule: GateRule
     start: int
@@ -219,8 +219,9 @@ class Rules:
 
 
 def _by_sign(rules: list[GateRule]) -> dict[str, list[tuple[str, set[int]]]]:
-    """The words of `near` by their rarest sign, each with the numbers of its rules; "" has those
-    that mean a kind of character.
+    """Group the words of `near` by their rarest character, each with the numbers of its rules.
+
+    Words that mean a kind of character are under "".
     """
     by_word: dict[str, set[int]] = {}
     for number, rule in enumerate(rules):

@@ -391,6 +391,7 @@ class Vocabulary:
         return known_word
 
     def _look_up(self, word: str) -> _Known:
+        """Find the parts that a word may belong to, by language."""
         bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         for entry in self._entries(word):
@@ -752,6 +753,9 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
+        """The rules that a sentence matches. Quotations do not count if the sentence only reports
+        them.
+        """
         rule_ids = self._matching_rules(folded(sentence).split(), lines)
         if not rule_ids:
             return rule_ids
@@ -870,6 +874,10 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 
 
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
+    """Whether all terms of a combination are close together, without a term that rules it out.
+
+    parts: the places of each part in the text.
+    """
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
         part_places = _places_of(term.parts, parts)

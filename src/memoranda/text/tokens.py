@@ -103,7 +103,9 @@ def is_cjk(word: str) -> bool:
 
 
 def pairs(word: str) -> list[str]:
-    """A run in overlapping pairs of what a reader takes for a character; any other word as it is."""
+    """A run of characters without blanks as overlapping pairs, as `記憶術` is `記憶` and `憶術`. Any other
+    word stays.
+    """
     if is_run(word):
         characters = units(word)
     else:
@@ -164,7 +166,9 @@ def passages(text: str) -> list[Passage]:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Paragraphs and headings as (start, end); what is too long for one passage comes in pieces."""
+    """The paragraphs and headings of a text as (start, end). A paragraph that is too long for a
+    passage is cut.
+    """
     blocks: list[tuple[int, int]] = []
     position = 0
     if len(text) <= _DETAILED_CHARACTERS:

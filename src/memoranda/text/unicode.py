@@ -127,9 +127,7 @@ def json_escape(character: str) -> str:
 
 
 def visible(text: str, escaped: Callable[[str], str] = escape) -> str:
-    """`text` with control, bidi and other invisible characters escaped; line feeds, tabs and CR LF
-    stay line breaks.
-    """
+    """Escape control, bidi and other invisible characters. Line feeds, tabs and CR LF stay."""
     if text.isprintable():
         return text
     if "\r\n" in text:

@@ -22,7 +22,9 @@ class Part(NamedTuple):
 
 
 def changed_words(old_text: str, new_text: str) -> list[Part]:
-    """Two texts as one, word by word: what stayed, what went, what came."""
+    """Compare two texts word by word. Returns one list of parts: words of both, of the old, and of
+    the new text.
+    """
     old_words = _WORDS.findall(old_text)
     new_words = _WORDS.findall(new_text)
     parts = []

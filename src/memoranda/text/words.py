@@ -224,7 +224,9 @@ def compound(word: str) -> Compound:
 
 
 def _parts(word: str) -> list[str]:
-    """`getUser` and `python3` in two; what mixes letters and digits more than that is a code."""
+    """Split `getUser` and `python3` in two. A word that mixes letters and digits further is a code
+    and stays.
+    """
     # Most words: they have neither a boundary between cases nor one before a digit
     if word.isdecimal() or (word.isalpha() and (word.islower() or word.isupper())):
         return [word]

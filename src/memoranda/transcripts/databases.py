@@ -124,9 +124,9 @@ class OpenCode(DatabaseFormat):
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
         query = "select directory, time_created from session where id = ?"
-        about = _row(database, query, name)
-        folder = str(about.get("directory") or "")
-        outcome = SessionTurns(Session(name, folder, seconds(about.get("time_created"))))
+        session_row = _row(database, query, name)
+        folder = str(session_row.get("directory") or "")
+        outcome = SessionTurns(Session(name, folder, seconds(session_row.get("time_created"))))
         rows = database.execute(
             "select message.data as message, part.id as id, part.data as part from message"
             " join part on part.message_id = message.id where message.session_id = ?"
@@ -240,8 +240,8 @@ class GooseDatabase(DatabaseFormat):
             yield str(row["session_id"]), str(row["last"])
 
     def session(self, database: sqlite3.Connection, name: str) -> SessionTurns:
-        about = _row(database, "select working_dir from sessions where id = ?", name)
-        folder = str(about.get("working_dir") or "")
+        session_row = _row(database, "select working_dir from sessions where id = ?", name)
+        folder = str(session_row.get("working_dir") or "")
         outcome = SessionTurns(Session(name, folder))
         rows = database.execute(
             "select id, role, content_json, created_timestamp from messages"
@@ -347,7 +347,9 @@ def _module() -> Any:
 
 
 def _decompressed(data: bytes) -> bytes:
-    """The text in a frame; b"" for one that cannot be read: one thread must not cost the others."""
+    """The text in a compressed frame. Empty if it cannot be read, so that one damaged thread does
+    not cost the others.
+    """
     module = _module()
     try:
         if module is None:

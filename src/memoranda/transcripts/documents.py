@@ -86,7 +86,7 @@ class DocumentFormat:
 
 
 class GeminiCli(DocumentFormat):
-    """`~/.gemini/tmp/PROJECT/chats/session-*.json` and the same as lines, of which later ones
+    """Reads `~/.gemini/tmp/PROJECT/chats/session-*.json`, and the same as lines, where later lines
     change earlier ones.
     """
 
@@ -185,7 +185,7 @@ class GeminiCli(DocumentFormat):
         yield from tool_result(self._output(call), name, failed)
 
     def _output(self, call: dict[str, Any]) -> Any:
-        """The result of a tool: as the person saw it, else as the model got it."""
+        """The output of a tool as the person saw it, or else as the model got it."""
         display = call.get("resultDisplay")
         if isinstance(display, str) and display:
             return display
@@ -242,11 +242,11 @@ class Cline(DocumentFormat):
         role = str(message.get("role"))
         for part in anthropic_parts(role, message.get("content")):
             if part.kind is Kind.SAID:
-                yield from self._said(part.text)
+                yield from self._words_of_person(part.text)
             else:
                 yield part
 
-    def _said(self, text: str) -> Iterator[Part]:
+    def _words_of_person(self, text: str) -> Iterator[Part]:
         """The words of a person, without the marks around them; this includes output of tools."""
         ran = _RAN.match(text)
         if ran:
@@ -263,7 +263,7 @@ class Cline(DocumentFormat):
 
 
 class Amp(DocumentFormat):
-    """`~/.local/share/amp/threads/T-*.json`."""
+    """Reads `~/.local/share/amp/threads/T-*.json`."""
 
     def messages(self, document: Any, path: Path, session: Session) -> Iterator[Message]:
         if not isinstance(document, dict) or not isinstance(document.get("messages"), list):

@@ -126,7 +126,10 @@ def _messages(data: bytes, offset: int) -> Iterator[Span]:
 
 
 def _fence_after(line: bytes, fence: bytes) -> bytes:
-    """The fence that is open after a line, b"" for none, where `fence` was open before it."""
+    """The code fence that is open after a line; b"" for none.
+
+    fence: the one that was open before the line.
+    """
     mark = _FENCE.match(line)
     if mark is None:
         return fence
@@ -138,8 +141,8 @@ def _fence_after(line: bytes, fence: bytes) -> bytes:
 
 
 def _shape(line: bytes) -> str:
-    """The kind of a line outside of code: the start of a session, a prompt, an answer, what a tool
-    said; "" for a blank one.
+    """The kind of a line outside of code: the start of a session, a prompt, an answer, or output of
+    a tool. Empty for a blank line.
     """
     if not line.strip():
         return ""

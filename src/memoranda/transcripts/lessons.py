@@ -98,7 +98,7 @@ _PASTED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)|^[ \t]*>[^\n]*$|<([\w-]+)>.*?
 
 
 def _any_of(rules: list[str]) -> re.Pattern[str]:
-    """An expression that matches what any of these rules matches."""
+    """A pattern that matches everything that one of these rules matches."""
     groups = [f"(?:{rule})" for rule in rules]
     return re.compile("|".join(groups), re.I)
 
@@ -121,7 +121,7 @@ def _rules() -> dict[Any, Any]:
 
 
 def sentences(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences a person typed, each with its place; what was pasted is left out."""
+    """The sentences that a person typed, each with its place. Pasted text is left out."""
     # Blanks of the same length keep the places of what follows.
     typed = _PASTED.sub(lambda pasted: " " * len(pasted[0]), text[:_LONGEST_TURN])
     for match in _SENTENCE.finditer(typed):
@@ -167,10 +167,10 @@ def against(sentence: str) -> list[str]:
         for match in rule.finditer(sentence):
             names = [next(filter(None, match.groups()), "")]
             # A list: "never use moment, luxon or dayjs".
-            rest = _AND.match(sentence, match.end())
-            while rest:
-                names.append(rest[1])
-                rest = _AND.match(sentence, rest.end())
+            next_match = _AND.match(sentence, match.end())
+            while next_match:
+                names.append(next_match[1])
+                next_match = _AND.match(sentence, next_match.end())
             for name in names:
                 result += _name_terms(name)
     for match in _RUN.finditer(sentence):
@@ -214,7 +214,7 @@ class _Failure:
     is_told: bool = False
 
     def row(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """As JSON, without secrets."""
+        """The lesson as JSON, without secrets."""
         row = asdict(self)
         row["commands"] = [list(map(clean, words)) for words in self.commands]
         row["error"] = clean(self.error)
@@ -239,7 +239,7 @@ class Miner:
         """Look at more turns."""
         for turn in turns:
             if turn.kind is Kind.SAID:
-                self._said(turn)
+                self._take_words(turn)
             elif turn.kind is Kind.RAN:
                 self._number += 1
                 self._ran(turn)
@@ -256,15 +256,15 @@ class Miner:
                 self._failed(failure)
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """The state from which a later look at the same session goes on, without secrets."""
+        """The state to continue the session from at a later time, without secrets."""
         return {
             "number": self._number,
             "edited": self._edited,
             "open": [failure.row(clean) for failure in self._open],
-            "last": self._waiting(),
+            "last": self._waiting_command(),
         }
 
-    def _waiting(self) -> list[Any] | None:
+    def _waiting_command(self) -> list[Any] | None:
         """The last command, as JSON, if its output has not come yet."""
         if self._last is None or not self._waits:
             return None
@@ -279,8 +279,8 @@ class Miner:
             miner._edited = state["edited"]
             miner._open.extend(_Failure(**row) for row in state["open"])
             if state["last"]:
-                kind, *rest = state["last"]
-                miner._ran(Turn(Kind(kind), *rest))
+                kind, *turn_fields = state["last"]
+                miner._ran(Turn(Kind(kind), *turn_fields))
         return miner
 
     def _ran(self, turn: Turn) -> None:
@@ -289,7 +289,7 @@ class Miner:
         if turn.call:
             self._calls[turn.call] = turn
 
-    def _said(self, turn: Turn) -> None:
+    def _take_words(self, turn: Turn) -> None:
         result = 0
         signs = signs_in(turn.text[:_LONGEST_TURN])
         for start, stop, sentence in sentences(turn.text):
@@ -298,10 +298,10 @@ class Miner:
             if kind is None or result >= _MOST_OF_TURN:
                 continue
             result += 1
-            about = (*against(sentence), *paths_in(sentence))
+            lesson_terms = (*against(sentence), *paths_in(sentence))
             identity = f"{kind.name}:{fold(sentence)}"
             self.lessons.append(
-                Lesson(kind, turn.position, start, stop, turn.time, about, identity)
+                Lesson(kind, turn.position, start, stop, turn.time, lesson_terms, identity)
             )
 
     def _result(self, turn: Turn) -> None:
@@ -339,7 +339,7 @@ class Miner:
                 self._failed(failure, ran.position)
 
     def _is_mended(self, failure: _Failure, commands: list[list[str]]) -> bool:
-        """Whether one of the commands that work does what the failed one was to do."""
+        """Whether one of the commands that work does the task of the failed one."""
         was_edited = self._edited >= failure.number
         for failed in failure.commands:
             for worked in commands:
@@ -381,7 +381,7 @@ def _likeness(a: list[str], b: list[str]) -> float:
 
 
 def _pairs(text: str) -> set[str]:
-    return {text[at : at + 2] for at in range(len(text) - 1)}
+    return {text[start : start + 2] for start in range(len(text) - 1)}
 
 
 def _same_work(a: list[str], b: list[str]) -> bool:

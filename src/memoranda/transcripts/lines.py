@@ -53,7 +53,7 @@ class LineFormat:
         raise NotImplementedError
 
     def begin(self, path: Path) -> Session:
-        """A session as its path alone describes it."""
+        """Describe a session by its path alone."""
         return Session(name=path.stem)
 
     def read(self, path: Path, state: dict[str, Any]) -> Iterator[SessionTurns]:

@@ -60,7 +60,7 @@ class Mask:
         return self._rules.redacted(text, signs)
 
     def _signs_in(self, text: str) -> set[str]:
-        """The words that rules need, and that this text holds."""
+        """The words that rules look for and that a text has."""
         lower = text.lower()
         signs = {phrase for phrase in self._phrases if phrase in lower}
         # Nearly all words are known, and known to be harmless.
@@ -84,14 +84,14 @@ class Mask:
         return signs
 
     def is_suspicious(self, text: str) -> bool:
-        """Whether `text`, or any part of a sentence in it, tries to instruct who reads it."""
+        """Whether `text`, or a part of a sentence in it, tries to instruct its reader."""
         if _orders().search(fold(text)) or self._rules.suspicions(text):
             return True
         if len(text) > _LONGEST_APART:
             return False
         # "Never use X, instead …" and the parts of a file name hide where an order begins.
-        apart = _JOINTS.sub(".\n", text)
-        return apart != text and bool(self._rules.suspicions(apart))
+        parted_text = _JOINTS.sub(".\n", text)
+        return parted_text != text and bool(self._rules.suspicions(parted_text))
 
     def is_suspicious_command(self, command: str) -> bool:
         """Whether a command may hold planted instructions (see `is_suspicious`).
@@ -105,7 +105,7 @@ class Mask:
 
     def words(self, turns: Sequence[Turn]) -> list[str]:
         """The words by which each of these turns is found."""
-        return [indexed_words(self.clean(shortened(turn))) for turn in turns]
+        return [indexed_words(self.clean(findable_part(turn))) for turn in turns]
 
 
 def _may_hold_card(text: str) -> bool:
@@ -113,17 +113,17 @@ def _may_hold_card(text: str) -> bool:
     return sum(map(text.count, _DIGITS)) >= _CARD_DIGITS
 
 
-def shortened(turn: Turn) -> str:
+def findable_part(turn: Turn) -> str:
     """The part of a turn that is worth finding. Output of tools is cut short unless it failed."""
-    most = MOST_CHARACTERS
+    most_characters = MOST_CHARACTERS
     if turn.kind is Kind.RESULT:
-        most = _MOST_OF_RESULT
+        most_characters = _MOST_OF_RESULT
         if turn.has_failed:
-            most = _MOST_OF_FAILURE
+            most_characters = _MOST_OF_FAILURE
     text = turn.text
-    if len(text) > most:
-        half = most // 2
-        text = f"{text[:half]}\n{text[-half:]}"
+    if len(text) > most_characters:
+        half_size = most_characters // 2
+        text = f"{text[:half_size]}\n{text[-half_size:]}"
     # Most texts have no such word, and looking for one is slower than counting.
     if len(max(text.split(), key=len, default="")) < _LONGEST_WORD:
         return text
@@ -131,7 +131,9 @@ def shortened(turn: Turn) -> str:
 
 
 def indexed_words(text: str) -> str:
-    """`text` as the full-text table gets it: as it is where that finds the same words."""
+    """`text` as the full-text table gets it. It is unchanged if the same words are found in it that
+    way.
+    """
     if text.isascii() and not _CAMEL.search(text):
         return text
     return fts_text(text)

@@ -51,7 +51,7 @@ def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
             roots = store["roots"]
             if isinstance(roots, dict):
                 roots = roots[system]
-            more = {
+            more_stores = {
                 key: store[key] for key in ("closed", "in_projects", "variable") if key in store
             }
             yield TranscriptStore(
@@ -60,7 +60,7 @@ def stores(system: str = _SYSTEM) -> Iterator[TranscriptStore]:
                 tuple(roots),
                 tuple(store["files"]),
                 tuple(store.get("skip", ())),
-                **more,
+                **more_stores,
             )
 
 
@@ -92,7 +92,9 @@ def closed(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 def _files(
     store: TranscriptStore, environ: Mapping[str, str], folders: Iterable[str]
 ) -> Iterator[Path]:
-    """The files of a store, each once: one that a variable names, then those in its folders."""
+    """The files of a store, each once: first the one that a variable names, then those in its
+    folders.
+    """
     roots = [_expanded(root, environ) for root in store.roots]
     if store.in_projects:
         roots += [Path(folder) for folder in folders if os.path.isabs(folder)]

@@ -44,7 +44,9 @@ _CATEGORIES = {LessonKind.DECISION: "decisions", LessonKind.FIX: "lessons"}
 
 
 class Proposal(NamedTuple):
-    """Something that may be remembered: its words, where it was said, and what was changed then."""
+    """Something that may be remembered: its words, its place in a transcript, and the files changed
+    then.
+    """
 
     key: str
     kind: LessonKind
@@ -55,7 +57,7 @@ class Proposal(NamedTuple):
 
     @property
     def has_time(self) -> bool:
-        """Whether its transcript says when it was said."""
+        """Whether the transcript gives the time of the words."""
         return self.time.year > 1970
 
     @property
@@ -97,7 +99,7 @@ def _key(row: LessonRow) -> str:
 
 
 def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
-    """Whether a memory says it already, or was made of it."""
+    """Whether a memory says the same, or was made from this proposal."""
     # The id is made of the lesson, so that a note made of it is recognised.
     if upkeep.is_there(result.id):
         return True
@@ -105,7 +107,9 @@ def _is_known(memory: MemorySession, upkeep: Upkeep, result: Proposal) -> bool:
 
 
 def _proposal(index: TraceIndex, mask: Mask, row: LessonRow) -> Proposal | None:
-    """The words of a lesson; None where its transcript is gone, or it is not fit to be remembered."""
+    """The proposal to remember a lesson. None if its transcript is gone, or if it is not fit to be
+    remembered.
+    """
     turn = index.turns([row.turn]).get(row.turn)
     if turn is None:
         return None

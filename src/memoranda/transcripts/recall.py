@@ -29,7 +29,7 @@ from memoranda.transcripts.terms import (
     simple_commands,
     texts_in,
 )
-from memoranda.transcripts.turn import Kind, shortened
+from memoranda.transcripts.turn import Kind, shorten
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -52,8 +52,10 @@ _CODE_KEYS = ("new_string", "content", "new_str", "file_text", "contents", "code
 
 
 class Action(NamedTuple):
-    """Something an agent is about to do, or did: where, with which tool, its arguments as JSON, and what
-    came out, "" before it ran.
+    """An action that an agent is about to take, or took.
+
+    Its fields: the folder, the tool, the arguments as JSON, and the output. The output is empty
+    before it ran.
     """
 
     folder: str
@@ -63,7 +65,11 @@ class Action(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A line to be told once in a session: `key` says which it is, `note` the note it is from."""
+    """A line to tell once in a session.
+
+    key: identifies the fact.
+    note: the note that it comes from.
+    """
 
     key: str
     text: str
@@ -239,7 +245,7 @@ def _telling_line(body: str, about: ActionTerms) -> str:
 
 
 def speaks_of(sentence: str, terms: set[str]) -> bool:
-    """Whether a sentence speaks against one of these terms, or rules about a file among them."""
+    """Whether a sentence is against one of these terms, or gives a rule about one of their files."""
     if any(term in terms for term in against(sentence)):
         return True
     is_rule = kind_of(sentence) is not None
@@ -301,7 +307,7 @@ def _holds_in(
 def _worked_since(
     index: TraceIndex, row: LessonRow, lesson_terms: set[int], about: ActionTerms
 ) -> bool:
-    """Whether the command that failed in a lesson has worked after it."""
+    """Whether the command that failed in a lesson has worked since."""
     for words in about.commands:
         term = hashed(command_term(words))
         if term in lesson_terms and index.last_success(term) > row.time:
@@ -332,7 +338,7 @@ def _text(row: LessonRow, turns: dict[int, TurnRow], mask: Mask, about: ActionTe
 
 
 def _said(mask: Mask, where: str, sentence: str, about: ActionTerms) -> str:
-    """The line to tell of a sentence that a person said; "" where all of it may be planted."""
+    """The line that tells what a person said. Empty if all of it may be an injected instruction."""
     if not mask.is_suspicious(sentence):
         return f'({where}, unconfirmed) the user said: "{_flat(sentence, _LINE)}"'
     # Planted instructions must not reach a model in this way either.
@@ -358,4 +364,4 @@ def _speaks(sentence: str, about: ActionTerms) -> bool:
 
 
 def _flat(text: str, most: int) -> str:
-    return shortened(" ".join(text.split()), most)
+    return shorten(" ".join(text.split()), most)

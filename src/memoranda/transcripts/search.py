@@ -23,7 +23,7 @@ from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import TraceIndex, TraceQuery, TurnRow
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.synonyms import related, synonyms
-from memoranda.transcripts.turn import Kind, NotUnderstood, shortened
+from memoranda.transcripts.turn import Kind, NotUnderstood, shorten
 
 # Words of a question that are looked for, the rarest first.
 _MOST_WORDS = 10
@@ -504,7 +504,7 @@ def passage(text: str, looked_for: Iterable[str], most: int = _PASSAGE) -> str:
         return flat
     starts = _starts(fold(flat), looked_for)
     if not starts:
-        return shortened(flat, most)
+        return shorten(flat, most)
     start = _densest(starts, most - 2 * _BEFORE)
     # Folding may have moved it.
     begin = max(0, min(start, len(flat) - most) - _BEFORE)
@@ -556,7 +556,7 @@ def shown(index: TraceIndex, mask: Mask, ref: str, most: int = 4_000) -> list[Tr
         text = text_of(turn, mask)
         if text is None:
             continue
-        text = shortened(text, most)
+        text = shorten(text, most)
         hits.append(
             TraceHit(
                 ref_of(turn),

@@ -9,9 +9,7 @@ _ENDINGS = ("ing", "ies", "es", "ed", "s")
 
 
 def synonyms(word: str) -> list[str]:
-    """Other words for a folded word, in whatever form it is; [] for one that the table does not
-    have.
-    """
+    """Other words for a folded word in any form. Empty if the table does not have it."""
     table = _table()
     for form in _forms(word):
         if form in table:

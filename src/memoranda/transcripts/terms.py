@@ -102,8 +102,9 @@ def hashed(term: str) -> int:
 
 
 def simple_commands(command: str) -> list[list[str]]:
-    """The commands that a command line runs, each as its words: without assignments in front,
-    `sudo` and the like, and where input and output go.
+    """The commands that a command line runs, each as its words.
+
+    Assignments in front, `sudo` and the like, and redirections are left out.
     """
     result: list[list[str]] = []
     words: list[str] = []
@@ -179,7 +180,7 @@ def _package_names(words: list[str]) -> list[str]:
     return [name for name in names if name]
 
 
-def imported(code: str) -> list[str]:
+def imported_modules(code: str) -> list[str]:
     """The modules that a piece of code imports, by their first names too."""
     result = []
     for match in _IMPORTED.finditer(code):
@@ -217,7 +218,7 @@ def path_term(path: str) -> str:
 
 
 def error_line(output: str) -> str:
-    """The line of an output that says what went wrong; the last one if none does."""
+    """The line of an output that says what went wrong; by default the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not _EXIT_LINE.match(line)]
     if not lines:
@@ -238,7 +239,7 @@ def is_error(line: str) -> bool:
 
 
 def error_term(line: str) -> str:
-    """An error without what differs each time: numbers, paths, what is quoted."""
+    """An error without the parts that differ each time: numbers, paths, quotations."""
     # Quotes first: a path or number within them goes with them.
     text = _QUOTED.sub("'…'", line)
     text = _PLACE.sub("/…", text)
@@ -247,8 +248,8 @@ def error_term(line: str) -> str:
 
 
 def command_terms(command: str) -> list[str]:
-    """The terms of a command line: each command whole and by its first words, its program, and the
-    packages it adds.
+    """The terms of a command line: each command as a whole and by its first words, its program, and
+    the packages it adds.
     """
     terms = []
     for words in simple_commands(command):
@@ -263,20 +264,20 @@ def command_terms(command: str) -> list[str]:
 
 def code_terms(code: str) -> list[str]:
     """The terms of new code: the modules it imports and the names it uses."""
-    names = [*imported(code), *names_in(code)]
+    names = [*imported_modules(code), *names_in(code)]
     return [f"t:{name}" for name in dict.fromkeys(names)]
 
 
-def texts_in(value: Any, most: int = 40_000) -> Iterator[str]:
+def texts_in(value: Any, most_characters: int = 40_000) -> Iterator[str]:
     """The texts in the arguments of a tool."""
     if isinstance(value, str):
-        yield value[:most]
+        yield value[:most_characters]
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from texts_in(inner, most)
+            yield from texts_in(inner, most_characters)
     elif isinstance(value, list):
         for inner in value[:50]:
-            yield from texts_in(inner, most)
+            yield from texts_in(inner, most_characters)
 
 
 def project_of(folder: str) -> str:

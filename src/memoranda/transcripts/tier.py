@@ -67,8 +67,10 @@ class Transcripts:
             raise StorageError("the index of transcripts", str(error)) from None
 
     def refresh(self) -> None:
-        """Read what is new, unless that was done a moment ago, or nothing was ever read, which
-        takes minutes.
+        """Index new transcripts.
+
+        Nothing is read if that was done a moment ago. The first time is left to others, as it takes
+        minutes.
         """
         if not self.is_indexed:
             return

@@ -57,7 +57,7 @@ class SessionTurns:
 
 
 class SourceFile(NamedTuple):
-    """A file with transcripts: which agent's, in which format, and where."""
+    """A file with transcripts: its agent, its format and its path."""
 
     agent: str
     format: str
@@ -65,16 +65,17 @@ class SourceFile(NamedTuple):
 
 
 class NotUnderstood(Exception):
-    """A file is not what its format says; the message says why, for people."""
+    """A file does not have its format. The message gives the reason for people."""
 
 
 class Format(Protocol):
-    """How transcripts of one form are read.
+    """Reads transcripts of one form.
 
-    `grows`: files are only appended to, so that `read` may begin where it ended. `state` is what
-    the format wrote down the last time, {} at first: the same dict is changed and kept. A format
-    that does not grow yields whole sessions, of which those that `state` says are the same may be
-    left out.
+    grows: whether files are only appended to, so that `read` can begin where it ended.
+
+    A method gets the `state` that the format recorded the last time, {} at first. It is changed in
+    place and kept. A format that does not grow yields whole sessions, without those that are
+    unchanged by `state`.
     """
 
     grows: bool
@@ -86,11 +87,11 @@ class Format(Protocol):
         """The text of one turn. None if it is gone. Raises OSError, NotUnderstood."""
 
 
-def shortened(text: str, most: int) -> str:
-    """`text` with at most `most` characters, the last of which says that there are more."""
-    if len(text) <= most:
+def shorten(text: str, most_characters: int) -> str:
+    """`text` with at most `most_characters` characters. If it was cut, the last one is an ellipsis."""
+    if len(text) <= most_characters:
         return text
-    return f"{text[: most - 1]}…"
+    return f"{text[: most_characters - 1]}…"
 
 
 def as_object(value: Any) -> dict[str, Any]:

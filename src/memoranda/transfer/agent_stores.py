@@ -111,6 +111,9 @@ def _entries_of_listing(path: Path) -> Found:
 
 
 def _rows(text: str) -> Iterator[dict[str, Any]]:
+    """The objects in a JSON text or in lines of JSON. The lists in `data` and `memories` are
+    opened.
+    """
     try:
         values = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -161,6 +164,7 @@ def _deja_vu_name(row: dict[str, Any]) -> str:
 
 
 def _deja_vu_note(row: dict[str, Any]) -> Exported:
+    """A row of Deja Vu as a memory, with its project as a tag."""
     text = row["text"].strip()
     title = str(row.get("title") or "").strip()
     if title and not text.startswith(title):

@@ -123,9 +123,12 @@ def plan_export(
     project: str,
     reader: Callable[[Path], Found] | None = None,
 ) -> MovePlan:
-    """The plan for taking in an export of one of READERS, or what `reader` reads; conversations go
-    to the folder `kind` of `project`. What is there is compared: the later text counts, the other is
-    in the history. Raises WrongStore, ProjectNotFound."""
+    """Plan to import an export of one of READERS, or the result of `reader`. Raises WrongStore,
+    ProjectNotFound.
+
+    Conversations go to the folder `kind` of `project`. If a memory exists already, the later text
+    stays and the other one goes to the history.
+    """
     if not path.exists():
         raise WrongStore(f"no such file or folder: {path}")
     name = memory.project(project).name
@@ -202,6 +205,9 @@ def _unfit(item: Exported) -> str:
 
 
 def _record(kind: str, item: Exported, now: datetime) -> Record:
+    """An exported entry as a memory. Its id follows from its reference, so that the next import
+    finds it.
+    """
     from uuid import NAMESPACE_URL, uuid5
 
     created = item.created or item.updated or now
@@ -308,6 +314,7 @@ def _members(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _zipped(file: Path | BytesIO, pattern: str) -> Iterator[tuple[str, bytes]]:
+    """(name, bytes) of the files in a zip whose names match, and in the zips that it contains."""
     try:
         with zipfile.ZipFile(file) as archive:
             for name in sorted(archive.namelist()):
@@ -372,9 +379,11 @@ def _time(value: Any) -> datetime | None:
 
 
 def _chatgpt(path: Path) -> Found:
-    """An export of ChatGPT: what it saved (its calls of the tool `bio`, and the newest list of
-    memories and custom instructions that a conversation shows), and the branch shown of each
-    conversation."""
+    """Read an export of ChatGPT.
+
+    It has memories: calls of the tool `bio`, and the newest list of memories and custom
+    instructions in a conversation. It also has the shown branch of each conversation.
+    """
     rows = _chatgpt_rows(path)
     saved = set[str]()
     newest = dict[str, _Context]()
@@ -432,6 +441,7 @@ class _Context(NamedTuple):
 
 
 def _message(identity: str, message: Mapping[str, Any]) -> _Message:
+    """A message of ChatGPT. A hidden or empty one, or one to a tool, has no speaker."""
     content = message.get("content")
     author = message.get("author")
     metadata = message.get("metadata")
@@ -496,7 +506,7 @@ def _talk(row: Mapping[str, Any]) -> _Talk | None:
 
 
 def _told_memories(context: _Context) -> Iterator[Exported]:
-    """The memories in what ChatGPT is told; a list of memories has one a line."""
+    """The memories that ChatGPT is told. A list of memories has one in each line."""
     lines = [context.text]
     if context.key == "model_set_context":
         lines = [_NUMBER.sub("", line).strip() for line in context.text.split("\n")]
@@ -677,6 +687,7 @@ def _claude_item(row: Mapping[str, Any], turns: Sequence[Turn], kind: str) -> Ex
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
+    """The text of a message of Claude, with the texts of its attachments."""
     blocks = message.get("content")
     # `text` says of other blocks that they cannot be shown
     if isinstance(blocks, list) and blocks:
@@ -737,6 +748,7 @@ def _mcp_memory_service(path: Path) -> Found:
 
 
 def _mcp_memory(row: Mapping[str, Any]) -> Exported | tuple[str, str]:
+    """A row of mcp-memory-service as a memory, or its name and the reason why it is left out."""
     text = row.get("content")
     ref = row.get("content_hash") or row.get("id")
     if not isinstance(text, str) or ref is None:
@@ -784,6 +796,7 @@ def _summary_lines(summary: Mapping[str, Any]) -> list[str]:
 def _observed(
     noun: str, observation: Mapping[str, Any], lines: Sequence[Any]
 ) -> Exported | tuple[str, str]:
+    """An observation of claude-mem as a memory, or its name and the reason why it is left out."""
     if observation.get("id") is None:
         return f"claude-mem {noun}", "it has no id"
     tags = [noun, *filter(None, (observation.get("project"),)), *_tags(observation.get("concepts"))]

@@ -68,7 +68,7 @@ class _Commits:
 class GitHistory:
     """The commits in the folder of a mirror.
 
-    own: the folder inside it where they are noted.
+    state_folder: the folder inside it where they are recorded.
 
     Raises InvalidInput if somebody else moved the branch, StorageError.
     """
@@ -168,7 +168,7 @@ class GitHistory:
         return []
 
     def _begin_anew(self, last: int, now: datetime) -> list[str]:
-        """Have one commit of what is there, and remove the others from the disk."""
+        """Make one commit of the present files, and remove the earlier commits from the disk."""
         self._commits.is_rewriting = True
         self._note(self._commits)
         message = f"{_ANEW}\n\n{_CHANGE}: {last}\n"

@@ -149,8 +149,9 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, str]:
 def read(
     data: bytes, *, now: datetime, ttl: timedelta, sees: Callable[[str], bool]
 ) -> ParsedRecord:
-    """The record in a line. `ttl` is how long an inbox memory without `expires_at` stays from `now`
-    on. Raises InvalidInput saying what is wrong with it.
+    """Read the record in a line. Raises InvalidInput saying what is wrong with it.
+
+    ttl: how long an inbox memory without `expires_at` stays, from `now` on.
     """
     values = _values(data)
     fields = _fields_of(values)
@@ -276,6 +277,8 @@ _NAMES = {
 
 
 def _values(data: bytes) -> dict[str, Any]:
+    """The object in a line. Raises InvalidInput that says what is wrong."""
+
     def refuse(constant: str) -> Any:
         raise ValueError(f"{constant} is no JSON")
 
@@ -295,6 +298,9 @@ def _values(data: bytes) -> dict[str, Any]:
 
 
 def _id(values: dict[str, Any]) -> str:
+    """The id in a line; empty if it has none. Raises InvalidInput for one that cannot be part of a
+    path.
+    """
     identity = values.get("id")
     if identity is None:
         return ""
@@ -388,9 +394,12 @@ def exported_lines(
     redacts: bool = False,
     secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """The lines, without newlines, of the memories the caller sees: oldest `created_at` first, then
-    by id. `secret` is called for each that holds what looks like a secret; with `redacts` it is
-    redacted."""
+    """The lines, without newlines, of the memories that the caller sees: oldest `created_at` first,
+    then by id.
+
+    secret: is called for each memory that seems to hold a secret.
+    redacts: whether such secrets are redacted.
+    """
     exchange = Exchange(memory)
     rows = exchange.rows(category, scope)
     for start in range(0, len(rows), PAGE):
@@ -473,9 +482,12 @@ class Import:
         return tally
 
     def run(self, tally: Tally, warn: Say, progress: Progress | None = None) -> None:
-        """Carry it out, after `check`; `tally` counts what is done so far. A batch is one change.
-        Raises BadRecord, StorageError and the like; what was written before stays, and may be
-        imported again."""
+        """Carry the import out, after `check`, each batch as one change.
+
+        tally: counts the work that is done so far.
+
+        Raises BadRecord, StorageError and others. Earlier batches stay, and may be imported again.
+        """
         for actions in self._batches(tally, warn):
             older = [
                 (action.info, action.record.text().encode())
@@ -552,6 +564,7 @@ class Import:
     def _plan_batch(
         self, batch: list[tuple[int, ParsedRecord]], tally: Tally, warn: Say | None
     ) -> Iterator[list[_Action]]:
+        """Plan the records of a batch, let the caller carry the actions out, and count them."""
         ids = [parsed.record.id for _, parsed in batch if "id" in parsed.fields]
         known_records = self._exchange.known(ids)
         survivors = self._exchange.survivors(
@@ -576,6 +589,7 @@ class Import:
         known_records: dict[str, tuple[NoteInfo, str]],
         survivors: dict[str, str],
     ) -> _Action:
+        """Decide what to do with a record: take it as new, update a memory, or skip it."""
         record = parsed.record
         # A content seen once is there from then on
         if "id" not in parsed.fields:

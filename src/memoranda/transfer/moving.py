@@ -60,7 +60,7 @@ _BANK_CACHES = ("cache.json", "cache_memory_dump.json")
 
 
 class WrongStore(MemorandaError):
-    """The path does not hold what was announced; the sentence says what it should be."""
+    """The path does not hold what the caller said. The message says what it should be."""
 
     code = "invalid"
 
@@ -115,8 +115,8 @@ class MovePlan:
         return (f"would {item.verb} {item.name}" for item in self.items if item.verb != KEEP)
 
     def carry_out(self, progress: Progress | None = None) -> None:
-        """Do it, each batch as one change. Raises StorageError and the like; the batches before
-        stay.
+        """Carry out the plan, each batch as one change. Raises StorageError and others; earlier
+        batches stay.
         """
         for batch in batches(self.items, BATCH, lambda item: item.size, BATCH_BYTES):
             self.act(batch)
@@ -149,9 +149,13 @@ def files_below(
     skipped: Callable[[str], bool] = lambda name: False,
     kept: Callable[[str], bool] | None = None,
 ) -> Iterator[SourceFile]:
-    """Every file below `root` but hidden ones and those `skipped` by name, folders too, sorted by
-    path; with `kept` those whose names, and whose folders' names, it keeps. A link is not followed,
-    and named as refused, like a folder that cannot be read."""
+    """List all files below `root` that are not hidden, sorted by path.
+
+    skipped: names of files and folders to leave out.
+    kept: names of hidden files and folders that are included.
+
+    Links are not followed. They and folders that cannot be read are named as refused.
+    """
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -260,9 +264,13 @@ def plan_banks(
     name_bank: Callable[[Path], tuple[str, str]],
     is_id: Callable[[str], bool],
 ) -> MovePlan:
-    """The plan for copying memory banks: a root with folders `global`, `projects`, `code`; one of
-    these; a folder of projects; or one plain folder of Markdown files, for which `name_bank` tells kind
-    (as BANK_KINDS) and id. `is_id` judges the ids of banks. Raises WrongStore."""
+    """Plan to copy memory banks. Raises WrongStore.
+
+    path: a root with the folders `global`, `projects` and `code`, or one of these. It may also be a
+        folder of projects, or one folder of Markdown files.
+    name_bank: gives the kind (as in BANK_KINDS) and id of such a folder.
+    is_id: whether a text can be the id of a bank.
+    """
     folder_at(path, "a folder of memory banks")
     places = _bank_places(path, name_bank)
     if not places:
@@ -329,8 +337,8 @@ def _is_note(name: str) -> bool:
 
 
 class _Copying:
-    """Plans copying files into a project; one that `is_new` is made later, so nothing can be in the
-    way there.
+    """Plans to copy files into a project. If the project `is_new`, it is made later, so no file can
+    be in the way.
     """
 
     def __init__(self, memory: MemorySession, project: str, *, is_new: bool = False):
@@ -348,8 +356,10 @@ class _Copying:
         )
 
     def add(self, folder: Path, files: Iterable[SourceFile], prefix: str = "") -> MovePlan:
-        """The plan, with the files of `folder`: what is there with the same bytes is unchanged;
-        nothing that is there is written over."""
+        """Add the files of `folder` to the plan.
+
+        A file that exists with the same bytes is unchanged. No file is overwritten.
+        """
         for file in files:
             source = folder / file.path
             path = prefix + file.path
@@ -437,8 +447,11 @@ class _Copying:
 
 
 def plan_graph(graph: NoteGraph | FileGraph, graph_text: GraphText) -> MovePlan:
-    """The plan for merging what a text holds into `graph`: an item for each new entity, each that
-    gains observations or unknown keys, and each new relation. Bad lines are skipped."""
+    """Plan to merge the graph in a text into `graph`. Bad lines are skipped.
+
+    There is an item for each new entity, for each entity that gains observations or unknown keys,
+    and for each new relation.
+    """
     entities = _united_entities(graph_text)
     relations = defaultdict[str, dict[tuple[str, str, str], GraphRelation]](dict)
     for relation in graph_text.relations:
@@ -584,6 +597,9 @@ def plan_agent_memory(memory: MemorySession, path: Path, *, skip_bad: bool = Fal
 
 
 def _decide(incoming: _Incoming, entries: NoteEntries, plan: MovePlan) -> None:
+    """Plan one incoming entry by comparing it with the present entry that has its key. The newer
+    one counts.
+    """
     entry, _ = incoming
     name = f"kv/{entry.namespace}/{entry.key}"
     size = len(entry.value)

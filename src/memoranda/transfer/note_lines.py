@@ -37,9 +37,13 @@ def exported_notes(
     redacts: bool = False,
     secret: Callable[[], None] | None = None,
 ) -> Iterator[str]:
-    """The lines, without newlines, of the notes the caller sees in these projects [all], by project
-    and path. `secret` is called for each that holds what looks like a secret; with `redacts` it is
-    redacted. Entities of a graph file are left out: `memory graph export` writes them.
+    """The lines, without newlines, of the notes that the caller sees in these projects, by project
+    and path.
+
+    secret: is called for each note that seems to hold a secret.
+    redacts: whether such secrets are redacted.
+
+    Entities of a graph file are left out: `memory graph export` writes them.
     """
     exchange = Exchange(memory)
     for info in notes_of(memory, projects, scope):
@@ -69,6 +73,7 @@ def notes_of(
 
 
 def _row(info: NoteInfo, text: str) -> dict[str, Any]:
+    """A note as the object of one line."""
     body_at = split(text)[1]
     return {
         "project": info.project,
@@ -102,8 +107,10 @@ class _NewFile(NamedTuple):
 
 
 class NoteImport:
-    """The import of the lines of `source` about notes of other projects than `categories`. The
-    newer text of a path stays; the other one is in the history."""
+    """The import of the lines of `source` about notes of projects other than `categories`.
+
+    If a path exists already, the newer text stays and the other one goes to the history.
+    """
 
     def __init__(self, memory: MemorySession, source: BinaryIO, *, skip_bad: bool = False):
         self._memory = memory
@@ -153,6 +160,7 @@ class NoteImport:
             setattr(tally, new.verb, getattr(tally, new.verb) + 1)
 
     def _lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(number, values) of each line that holds a note. Blank lines are not counted."""
         number = 0
         self._source.seek(0)
         for data in iter(self._source.readline, b""):

@@ -96,6 +96,9 @@ def _is_concept(document: bytes) -> bool:
 
 
 def _packed_text(text: str, about: About) -> bytes:
+    """A note as a document: its own header gets the keys of the format if these fit. Otherwise it
+    is enclosed.
+    """
     parts = split(text)
     if parts.yaml is None or text.startswith("\ufeff"):
         return _enclosed("", text, about, {})
@@ -148,7 +151,7 @@ def unpack(path: str, data: bytes) -> Unpacked:
 
 
 def _meta(row: re.Match[str] | None) -> dict[str, Any]:
-    """The values in our row of a header; {} for no row, and for one that somebody changed."""
+    """The values of our row in a header. Empty if there is none, or if somebody changed it."""
     if row is None:
         return {}
     try:
@@ -284,8 +287,8 @@ def _bytes(memory: MemorySession, info: NoteInfo) -> bytes:
 
 
 def write_bundle(memory: MemorySession, folder: Path, projects: Sequence[str] = ()) -> int:
-    """Write a bundle into a folder that is empty or not there; returns how many notes. Raises
-    InvalidInput for any other, StorageError.
+    """Write a bundle into a folder that is empty or does not exist. Returns the number of notes.
+    Raises InvalidInput for any other folder, StorageError.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not empty", "Give a folder that is not there yet.")

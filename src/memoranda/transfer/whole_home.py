@@ -153,9 +153,12 @@ def _home_at(place: Path) -> Path:
 
 
 class FolderMove:
-    """A move from the home at `source` to the folder `target`; `memory` is given of notes in a
-    database, of which `source` has the copies. With `relocates` the copy names the target where
-    the source named itself. Raises InvalidInput when that cannot be."""
+    """A move from the home at `source` to the folder `target`. Raises InvalidInput if it is
+    impossible.
+
+    memory: the open home, for notes in a database. `source` has copies of them.
+    relocates: whether paths in the copy that named the source name the target.
+    """
 
     def __init__(
         self,
@@ -479,9 +482,15 @@ _FILES_SYNCED_ALONE = 64
 
 @dataclass(slots=True)
 class Mirrored:
-    """The result of a run: files `copied`, `removed`, and `restored` because somebody changed them
-    here; `commits` made, and the number of the latest `change`. `files` there are now; `left` names
-    what could not be listed or read and stays as it was copied last; `notices` are for the owner.
+    """The result of a run of a mirror.
+
+    copied, removed: the files copied and removed.
+    restored: the files copied again because somebody changed them in the mirror.
+    commits: the commits that were made.
+    change: the number of the latest change.
+    files: the number of files now.
+    left: the files that could not be listed or read. Their last copies stay.
+    notices: sentences for the owner.
     """
 
     files: int = 0
@@ -585,6 +594,7 @@ class Mirror:
             os.close(lock)
 
     def _load(self) -> _State:
+        """The state that the last run recorded, or an empty one."""
         home = str(self._memory.home)
         settings = self._memory.settings
         # A space of a database, whatever machine and user see it
@@ -619,6 +629,7 @@ class Mirror:
         return state
 
     def _save(self, state: _State) -> None:
+        """Record the state of the mirror for the next run."""
         row = {
             "format": 1,
             "home": state.home,
@@ -635,8 +646,8 @@ class Mirror:
     def _copy(
         self, state: _State, listed: Listed, mirrored: Mirrored, progress: Progress | None
     ) -> None:
-        """Write what differs and remove what is gone; `state` is saved before the first file is
-        written.
+        """Write the files that differ, and remove those that are gone. The state is saved before
+        the first file is written.
         """
         changed, removed = self._differences(state, listed)
         if not changed and not removed:

@@ -116,10 +116,16 @@ def _failed(
 
 @dataclass(slots=True)
 class ServerState:
-    """The state that one server keeps of its banks beside the files. Its lock is held while a call runs.
-    `active`: kind -> id of the bank activated last; `last`: of any kind. `loaded`: (agent, bank
-    key) -> files read. `failures`: (bank key, told later, entry) of the last hundred. `methods`:
-    how often each way placed a text in a bank."""
+    """The state that one server keeps of its banks in addition to the files.
+
+    Its lock is held while a call runs.
+
+    active: kind -> id of the bank activated last.
+    last: the bank activated last, of any kind.
+    loaded: (agent, bank key) -> the files read.
+    failures: (bank key, told later, entry) of the last hundred.
+    methods: how often each method chose the place of a text.
+    """
 
     debug: bool = False
     llm: Endpoint | None = None
@@ -150,7 +156,7 @@ class ServerState:
         )
 
     def failures_of(
-        self, bank: str | None, most: int = _FAILURES_SHOWN, every: bool = False
+        self, bank: str | None, limit: int = _FAILURES_SHOWN, every: bool = False
     ) -> list[dict[str, str]]:
         """The latest failures of a bank, newest last.
 
@@ -160,7 +166,7 @@ class ServerState:
             dict(entry)
             for key, is_told, entry in self.failures
             if key == bank and (is_told or every)
-        ][-most:]
+        ][-limit:]
 
 
 Run = Callable[[ServerState, "MemorySession", Arguments], dict[str, Any]]
@@ -173,9 +179,12 @@ def toolset(
     llm_model: str | None = None,
     llm_key: str | None = None,
 ) -> Toolset:
-    """The toolset of one server; what it remembers between calls is its own. `debug` writes a dump
-    beside each updated bank. With `llm_url` and `llm_model` an OpenAI-compatible endpoint may
-    choose the file of an update that names none."""
+    """The toolset of one server, with a state of its own.
+
+    debug: whether a dump is written beside each updated bank.
+    llm_url, llm_model: an OpenAI-compatible endpoint that may choose the file of an update that
+        names none.
+    """
     state = ServerState(debug)
     if llm_url and llm_model:
         from memoranda.llm import Endpoint
@@ -254,7 +263,9 @@ def _reason_of(error: MemorandaError) -> str:
 
 
 def _is_bad_name(error: MemorandaError) -> bool:
-    """Whether a place cannot be used because of its name, or because its way leads elsewhere."""
+    """Whether a place cannot be used: because of its name, or because a link on its way leads
+    elsewhere.
+    """
     return isinstance(error, OutsideError) or (
         isinstance(error, StorageError) and error.reason in NAME_REASONS
     )
@@ -272,10 +283,10 @@ def _check_kind(tool: str, kind: str) -> None:
 
 def list_(state: ServerState, memory: MemorySession, arguments: Arguments) -> dict[str, Any]:
     """The banks of each kind, the one used last first."""
-    kind_asked = arguments.get("bank_type")
-    if kind_asked:
-        _check_kind("list", kind_asked)
-    kinds = (kind_asked,) if kind_asked else banks.KINDS
+    kind_text = arguments.get("bank_type")
+    if kind_text:
+        _check_kind("list", kind_text)
+    kinds = (kind_text,) if kind_text else banks.KINDS
     return {banks.FOLDERS[kind]: _banks_of(memory, kind) for kind in kinds}
 
 
@@ -305,7 +316,7 @@ def activate(state: ServerState, memory: MemorySession, arguments: Arguments) ->
     """Open a bank, or create it: its files, and what to do with them."""
     from memoranda import documents
 
-    kind, id, repository = _chosen(memory, arguments)
+    kind, id, repository = _bank_of_arguments(memory, arguments)
     bank = Bank(memory, kind, id)
     try:
         if not bank.exists():
@@ -367,7 +378,9 @@ def _claim(state: ServerState, memory: MemorySession, bank: Bank, repository: Re
         state.add_failure(bank.key, reason, "warning", memory.clock())
 
 
-def _chosen(memory: MemorySession, arguments: Arguments) -> tuple[str, str, Repository | None]:
+def _bank_of_arguments(
+    memory: MemorySession, arguments: Arguments
+) -> tuple[str, str, Repository | None]:
     """(kind, id, repository) that the arguments mean.
 
     The repository is None unless it is a code bank.
@@ -421,14 +434,14 @@ def _found_id(
 
 def _repository_bank_id(memory: MemorySession, repository: Repository) -> str:
     """The id of a repository's bank. It never belongs to another repository of the same name."""
-    plain = banks.repository_id(repository.name)
-    hashed = _hashed_id(plain, repository)
-    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain, hashed)}
+    plain_id = banks.repository_id(repository.name)
+    hashed = _hashed_id(plain_id, repository)
+    owned = {id: Bank(memory, "code", id).belongs_to(repository) for id in (plain_id, hashed)}
     for id, is_own in owned.items():
         if is_own:
             return id
     # None means that no bank has this id yet.
-    return plain if owned[plain] is None else hashed
+    return plain_id if owned[plain_id] is None else hashed
 
 
 def _hashed_id(id: str, repository: Repository) -> str:
@@ -671,9 +684,9 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
     if placed.target in files.unreadable:
         raise _unloaded(placed.target, files.unreadable[placed.target], bank)
     if bank.exists():
-        fresh = {}
+        new_texts = {}
     else:
-        fresh = bank.first_files(bank.info(), memory.clock())
+        new_texts = bank.first_files(bank.info(), memory.clock())
     old = bank.read(placed.target)
     text = ""
     if old is not None:
@@ -681,8 +694,8 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
             text = old.data.decode()
         except UnicodeDecodeError:
             raise _unloaded(placed.target, str(NotText(placed.target)), bank) from None
-    elif placed.target in fresh:
-        text = fresh[placed.target][0]
+    elif placed.target in new_texts:
+        text = new_texts[placed.target][0]
     elif placed.operation == "insert":
         stem = placed.target.rpartition("/")[2].removesuffix(".md")
         text = (
@@ -690,7 +703,7 @@ def _puts(memory: MemorySession, bank: Bank, placed: Placement, files: BankFiles
             or f"# {title_case(stem)}\n"
         )
     puts: Puts = {placed.target: (placed.apply(text), old)}
-    return puts | {path: put for path, put in fresh.items() if path != placed.target}
+    return puts | {path: put for path, put in new_texts.items() if path != placed.target}
 
 
 def _unloaded(path: str, why: str, bank: Bank) -> BankError:

@@ -122,8 +122,9 @@ def in_order(kind: str, paths: Sequence[str]) -> list[str]:
 
 def template_texts(kind: str, info: BankInfo) -> dict[str, str]:
     """The files of a new bank with their texts: `# <title>`, then each section with its sentence.
-    The bank's own file is the one without a title; a project's description is the first sentence
-    there."""
+
+    The bank's own file has no title. The description of a project is the first sentence there.
+    """
     texts = {}
     for template in bank_data("templates")[kind]:
         sections = [list(this_section) for this_section in template["sections"]]

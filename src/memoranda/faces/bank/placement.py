@@ -92,13 +92,13 @@ class Placement:
             return append_block(text, f"{'#' * (level or 2)} {name}{2 * newline}{block}")
         end = next((heading.line for heading in headings if heading.line > section.line), None)
         if end is None:
-            rest = ""
+            text_below = ""
         else:
-            rest = text.split("\n", end - 1)[-1]
-        before = _without_blank_end(text.removesuffix(rest))
+            text_below = text.split("\n", end - 1)[-1]
+        before = _without_blank_end(text.removesuffix(text_below))
         with_block = before + 2 * newline + block + newline
-        if rest:
-            return with_block + newline + rest
+        if text_below:
+            return with_block + newline + text_below
         return with_block
 
 
@@ -118,13 +118,13 @@ def place_by_rules(kind: str, content: str) -> Placement:
     category_in_title = next(
         (name for name in hits if _compiled(rf"\b{name}\b").search(title)), None
     )
-    most = max(hits, key=hits.__getitem__)
+    best_category = max(hits, key=hits.__getitem__)
     if category_in_title is not None:
         own_hits = max(hits[category_in_title], 1)
         category, confidence = (
             (category_in_title, 1.0)
-            if hits[most] <= own_hits
-            else (most, hits[most] / (own_hits + hits[most]))
+            if hits[best_category] <= own_hits
+            else (best_category, hits[best_category] / (own_hits + hits[best_category]))
         )
     elif first := next((name for name in hits if hits[name]), None):
         category = first
@@ -159,7 +159,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def explain(placed: Placement, texts: Mapping[str, str], moment: datetime) -> dict[str, Any]:
-    """The placement as data, with what its text has to do with the bank's files `texts`."""
+    """The placement as data, with the bank's files that are related to its text."""
     text = placed.content
     same_category = category_patterns().get(placed.category or "", ())
     related_files = []
@@ -202,8 +202,8 @@ def _similar_headings(text: str, texts: Mapping[str, str]) -> list[str]:
     for other_text in texts.values():
         for _, heading in _HEADING.findall(other_text):
             shared_words[heading] = len(own_words & set(words(heading)))
-    similar = [heading for heading, count in shared_words.items() if count]
-    return sorted(similar, key=lambda heading: -shared_words[heading])
+    similar_headings = [heading for heading, count in shared_words.items() if count]
+    return sorted(similar_headings, key=lambda heading: -shared_words[heading])
 
 
 def place_by_llm(

@@ -134,9 +134,11 @@ class _Cursor(NamedTuple):
 
 
 class GraphReply:
-    """All entities and relations of one answer, in the order of the sequence; `arguments` say what
-    the caller wants to see of it (contract 002, 4). Raises InvalidInput for a cursor that is
-    none."""
+    """All entities and relations of one answer, in order. Raises InvalidInput for an invalid
+    cursor.
+
+    arguments: the part of them that the caller asks for (contract 002, 4).
+    """
 
     def __init__(
         self,
@@ -157,14 +159,14 @@ class GraphReply:
         )
         # The ranking may have changed since
         if self._cursor is not None and self._cursor.seen is not None:
-            places = {digest: at for at, digest in enumerate(self._cursor.seen)}
+            places = {digest: place for place, digest in enumerate(self._cursor.seen)}
             self._keys.sort(key=lambda key: places.get(_digest(key), len(places)))
 
     def data(self) -> tuple[Data, str]:
         """The reply's data, and its text."""
-        plain = self._plain_data()
-        if plain is not None:
-            return plain
+        plain_data = self._plain_data()
+        if plain_data is not None:
+            return plain_data
         totals = {"totalEntities": len(self._keys), "totalRelations": len(self._relations)}
         if self._limit == 0:
             data: Data = {"entities": [], "relations": [], **totals}
@@ -174,16 +176,16 @@ class GraphReply:
 
     def _plain_data(self) -> tuple[Data, str] | None:
         """A small answer as it is, without totals; None if it is asked for in parts or too large."""
-        most = self._form.most or math.inf
+        most_characters = self._form.most or math.inf
         is_first_part = self._limit is None and not self._offset and self._cursor is None
         least_size = _LEAST_ITEM * (len(self._keys) + len(self._relations))
-        if self._ranked or not is_first_part or least_size > most:
+        if self._ranked or not is_first_part or least_size > most_characters:
             return None
         entities = list[Data]()
         used = 0
         for part in self._entities(0):
             # It is found not to fit before all is read
-            if used > most:
+            if used > most_characters:
                 return None
             entities += part
             if len(part) == _BATCH:
@@ -191,7 +193,7 @@ class GraphReply:
                 used += sum(map(len, observations))
         data: Data = {"entities": entities, "relations": relations_data(self._relations)}
         text = self._form.text(data)
-        if len(text) > most:
+        if len(text) > most_characters:
             return None
         return data, text
 
@@ -203,8 +205,8 @@ class GraphReply:
             end = None
         else:
             end = first + count
-        for at in range(start, len(self._keys), _BATCH):
-            part = self._keys[at : at + _BATCH]
+        for batch_start in range(start, len(self._keys), _BATCH):
+            part = self._keys[batch_start : batch_start + _BATCH]
             batch = list[Data]()
             for (_, name, kind, _, project), texts in zip(
                 part, self._graph.observations(part), strict=True
@@ -219,15 +221,15 @@ class GraphReply:
             yield batch
 
     def _page(self, totals: Data) -> Data:
-        """As many items from the cursor on as fit, and the cursor of the next page if there is
-        more.
+        """The items from the cursor on that fit into a reply, and the cursor of the next page if
+        there is one.
         """
         room = self._form.most - _FRAME if self._form.most else math.inf
         limit = math.inf if self._limit is None else self._limit
         entities: list[Data] = []
         relations: list[GraphRelation] = []
         last: _Item | None = None
-        more: Data = {}
+        next_keys: Data = {}
         for item in self._sequence():
             size = self._form.size(item.data)
             if self._form.most:
@@ -236,21 +238,21 @@ class GraphReply:
                 cursor_size = 0
             is_full = item.relation is None and len(entities) >= limit
             if last is not None and (is_full or size + cursor_size > room):
-                more["nextCursor"] = self._cursor_after(last)
+                next_keys["nextCursor"] = self._cursor_after(last)
                 break
             if item.relation is not None:
                 relations.append(item.relation)
             elif size + cursor_size <= room:
                 entities.append(item.data)
             else:
-                entities.append(self._shortened(item.data, room - cursor_size))
+                entities.append(self._shorten_entity(item.data, room - cursor_size))
                 size = self._form.size(entities[-1])
             room -= size
             last = item
         relations.sort(key=lambda relation: relation.order)
-        return {"entities": entities, "relations": relations_data(relations), **totals, **more}
+        return {"entities": entities, "relations": relations_data(relations), **totals, **next_keys}
 
-    def _shortened(self, entity: Data, room: float) -> Data:
+    def _shorten_entity(self, entity: Data, room: float) -> Data:
         """An entity too large for a page: it has the first observations that fit, at least one."""
         texts = entity["observations"]
         count = entity.get("observationCount", len(texts))
@@ -266,8 +268,8 @@ class GraphReply:
         return entity
 
     def _cursor_size(self, item: _Item, room: float) -> int:
-        """As many characters as the cursor after `item` takes; where more than these surely fit
-        into `room`, more.
+        """The number of characters of the cursor after `item`, or a higher number if that surely
+        fits into `room`.
         """
         if self._ranked:
             return 20 * (item.number + 2) + 400
@@ -299,15 +301,15 @@ class GraphReply:
         if in_rest:
             # Later entities are not part of this answer
             del self._keys[begin:]
-        rest = len(self._keys)
+        relations_number = len(self._keys)
         groups = self._relations_by_entity()
         if not in_rest:
             if resumes:
-                yield from _items(groups, begin - 1, rest, position)
+                yield from _items(groups, begin - 1, relations_number, position)
             for number, entity in enumerate(chain.from_iterable(self._entities(begin)), begin):
                 yield _Item(number, entity)
-                yield from _items(groups, number, rest)
-        yield from _items(groups, rest, rest, position if in_rest else None)
+                yield from _items(groups, number, relations_number)
+        yield from _items(groups, relations_number, relations_number, position if in_rest else None)
 
     def _begin(self) -> tuple[int, bool]:
         """How many entities come before the next one, and whether the last of them is the cursor's.
@@ -333,11 +335,11 @@ class GraphReply:
         numbers: dict[str, int] = {}
         for number, key in enumerate(self._keys):
             numbers.setdefault(key.name, number)
-        rest = len(self._keys)
+        relations_number = len(self._keys)
         groups: dict[int, list[GraphRelation]] = {}
         for relation in self._relations:
-            source = numbers.get(relation.source, rest)
-            target = numbers.get(relation.target, rest)
+            source = numbers.get(relation.source, relations_number)
+            target = numbers.get(relation.target, relations_number)
             groups.setdefault(min(source, target), []).append(relation)
         return groups
 
@@ -345,10 +347,10 @@ class GraphReply:
 def _items(
     groups: Mapping[int, Sequence[GraphRelation]],
     number: int,
-    rest: int,
+    relations_number: int,
     after: Position | None = None,
 ) -> list[_Item]:
-    """The relations that come with entity `number` of `rest`, or with none, in the order of the
+    """The relations that come with entity `number` of `relations_number`, or with none, in the order of the
     sequence.
     """
     items = []
@@ -359,7 +361,15 @@ def _items(
         ).hexdigest()
         position = [*relation.order[:-1], digest]
         if after is None or _place(position) > _place(after):
-            items.append(_Item(min(number, rest - 1), data, relation, position, number == rest))
+            items.append(
+                _Item(
+                    min(number, relations_number - 1),
+                    data,
+                    relation,
+                    position,
+                    number == relations_number,
+                )
+            )
     return sorted(items, key=lambda item: _place(item.position or []))
 
 
@@ -392,7 +402,7 @@ def create_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     hint = ""
     if existing_names and form.teaches:
         hint = (
-            f"Already there, nothing was changed: {_listed(existing_names)}. "
+            f"Already there, nothing was changed: {_list_of_names(existing_names)}. "
             "Use memory_add_observations to add to an entity."
         )
     return Reply(form.text(created), {"entities": created}, hint=hint)
@@ -423,7 +433,7 @@ def add_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete entities, and everything recorded about them."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_entities(arguments["entityNames"])
@@ -433,7 +443,7 @@ def delete_entities(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete observations of entities."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_observations(
@@ -445,7 +455,7 @@ def delete_observations(graph: Graph, arguments: Arguments, form: Form) -> Reply
 def delete_relations(graph: Graph, arguments: Arguments, form: Form) -> Reply:
     """Delete relations between entities."""
     if form.teaches:
-        hint = _undone(graph, arguments)
+        hint = _why_not_deleted(graph, arguments)
     else:
         hint = ""
     graph.delete_relations(_relations(arguments))
@@ -457,29 +467,31 @@ def _deleted(noun: str, hint: str) -> Reply:
     return Reply(message, {"success": True, "message": message}, hint=hint)
 
 
-def _undone(graph: Graph, arguments: Arguments) -> str:
+def _why_not_deleted(graph: Graph, arguments: Arguments) -> str:
     """How many of the things to delete are there, when not all of them are."""
     asked_keys: set[Any]
     if "relations" in arguments:
         kind = "relation"
         names = [row["from"] for row in arguments["relations"]]
         asked_keys = {relation.triple for relation in _relations(arguments)}
-        still_there = asked_keys & {relation.triple for relation in graph.relations(set(names))}
+        remaining_triples = asked_keys & {
+            relation.triple for relation in graph.relations(set(names))
+        }
     elif "entityNames" in arguments:
         kind = "entity"
         names = arguments["entityNames"]
         asked_keys = set(names)
-        still_there = {key.name for key in graph.named(names)}
+        remaining_triples = {key.name for key in graph.named(names)}
     else:
         kind = "observation"
         names = [row["entityName"] for row in arguments["deletions"]]
         asked_keys = set()
         for row in arguments["deletions"]:
             asked_keys.update((row["entityName"], text) for text in row["observations"])
-        still_there = asked_keys & _observations_of(graph, names)
-    if len(still_there) == len(asked_keys):
+        remaining_triples = asked_keys & _observations_of(graph, names)
+    if len(remaining_triples) == len(asked_keys):
         return ""
-    why = f"{len(still_there)} of {len(asked_keys)} deleted: no such {kind}."
+    why = f"{len(remaining_triples)} of {len(asked_keys)} deleted: no such {kind}."
     return f"{why} {_misspelled(graph, names)}".strip()
 
 
@@ -500,7 +512,7 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     if not missing or len(keys := graph.keys()) > _SEARCHED:
         return ""
     guesses = [
-        f"{_listed(nearest)}, not {_listed([name])}?"
+        f"{_list_of_names(nearest)}, not {_list_of_names([name])}?"
         for name in missing
         if (nearest := near(name, (key.name for key in keys), 1))
     ]
@@ -509,12 +521,12 @@ def _misspelled(graph: Graph, names: Iterable[str]) -> str:
     return ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_of_names(names: Sequence[str]) -> str:
     if len(names) > _SHOWN:
-        more = f" and {len(names) - _SHOWN} more"
+        count_of_others = f" and {len(names) - _SHOWN} more"
     else:
-        more = ""
-    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + more
+        count_of_others = ""
+    return ", ".join(f'"{flat(name[:80])}"' for name in names[:_SHOWN]) + count_of_others
 
 
 def _relations(arguments: Arguments) -> Sequence[GraphRelation]:
@@ -539,8 +551,10 @@ def search_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
 
 
 def open_nodes(graph: Graph, arguments: Arguments, form: Form) -> Reply:
-    """The entities of these names; with `depth` also those within this many relations, nearest first,
-    and the relations among all of them."""
+    """Get entities by their names, and the relations among them.
+
+    With the argument `depth`, also get the entities within this many relations, nearest first.
+    """
     wanted_names = arguments["names"]
     direction = arguments.get("direction", "both")
     types = arguments.get("relationTypes")

@@ -70,7 +70,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
         ttl = _natural(arguments, "ttl_seconds")
     else:
         ttl = 0
-    entry = entries.put(*checked(namespace, key, arguments["value"], ttl))
+    entry = entries.put(*checked_arguments(namespace, key, arguments["value"], ttl))
     fields: dict[str, Any] = {
         "message": f"Stored '{key}' in namespace '{namespace}'",
         "key": key,
@@ -83,7 +83,7 @@ def memory_remember(entries: Entries, arguments: Arguments, form: str) -> str:
     return _success(fields, form)
 
 
-def checked(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
+def checked_arguments(namespace: str, key: str, value: str, ttl: int) -> tuple[str, str, str, int]:
     """The arguments for `Entries.put`. Raises Refused for values that cannot be stored."""
     _key({"key": key}), _name("Namespace", namespace)
     if not value:
@@ -109,14 +109,14 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
     # The key comes before the namespace in this reply
     fields = {"key": key, **documents.entry(entry)}
     size = len(entry.value)
-    rest = size - offset
+    remaining_size = size - offset
 
     def text(shown_characters: int) -> str:
         """The reply with this many characters of the value from `offset` on, and how to go on."""
         if shown_characters == size:
-            return _worded(fields, form)
+            return _wording_of(fields, form)
         end = offset + shown_characters
-        is_cut = shown_characters < rest
+        is_cut = shown_characters < remaining_size
         if is_cut and form != "json":
             mark = _MARK.format(LIMIT)
         else:
@@ -128,11 +128,11 @@ def memory_recall(entries: Entries, arguments: Arguments, form: str) -> str:
             **paging,
             "next_offset": end if is_cut else None,
         }
-        return _worded(part, form)
+        return _wording_of(part, form)
 
-    if rest <= LIMIT and len(whole := text(rest)) <= LIMIT:
-        return whole
-    return _longest(min(rest - 1, LIMIT), text)
+    if remaining_size <= LIMIT and len(whole_reply := text(remaining_size)) <= LIMIT:
+        return whole_reply
+    return _longest(min(remaining_size - 1, LIMIT), text)
 
 
 def memory_forget(entries: Entries, arguments: Arguments, form: str) -> str:
@@ -154,13 +154,13 @@ def memory_search(entries: Entries, arguments: Arguments, form: str) -> str:
         namespace = _namespace(arguments)
     else:
         namespace = None
-    entries_found, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
+    matching_entries, total = entries.search(query, namespace, min(limit, _MOST_RESULTS), offset)
     results = []
-    for entry in entries_found:
+    for entry in matching_entries:
         document = documents.entry(entry)
         result = {name: document[name] for name in _RESULT_KEYS}
-        results.append(result | {"value": _cut(entry.value, _SHOWN)})
-    fields = {"query": _cut(query, _SHOWN), "total_matches": total, "returned": len(results)}
+        results.append(result | {"value": _cut_value(entry.value, _SHOWN)})
+    fields = {"query": _cut_value(query, _SHOWN), "total_matches": total, "returned": len(results)}
     if namespace is None:
         damaged = _damaged(entries)
     else:
@@ -252,36 +252,39 @@ def _natural(arguments: Arguments, name: str) -> int:
 
 
 def _success(fields: Fields, form: str) -> str:
-    text = _worded(fields, form)
+    text = _wording_of(fields, form)
     if len(text) <= LIMIT:
         return text
-    return _worded({name: _cut(value, _SHOWN) for name, value in fields.items()}, form)
+    return _wording_of({name: _cut_value(value, _SHOWN) for name, value in fields.items()}, form)
 
 
-def _worded(fields: Fields, form: str) -> str:
+def _wording_of(fields: Fields, form: str) -> str:
     if form == "json":
         return json.dumps({**fields, "status": "ok"}, indent=2)
     lines = ["## ✅ Success"]
     for name, value in fields.items():
         if not isinstance(value, list):
-            lines.append(f"**{name}:** {_shown(name, value)}")
+            lines.append(f"**{name}:** {_shown_value(name, value)}")
             continue
         lines.append(f"**{name}:** {len(value)} items")
         for item in value:
-            lines += [*(f"  - **{key}:** {_shown(key, inner)}" for key, inner in item.items()), ""]
+            lines += [
+                *(f"  - **{key}:** {_shown_value(key, inner)}" for key, inner in item.items()),
+                "",
+            ]
     return "\n".join(lines)
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown_value(name: str, value: Any) -> str:
     if name == "value":
         return str(value)
     return flat(str(value))
 
 
-def _cut(value: Any, most: int) -> Any:
-    if not isinstance(value, str) or len(value) <= most:
+def _cut_value(value: Any, most_characters: int) -> Any:
+    if not isinstance(value, str) or len(value) <= most_characters:
         return value
-    return value[: most - _MARK_ROOM] + _MARK.format(most)
+    return value[: most_characters - _MARK_ROOM] + _MARK.format(most_characters)
 
 
 def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: str) -> str:
@@ -291,21 +294,21 @@ def _list_reply(fields: Fields, name: str, listed: Listed, offset: int, form: st
 
     def text(part: Listed) -> str:
         counted = {"returned": len(part)} if "returned" in fields else {}
-        more = {"truncated": True, "next_offset": part.next} if part.next is not None else {}
-        return _worded({**fields, **counted, name: part.rows, **more}, form)
+        cut_keys = {"truncated": True, "next_offset": part.next} if part.next is not None else {}
+        return _wording_of({**fields, **counted, name: part.rows, **cut_keys}, form)
 
     # An item too long on its own would never be passed
     if listed.rows and len(text(listed.first(1, offset))) > LIMIT:
-        shortened = {key: _cut(value, _SHOWN_TIGHT) for key, value in listed.rows[0].items()}
+        shortened = {key: _cut_value(value, _SHOWN_TIGHT) for key, value in listed.rows[0].items()}
         listed = Listed([shortened, *listed.rows[1:]], listed.total)
-    whole = text(listed)
-    if len(whole) <= LIMIT:
-        return whole
+    whole_reply = text(listed)
+    if len(whole_reply) <= LIMIT:
+        return whole_reply
     return _longest(len(listed) - 1, lambda size: text(listed.first(size, offset)))
 
 
-def _longest(most: int, text: Callable[[int], str]) -> str:
-    """`text(size)` for the greatest size up to `most` that is within the limit; it grows with the
+def _longest(highest: int, text: Callable[[int], str]) -> str:
+    """`text(size)` for the greatest size up to `highest` that is within the limit; it grows with the
     size.
     """
-    return text(longest(most, lambda size: len(text(size)), LIMIT))
+    return text(longest(highest, lambda size: len(text(size)), LIMIT))

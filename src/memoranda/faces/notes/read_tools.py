@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from memoranda import documents
 from memoranda.clock import stamp
-from memoranda.documents.cutting import compact, fitting
+from memoranda.documents.cutting import compact, number_that_fit
 from memoranda.documents.listed import Listed
 from memoranda.documents.wording import (
     LINE,
@@ -759,7 +759,7 @@ def _shares(lists: list[list[int]], characters_taken: int) -> list[int]:
     room = replies.ROOM - 1000 - characters_taken
     order = sorted(range(len(lists)), key=lambda n: sum(lists[n]))
     for lists_left, n in zip(range(len(lists), 0, -1), order, strict=True):
-        counts[n] = fitting(lists[n], room // lists_left)
+        counts[n] = number_that_fit(lists[n], room // lists_left)
         room -= sum(lists[n][: counts[n]])
     return counts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import Template as TextTemplate
 from typing import TYPE_CHECKING, Any
 
-from memoranda.documents.cutting import compact, cut, fitting
+from memoranda.documents.cutting import compact, cut, number_that_fit
 from memoranda.documents.listed import Document, Listed
 from memoranda.documents.wording import counted, note_section, short
 from memoranda.engine.completion import permalinks
@@ -318,7 +318,7 @@ def _message(memory: MemorySession, name: str, hits: Hits, opening: str, **words
         note_section(hit, memory.observations(hit.note)[:_PROMPT_OBSERVATIONS], zone)
         for hit in hits
     ]
-    count = fitting([len(block) + 2 for block in blocks], room)
+    count = number_that_fit([len(block) + 2 for block in blocks], room)
     return frame.substitute(words, found=opening, notes="\n\n".join(blocks[:count])).strip()
 
 

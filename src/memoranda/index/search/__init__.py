@@ -105,7 +105,7 @@ def search(
     query = query.replace(text=sqlite_text(spoken(query.text)))
     if not query.text.strip():
         notes, total = listing(db, query, viewer=viewer, limit=limit, offset=offset)
-        return _marked(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
+        return _with_remarks(db, Hits(_plain_hits(db, notes, query), total), query, viewer)
     # By permalink, and what has ended too
     if query.search_type == "permalink":
         rows_there = at_address(db, query.text.strip(), viewer, query.projects)
@@ -116,7 +116,7 @@ def search(
             rows = {note.row for note in passed}
             notes = [note for note in notes if note.row in rows]
         hits = _plain_hits(db, notes[offset : offset + limit], query)
-        return _marked(db, Hits(hits, len(notes)), query, viewer)
+        return _with_remarks(db, Hits(hits, len(notes)), query, viewer)
     with search_context(db, query, viewer) as context:
         result = _Search(context, limit, offset, explain).run(today, near)
         if result.total > (most := counted_to(offset + limit)):
@@ -124,7 +124,7 @@ def search(
             result.is_lower_bound = True
         if result.total or not context.invalid or query.as_of is not None:
             if context.spans:
-                return _marked(db, result, query, viewer)
+                return _with_remarks(db, result, query, viewer)
             return result
     return search(
         db,
@@ -138,7 +138,7 @@ def search(
     )
 
 
-def _marked(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
+def _with_remarks(db: sqlite3.Connection, hits: Hits, query: Query, viewer: str | None) -> Hits:
     """Add remarks to the hits that are over or superseded.
 
     If the query asks about another time, only `why` gets the remark: the hit was right then.
@@ -219,7 +219,7 @@ class _Search:
             return hits
         if kind.is_relaxed:
             return self._relaxed(today, near) if relaxed is None else relaxed
-        respelled = self._respelled(parsed, today)
+        respelled = self._search_respelled(parsed, today)
         if respelled.total or not parse.relaxable(parsed, least=2):
             return respelled
         return self._relaxed(today, near)
@@ -227,8 +227,10 @@ class _Search:
     def _filled_up(
         self, hits: Hits, parsed: parse.ParsedQuery, today: date | None, near: Nearness | None
     ) -> Hits:
-        """`hits`, the notes that hold all words, fewer than a page, and after them, on all pages,
-        those that hold some."""
+        """Add to `hits`, the notes with all words, notes with some of them.
+
+        This is for a search whose hits do not fill a page.
+        """
         from_start = _Search(self.context, self.offset + self.limit, 0, self.explain)
         if self.offset:
             hits = from_start._strict(parsed, today)
@@ -304,9 +306,11 @@ class _Search:
         best = ranked[:_BEST] + extra
         return best + _without(ranked, best), best
 
-    def _respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
-        """One or two bare words that match nothing, with those that no note contains corrected within
-        one edit.
+    def _search_respelled(self, parsed: parse.ParsedQuery, today: date | None) -> Hits:
+        """Correct one or two bare words that match nothing.
+
+        Words that no note contains are replaced by known words with one letter added, removed or
+        changed.
         """
         if not parsed.bare or len(parsed.clauses) != 1:
             return Hits([], 0)
@@ -338,8 +342,8 @@ class _Search:
     def _relaxed(
         self, today: date | None, near: Nearness | None, first: Sequence[Hit] = (), skip: int = 0
     ) -> Hits:
-        """Any of the informative words may match; `first` come before all others. The first `skip`
-        are left out.
+        """Search for notes with any of the informative words. The notes `first` come before all
+        others; the first `skip` are left out.
         """
         limit = self.limit
         offset = self.offset
@@ -401,8 +405,9 @@ def adding_up(shares: Mapping[str, float], score: float) -> dict[str, float]:
 
 
 def _as_typed_first(rows: list[int], reading: ChunkReading, query: parse.ParsedQuery) -> list[int]:
-    """`rows`, before the others those that hold the marked letters of the query as they were typed:
-    `schön` before `schon`."""
+    """Move the rows to the front that have the marked letters of the query as typed: `schön` before
+    `schon`.
+    """
     typed = [_composed(term.text) for term in query.terms if is_changed(term.text)]
     if not typed:
         return rows
@@ -453,7 +458,7 @@ def smart_tokens(text: str) -> list[str]:
 def smart_search(
     db: sqlite3.Connection, text: str, query: Query, *, viewer: str | None, top: int = 10
 ) -> SmartResult:
-    """The `top` best notes (0 = all) among those that pass the filters of `query`, which must name
+    """The `top` best notes (0 = all) that pass the filters of `query`. The query must name
     projects.
 
     Every such note is read: a token counts inside longer words too, which no full-text table could
@@ -583,8 +588,9 @@ def find_evidence(
     least: float = 0.0,
     floor: float = 0.0,
 ) -> list[Hit]:
-    """The chunks that best answer `question`, best first, at most `max_chars` characters as
-    `format_evidence` writes them.
+    """The chunks that best answer `question`, best first.
+
+    max_chars: the most characters that they take as `format_evidence` writes them.
 
     A hit is one turn, one list item or one passage of about 200 words, cut from the note's text; a
     note may give several, and what repeats an earlier one is left out. `today` is what "last week"
@@ -605,7 +611,7 @@ def find_evidence(
         reading = ChunkReading(ranking, _MAX_NOTES, every=True)
         evidence: list[Hit] = []
         if not floor or reading.says_enough(floor):
-            evidence = list(_fitting(db, reading, max_chars, marks, skip, least))
+            evidence = list(_chunks_that_fit(db, reading, max_chars, marks, skip, least))
         if evidence or not context.invalid or query.as_of is not None:
             return evidence
     return find_evidence(
@@ -708,7 +714,7 @@ def _note_line(note: NoteInfo, zone: tzinfo | None) -> _NoteLine:
     )
 
 
-def _fitting(
+def _chunks_that_fit(
     db: sqlite3.Connection,
     ranking: ChunkReading,
     space: int,

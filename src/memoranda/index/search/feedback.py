@@ -58,7 +58,7 @@ def topic_shares(
 
 
 def _frequent_words(sources: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The words of the sources by how often they occur, in a form that occurs and its frequency.
+    """The frequent words of the sources, each in a form that occurs, with its frequency.
 
     A source counts as much as its score, and a long one no more than a short one.
     """

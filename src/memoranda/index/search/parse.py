@@ -271,7 +271,9 @@ def relaxable(query: ParsedQuery, *, quotes: bool = False, least: int = 3) -> bo
 
 
 def _weight(word: str, shortest: int) -> int:
-    """How many words a word counts for: a run of at least this many characters one for each two."""
+    """How many words a word counts for: one, or half its characters for a Chinese or Japanese run
+    that is not shorter than `shortest`.
+    """
     if not is_cjk(word):
         return 1
     length = len(units(word))

@@ -148,8 +148,8 @@ class Features(NamedTuple):
 
 
 def counted_to(stop: int) -> int:
-    """How many matches are counted for a page that ends at `stop`: of more it is only known that
-    there are more.
+    """The number up to which matches are counted for a page that ends at `stop`. Beyond it, it is
+    only known that there are more.
     """
     return max(MAX_COUNTED, stop)
 
@@ -253,7 +253,7 @@ class SearchContext:
         if is_prefix and len(last) <= 2:
             is_possessive = last == "s" and len(query_term.words) > 1
             is_prefix = not is_possessive and self.held(query_term) == 0
-        text = self._placed(query_term, is_prefix and self.held(query_term) <= COMMON)
+        text = self._expression_of(query_term, is_prefix and self.held(query_term) <= COMMON)
         other_forms = [
             f"{self._column}{quoted(query_text(alternative)[0])}"
             for alternative in self.alternatives(query_term)
@@ -301,7 +301,7 @@ class SearchContext:
 
     def match(self, query: ParsedQuery, *, whole: bool = False) -> str:
         """The FTS5 expression of a query with all filters; `whole` without prefixes."""
-        form = self._placed if whole else self.loose
+        form = self._expression_of if whole else self.loose
         parts = []
         for clause in query.clauses:
             positive = " AND ".join(map(form, clause.terms))
@@ -313,7 +313,7 @@ class SearchContext:
                     positive = _NO_SUCH_NOTE
             if clause.without:
                 without = (
-                    self._placed(excluded, excluded.open and excluded.text.endswith("*"))
+                    self._expression_of(excluded, excluded.open and excluded.text.endswith("*"))
                     for excluded in clause.without
                 )
                 positive = f"({positive}) NOT ({' OR '.join(without)})"
@@ -326,7 +326,7 @@ class SearchContext:
 
     def is_held(self, query_term: Term) -> bool:
         """Whether any note the viewer sees matches the term."""
-        return self.count(self._visible(self.loose(query_term)), 1) > 0
+        return self.count(self._if_visible(self.loose(query_term)), 1) > 0
 
     def count(self, match: str, most: int, table: str = "") -> int:
         """How many notes match an FTS5 expression, counted up to `most`."""
@@ -387,9 +387,11 @@ class SearchContext:
         return rows[:limit], len(rows)
 
     def _spelled_out(self, match: str, table: str = "") -> str:
-        """The expression with the words that begin with a prefix in its place: FTS5 joins the lists
-        of all of them before it gives the first note, but reads of words joined by OR only
-        it is asked for."""
+        """Replace a prefix in an expression by the words that begin with it.
+
+        For a prefix, FTS5 joins the lists of all its words before it returns the first note. For
+        words joined by OR it reads only as far as needed.
+        """
         if table == STEMS or self.size < _SPELLED_OUT_FROM:
             return match
         return _PREFIX.sub(self._longer, match)
@@ -441,7 +443,7 @@ class SearchContext:
         Terms too common to distinguish notes are left out: bm25() looks at every note that contains
         a term.
         """
-        form = self._placed if whole else self.loose
+        form = self._expression_of if whole else self.loose
         table = self.table
         # A word on its own, without filters, is always used: the rows are all that contain it.
         rare = [
@@ -575,7 +577,7 @@ class SearchContext:
         return {row for (row,) in self.db.execute(archived_query, (archive, _json(rows)))}
 
     def unfilled(self, rows: Iterable[int]) -> set[int]:
-        """Those of the rows that are files of a memory bank as `activate` made them."""
+        """The rows that are files of a memory bank as `activate` created them."""
         banks = self._projects.get("banks")
         condition = "project = ? and json_extract(provenance, '$.tool') = 'activate'"
         unfilled_query = f"select row from note where {condition} and row in {_GIVEN}"
@@ -603,8 +605,9 @@ class SearchContext:
         return [row for (row,) in self.db.execute(day_query, (first, last, most))]
 
     def neighbors(self, rows: Collection[int]) -> dict[int, tuple[list[int], list[int]]]:
-        """Of each note, the visible notes before it in its conversation and those after it, up to
-        three each, the nearest first."""
+        """For each note, up to three visible notes before it in its conversation and three after
+        it, the nearest first.
+        """
         neighbor_rows = self.db.execute(
             _NEIGHBORS, {"rows": _json(rows), "viewer": self._viewer}
         ).fetchall()
@@ -625,8 +628,10 @@ class SearchContext:
         }
 
     def spellings(self, word: str) -> list[str]:
-        """The words one edit away from `word` (lower case) that visible notes contain in any form,
-        at most 8, the most frequent first; none for what is no Latin word of 5 to 19 letters.
+        """The words in visible notes that differ from `word` by one letter, at most 8, the most
+        frequent first.
+
+        word: a word in lower case. Empty unless it has 5 to 19 Latin letters.
 
         To look up all of some 450 words takes SQLite long. Those that differ after the first
         letters are therefore compared with the stems that begin with these, and only those that
@@ -645,9 +650,9 @@ class SearchContext:
         ]
         possible = inflected(stems)
         edits = [edit for edit in edits if edit in possible or not edit.startswith(head)]
-        held = [edit for edit in edits if self.count(self._visible(quoted(edit)), 1, STEMS)]
+        held = [edit for edit in edits if self.count(self._if_visible(quoted(edit)), 1, STEMS)]
         count = {
-            spelling: self.count(self._visible(quoted(spelling)), _SPELLED_COUNT)
+            spelling: self.count(self._if_visible(quoted(spelling)), _SPELLED_COUNT)
             for spelling in held
         }
         held.sort(key=lambda spelling: -count[spelling])
@@ -667,14 +672,14 @@ class SearchContext:
             (self.with_filters(""), *self._values),
         )
 
-    def _visible(self, text: str) -> str:
+    def _if_visible(self, text: str) -> str:
         unwanted = self.unwanted
         # Other projects may be unwanted, but are seen
         if self.query.projects is not None:
             unwanted = [token(SCOPE, scope) for scope in hidden_scopes(self.db, self._viewer)]
         return expression([], unwanted, text)
 
-    def _placed(self, query_term: Term, is_prefix: bool = False) -> str:
+    def _expression_of(self, query_term: Term, is_prefix: bool = False) -> str:
         """The FTS5 expression of a term. A path that begins with a project's name also means the
         rest within that project."""
         text = self._column + (query_term.prefix if is_prefix else query_term.whole)

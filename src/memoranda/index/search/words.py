@@ -365,7 +365,7 @@ class WordFinder:
                 if token:
                     candidates = held_by_letter.get(token[0])
                     if candidates is None:
-                        candidates = held_by_letter[token[0]] = self._held(token[0])
+                        candidates = held_by_letter[token[0]] = self._matches_of(token[0])
                     if candidates[1]:
                         places_found.append((at, *candidates))
                 at = find(head, at + 1)
@@ -403,7 +403,7 @@ class WordFinder:
             for match in re.finditer("['-]?".join(word), flat)
         ]
 
-    def _held(self, token: str) -> tuple[int, int]:
+    def _matches_of(self, token: str) -> tuple[int, int]:
         """The last word of the query a word of the text matches, and the bits of all."""
         stemmed = self._stem(token)
         matching = [
@@ -481,8 +481,12 @@ def shortened(text: str, begin: int, stop: int) -> tuple[str, int]:
 
 
 def nearness(places: Sequence[Place], words: int) -> float:
-    """1 when words that are neighbors in a query of this many `words`, at least two, are side by
-    side, 0 when far apart. `places` are in order."""
+    """How close words of a query are: 1 if neighbors in the query are side by side, 0 if they are
+    far apart.
+
+    words: the number of words in the query, at least two.
+    places: the places of the words in order.
+    """
     last = [-1] * words
     closest = [_APART * 4] * words
     for at, word in places:

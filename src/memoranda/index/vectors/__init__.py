@@ -98,8 +98,11 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelManner:
-    """How a family of models wants to be asked: what stands before a question and before a passage,
-    and the cosine of two texts that have nothing to do with each other."""
+    """The way a family of models must be used.
+
+    Its fields: the words before a question, the words before a passage, and the cosine of two texts
+    that have nothing in common.
+    """
 
     question: str = ""
     passage: str = ""
@@ -137,15 +140,15 @@ def identify(choice: ModelSettings) -> ModelId:
     if endpoint:
         if not model:
             raise NoModel("semantic.endpoint needs semantic.model, the name of the model there.")
-        return _found(
+        return _require_modules(
             ModelId(model, _digest(endpoint.rstrip("/").encode(), model.encode())), ("numpy",)
         )
     packaged = _packaged(model)
     if packaged is not None:
-        return _found(_of_package(packaged), ("numpy", packaged.module), packaged.package)
+        return _require_modules(_of_package(packaged), ("numpy", packaged.module), packaged.package)
     if model:
         folder = Path(model).expanduser()
-        return _found(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
+        return _require_modules(_of_folder(folder, folder.name), ("numpy", "tokenizers"))
     raise NoModel(
         "No embedding model is installed, so search goes by words alone (docs/semantic.md)."
     )
@@ -166,7 +169,7 @@ def _of_package(packaged: PackagedModel) -> ModelId:
     return ModelId(packaged.name, key, packaged=packaged)
 
 
-def _found(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
+def _require_modules(identity: ModelId, modules: Sequence[str], package: str = "") -> ModelId:
     """`identity` if what its model needs is installed. Raises NoModel."""
     missing = [name for name in modules if find_spec(name) is None]
     if not missing:
@@ -248,8 +251,9 @@ def scripts(vocabulary: Iterable[str]) -> frozenset[str] | None:
 
 
 def is_readable(text: str, known_scripts: frozenset[str] | None) -> bool:
-    """Whether at most three tenths of what `text` says are in scripts not among `known_scripts` (None
-    = all are).
+    """Whether at most three tenths of `text` are in scripts that the model does not know.
+
+    known_scripts: the scripts it knows; None means all.
 
     A text without letters says nothing.
     """

@@ -37,8 +37,13 @@ _UNUSED = 7 * 86_400
 
 
 class EmbeddingCounts(NamedTuple):
-    """How far embedding is: `passages` in all, of which `embedded` have vectors and `unreadable`
-    the model cannot read; `notes` are not yet cut into passages."""
+    """The progress of embedding.
+
+    passages: the number of all passages.
+    embedded: the passages with a vector.
+    unreadable: the passages that the model cannot read.
+    notes: the notes that are not cut into passages yet.
+    """
 
     passages: int
     embedded: int
@@ -87,10 +92,13 @@ class Vectors:
     def cosines(
         self, text: str, rows: Collection[int], most: int, *, viewer: str | None = None
     ) -> dict[int, float]:
-        """By row, how near to `text` (-1 to 1) the nearest passage is of each of the notes `rows`
-        that has vectors, and of those with the `most` nearest passages, that `viewer` may see (None
-        = the owner). `rows` are notes of the index. Nothing for a text the model cannot read or
-        while its endpoint does not answer. Raises NoModel, StorageError."""
+        """Map the row of a note to its likeness to `text`, from -1 to 1: the cosine of its nearest
+        passage.
+
+        It has the notes `rows` that have vectors, and the notes with the `most` nearest passages.
+        Notes that `viewer` may not see are left out; None is the owner. Empty if the model cannot
+        read the text, or if its endpoint does not answer. Raises NoModel, StorageError.
+        """
         question = self.question(text)
         if question is None:
             return {}
@@ -150,8 +158,8 @@ class Vectors:
                 self._questions[text] = vector
             return self._questions[text]
 
-    def part(self, most: int, *, anew: bool = False) -> int:
-        """Cut notes into passages, at most `most` of them. Returns how many passages were added.
+    def part(self, limit: int, *, anew: bool = False) -> int:
+        """Cut notes into passages, at most `limit` of them. Returns how many passages were added.
 
         anew: look at all notes, not only at those added since the last call.
 
@@ -162,7 +170,7 @@ class Vectors:
             after = self._cut[1]
         else:
             after = 0
-        count, last = store.add_passages(db, most, after)
+        count, last = store.add_passages(db, limit, after)
         self._cut = (db, last)
         return count
 
@@ -218,7 +226,7 @@ class Vectors:
         )
         return removed.rowcount
 
-    def _wanted(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
+    def _keys_of_files(self, indexes: Sequence[Path]) -> tuple[np.ndarray, int]:
         """The keys of all texts of the index files, and how many vectors are of no such text, or
         double.
         """
@@ -231,7 +239,7 @@ class Vectors:
     def gone(self, indexes: Sequence[Path]) -> int:
         """How many vectors `collect` could drop."""
         with self._turn:
-            return self._wanted(indexes)[1]
+            return self._keys_of_files(indexes)[1]
 
     def collect(self, indexes: Sequence[Path], *, least_share: float = 0.25) -> int:
         """Drop vectors of texts that are in none of the index files. Returns how many were dropped.
@@ -248,7 +256,7 @@ class Vectors:
         # In use
         os.utime(self._file.path)
         with self._turn, store.locked(self._file.path.with_suffix(".lock")):
-            wanted_keys, dead = self._wanted(indexes)
+            wanted_keys, dead = self._keys_of_files(indexes)
             if dead and dead >= least_share * len(self._file.keys):
                 removed_count = self._file.keep(wanted_keys)
             else:
@@ -277,8 +285,8 @@ class Vectors:
 
     def _refresh(self) -> None:
         """Take up the passages and vectors that any process added."""
-        fresh = self._passages.refresh(self._database.connection)
-        if self._file.refresh() or fresh:
+        has_new_passages = self._passages.refresh(self._database.connection)
+        if self._file.refresh() or has_new_passages:
             self._match()
 
     def _match(self) -> None:
@@ -355,8 +363,10 @@ class KnownTexts:
             return len(bare)
 
     def cosines(self, text: str) -> list[float]:
-        """How near each of the texts is to `text` in what it means; [] as long as one has no
-        vector, and for what the model cannot read. Raises StorageError."""
+        """The likeness in meaning of each of the texts to `text`. Raises StorageError.
+
+        Empty while one of them has no vector, or if the model cannot read it.
+        """
         with self._turn:
             self._file.refresh()
             at = self._file.places(self._keys)

@@ -153,7 +153,9 @@ class Bert:
             places = weights[f"{start}embeddings.position_embeddings.weight"]
             self._places = places + weights[f"{start}embeddings.token_type_embeddings.weight"][0]
             self._norm = _pair(weights, f"{start}embeddings.LayerNorm")
-            names = (f"{start}encoder.layer.{at}" for at in range(int(config["num_hidden_layers"])))
+            names = (
+                f"{start}encoder.layer.{layer}" for layer in range(int(config["num_hidden_layers"]))
+            )
             self._layers = [_layer(weights, name, self._heads) for name in names]
         except KeyError as error:
             raise ValueError(f"the weights lack {error}") from None
@@ -197,7 +199,9 @@ class Bert:
             start = stop
             stop = stop + count * length
             parts = mixed[start:stop].reshape(count, length, 3, self._heads, -1)
-            query, key, value = (parts[:, :, at].transpose(0, 2, 1, 3) for at in range(3))
+            query, key, value = (
+                parts[:, :, part_index].transpose(0, 2, 1, 3) for part_index in range(3)
+            )
             scores = query @ key.transpose(0, 1, 3, 2)
             # With a smaller spread, every exponential is in range.
             if scores.max() - scores.min() > _STEEP:
@@ -211,8 +215,8 @@ class Bert:
         return result
 
     def _normalise(self, x: np.ndarray, pair: tuple[np.ndarray, np.ndarray]) -> None:
-        for at in range(0, len(x), 2 * _BLOCK):
-            rows = x[at : at + 2 * _BLOCK]
+        for start in range(0, len(x), 2 * _BLOCK):
+            rows = x[start : start + 2 * _BLOCK]
             # `mean` itself takes longer
             rows -= np.add.reduce(rows, -1, keepdims=True) / np.float32(self.size)
             spread = np.einsum("ij,ij->i", rows, rows) / np.float32(self.size)
@@ -226,7 +230,7 @@ def _layer(weights: Mapping[str, np.ndarray], name: str, heads: int) -> _Layer:
         _pair(weights, f"{name}.attention.self.{part_name}")
         for part_name in ("query", "key", "value")
     ]
-    mixed, bias = (np.concatenate([part[at] for part in parts]) for at in range(2))
+    mixed, bias = (np.concatenate([part[part_index] for part in parts]) for part_index in range(2))
     size = mixed.shape[1]
     root = np.float32((size / heads) ** -0.5)
     mixed[:size] *= root
@@ -251,8 +255,8 @@ def _pair(weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.
 def _gelu(x: np.ndarray, bias: np.ndarray) -> None:
     """Twice the gelu of `x + bias`, in place."""
     square, bent = (np.empty((_BLOCK, x.shape[1]), np.float32) for _ in range(2))
-    for at in range(0, len(x), _BLOCK):
-        rows = x[at : at + _BLOCK]
+    for start in range(0, len(x), _BLOCK):
+        rows = x[start : start + _BLOCK]
         u = square[: len(rows)]
         y = bent[: len(rows)]
         rows += bias
@@ -282,12 +286,12 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
         header = json.loads(bytes(raw[8 : 8 + size]))
         header.pop("__metadata__", None)
         tensors = {}
-        for name, about in header.items():
-            kind = about["dtype"]
+        for name, description in header.items():
+            kind = description["dtype"]
             array = (
-                raw[8 + size :][slice(*about["data_offsets"])]
+                raw[8 + size :][slice(*description["data_offsets"])]
                 .view(_TYPES[kind])
-                .reshape(about["shape"])
+                .reshape(description["shape"])
             )
             if kind == "BF16":
                 array = (array.astype("<u4") << 16).view("<f4")
@@ -313,12 +317,12 @@ class FolderModel:
         """Unit vectors, in batches of texts of about one length."""
         # One text at a time: the tokenizer's threads complain on stderr when the process forks.
         tokens = [self._tokenizer.encode(text).ids for text in texts]
-        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
+        order = sorted(range(len(tokens)), key=lambda text_index: len(tokens[text_index]))
         batches: list[list[list[int]]] = [[]]
-        for at in order:
+        for text_index in order:
             if sum(map(len, batches[-1])) >= _BATCH_TOKENS:
                 batches.append([])
-            batches[-1].append(tokens[at])
+            batches[-1].append(tokens[text_index])
         if len(batches) == 1:
             vectors = self._run(batches[0])
         else:
@@ -344,9 +348,12 @@ def open_folder(folder: Path) -> FolderModel:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        most = int(config.get("max_position_embeddings", 512))
-        most = min(
-            most, int(_json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most)
+        most_tokens = int(config.get("max_position_embeddings", 512))
+        most_tokens = min(
+            most_tokens,
+            int(
+                _json(folder / "sentence_bert_config.json", {}).get("max_seq_length") or most_tokens
+            ),
         )
         weights = read_safetensors(folder / "model.safetensors")
         run = Bert(config, weights, first_token=first).run
@@ -356,7 +363,7 @@ def open_folder(folder: Path) -> FolderModel:
         ) from None
     except ValueError as error:
         raise NoModel(f"semantic.model: {folder}: {error}.") from None
-    return FolderModel(tokenizer, run, most)
+    return FolderModel(tokenizer, run, most_tokens)
 
 
 def _json(path: Path, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -379,7 +386,8 @@ class EndpointModel:
             return _unit(self._one.vectors(texts))
         with self._turn:
             parts = (
-                texts[at : at + _ENDPOINT_BATCH] for at in range(0, len(texts), _ENDPOINT_BATCH)
+                texts[start : start + _ENDPOINT_BATCH]
+                for start in range(0, len(texts), _ENDPOINT_BATCH)
             )
             return _unit(list(chain.from_iterable(map(self._many.vectors, parts))))
 
@@ -430,14 +438,14 @@ def _e5() -> Callable[[Sequence[str]], Iterable[Any]]:
     turn = threading.Lock()
 
     def encode(texts: Sequence[str]) -> Iterable[Any]:
-        bare = [
+        bare_texts = [
             text.removeprefix("query: ").removeprefix("passage: ").replace("\0", " ")
             for text in texts
         ]
         with turn:
             return [
                 model.encode(bare_text, is_query=text.startswith("query: "))
-                for bare_text, text in zip(bare, texts, strict=True)
+                for bare_text, text in zip(bare_texts, texts, strict=True)
             ]
 
     return encode
@@ -461,11 +469,11 @@ def _unit(rows: Iterable[Any]) -> np.ndarray:
 
 def open_model(choice: ModelSettings) -> Embedder:
     """The chosen model, ready for texts; of each the process has one. Raises NoModel."""
-    return _opened(choice, identify(choice))
+    return _open_embedder(choice, identify(choice))
 
 
 @lru_cache(maxsize=1)
-def _opened(choice: ModelSettings, identity: ModelId) -> Embedder:
+def _open_embedder(choice: ModelSettings, identity: ModelId) -> Embedder:
     if choice.endpoint:
         return EndpointModel(choice.endpoint, identity.name, choice.key)
     if identity.folder is not None:

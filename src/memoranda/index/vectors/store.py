@@ -87,8 +87,8 @@ class VectorFile:
             known_count = len(self.keys)
         else:
             known_count = 0
-        fresh = np.ascontiguousarray(raw[known_count:, : _KEY // 4]).view(np.uint64).ravel()
-        self.keys = np.concatenate([self.keys[:known_count], fresh])
+        new_keys = np.ascontiguousarray(raw[known_count:, : _KEY // 4]).view(np.uint64).ravel()
+        self.keys = np.concatenate([self.keys[:known_count], new_keys])
         self.rows = np.asarray(raw[:, _KEY // 4 :])
         self._seen = file_identity
         return True
@@ -98,8 +98,10 @@ class VectorFile:
         if not len(self.keys):
             return np.full(len(keys), -1)
         order = np.argsort(self.keys, kind="stable")
-        at = order[np.minimum(np.searchsorted(self.keys, keys, sorter=order), len(self.keys) - 1)]
-        return np.where(self.keys[at] == keys, at, -1)
+        positions = order[
+            np.minimum(np.searchsorted(self.keys, keys, sorter=order), len(self.keys) - 1)
+        ]
+        return np.where(self.keys[positions] == keys, positions, -1)
 
     def append(self, keys: np.ndarray, rows: np.ndarray) -> None:
         """Add vectors, durably: all of them or, when the disk refuses, none. Raises StorageError."""
@@ -152,17 +154,17 @@ class VectorFile:
 
     def _replace(self, size: int, records: np.ndarray) -> None:
         header = json.dumps({"format": _FORMAT, "size": size, "model": self._name[:100]}).encode()
-        fresh = self.path.with_name(f".{self.path.name}-{os.getpid()}")
-        fd = os.open(fresh, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        temporary_file = self.path.with_name(f".{self.path.name}-{os.getpid()}")
+        fd = os.open(temporary_file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             try:
                 _write_all(fd, header[:_HEADER].ljust(_HEADER, b"\0") + records.tobytes())
                 os.fsync(fd)
             finally:
                 os.close(fd)
-            os.replace(fresh, self.path)
+            os.replace(temporary_file, self.path)
         except BaseException:
-            fresh.unlink(missing_ok=True)
+            temporary_file.unlink(missing_ok=True)
             raise
 
 
@@ -255,8 +257,8 @@ def key_of(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int, int]:
-    """Cut `most` notes behind row `after` into passages. Returns how many, and the last row looked
+def add_passages(db: sqlite3.Connection, limit: int, after: int = 0) -> tuple[int, int]:
+    """Cut `limit` notes behind row `after` into passages. Returns how many, and the last row looked
     at.
 
     Expects to run inside a transaction. What a row holds never changes, and rows only grow: so the
@@ -266,7 +268,7 @@ def add_passages(db: sqlite3.Connection, most: int, after: int = 0) -> tuple[int
     last = after
     characters = 0
     for (row,) in db.execute(
-        f"select n.row {UNCUT} order by n.row limit ?", (after, most)
+        f"select n.row {UNCUT} order by n.row limit ?", (after, limit)
     ).fetchall():
         title, body = _text(db, row) or ("", "")
         characters += len(body)
@@ -344,12 +346,12 @@ class Passages:
         # Many are gone
         if self._count > 100 + 1.25 * stored_count:
             self._clear()
-        fresh = db.execute(
+        new_rows = db.execute(
             "select note, spans from embedded where note > ? order by note", (self._last,)
         ).fetchall()
-        keys = np.frombuffer(b"".join(blob for _, blob in fresh), _SPAN)["key"]
+        keys = np.frombuffer(b"".join(blob for _, blob in new_rows), _SPAN)["key"]
         rows, counts = (
-            np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in fresh], np.int64)
+            np.array([(row, len(blob) // _SPAN.itemsize) for row, blob in new_rows], np.int64)
             .reshape(-1, 2)
             .T
         )
@@ -358,5 +360,5 @@ class Passages:
             np.concatenate([self.notes, notes]),
             np.concatenate([self.keys, keys]),
         )
-        self._last, self._count = last, self._count + len(fresh)
+        self._last, self._count = last, self._count + len(new_rows)
         return True

@@ -149,7 +149,7 @@ class NewSpace(SpaceDatabase):
         )
 
     def digests_of_changes(self) -> dict[int, str]:
-        """The SHA-256 of the changes that are there, as `Change.dump` says them, by number."""
+        """The SHA-256 of each stored change in the form of `Change.dump`, by number."""
         from psycopg import sql
         from psycopg.rows import dict_row
 

@@ -27,8 +27,10 @@ _PROBES = 3
 
 
 def shares_processes(db: Server, connect: Callable[[], Server]) -> bool:
-    """Whether what answers at the other end of `db` gives its server process to others between two
-    transactions. `connect` opens another connection in the same way. Raises psycopg.Error.
+    """Whether the other end of `db` is a pooler that gives its server process to others between
+    transactions. Raises psycopg.Error.
+
+    connect: opens another connection in the same way.
     """
     own_process = _process(db)
     if own_process == db.info.backend_pid:

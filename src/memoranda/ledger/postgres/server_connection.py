@@ -74,9 +74,12 @@ _REASONS = {
 
 
 class Connection:
-    """A space of the database at `url`. For one thread at a time. The connection is made when it is
-    needed, and made again when it was lost; what was said before is then never said twice. Raises
-    ConfigError without the driver."""
+    """A space of the database at `url`. For one thread at a time. Raises ConfigError without the
+    driver.
+
+    The connection is made when it is needed, and again after it was lost. Statements are never sent
+    twice.
+    """
 
     settings = SETTINGS
 

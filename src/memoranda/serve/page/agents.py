@@ -103,7 +103,7 @@ def _cards(visit: Visit) -> list[AgentCard]:
 
 
 def _add_changes(memory: MemorySession, cards: dict[str | None, AgentCard], now: datetime) -> None:
-    """Add to the cards what each did lately; what upkeep does is nobody's."""
+    """Add the latest changes of each agent to its card. Changes of upkeep are left out."""
     latest: dict[str | None, list[Change]] = {}
     for change in memory.log(limit=0, since=now - LATELY):
         if is_machinery([change]) or is_upkeep([change]):
@@ -216,8 +216,8 @@ def _undos_since(memory: MemorySession, changes: Sequence[Change]) -> list[Chang
     """Return the undos since the first of these changes."""
     if not changes:
         return []
-    later = memory.log(limit=0, since=parse_stamp(changes[-1].time))
-    return [change for change in later if change.undoes is not None]
+    later_changes = memory.log(limit=0, since=parse_stamp(changes[-1].time))
+    return [change for change in later_changes if change.undoes is not None]
 
 
 def revoke(visit: Visit) -> Response:

@@ -191,19 +191,19 @@ def as_json(visit: Visit) -> dict[str, Any]:
     today = memory.clock().astimezone(memory.settings.reading_zone).date()
     month = _month(visit.fields.get("month") or today.isoformat())
     days = by_day(memory, month, (month + timedelta(days=31)).replace(day=1))
-    reminders_shown = reminder_rows(memory)
-    listed = documents.notes(memory, [row.info for row in reminders_shown])
+    shown_rows = reminder_rows(memory)
+    listed = documents.notes(memory, [row.info for row in shown_rows])
     return {
         "month": month.isoformat()[:7],
         "days": dict(sorted(days.items())),
         "reminders": [
-            document | _times(row) for document, row in zip(listed, reminders_shown, strict=True)
+            document | _times(row) for document, row in zip(listed, shown_rows, strict=True)
         ],
     }
 
 
 def _times(row: ReminderRow) -> dict[str, Any]:
-    """The keys of a reminder that say where the calendar puts it, in local time."""
+    """The keys of a reminder that place it in the calendar, in local time."""
     return {
         "text": row.text,
         "due": row.when and row.when.isoformat(),

@@ -198,7 +198,7 @@ def next_page(runs: Sequence[Sequence[Change]]) -> int:
 
 
 def _days(visit: Visit, runs: Sequence[Sequence[Change]]) -> list[Day]:
-    """The runs by the day of the reader, each day by who was at work in which session."""
+    """The runs by day in the reader's time zone, and for each day by session."""
     memory = visit.memory
     changes = list(chain.from_iterable(runs))
     zone = memory.settings.reading_zone

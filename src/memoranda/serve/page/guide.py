@@ -21,7 +21,7 @@ def _text(language: str) -> str:
 
 
 def show(visit: Visit) -> Response:
-    """The text of docs/how-it-fits-together.md, which comes with the package, or what it is in the
-    reader's language.
+    """Show docs/how-it-fits-together.md, which comes with the package, in the reader's language if
+    it exists.
     """
     return visit.html("help.html", body=as_html(_text(visit.language), "", "", LinkTargets()))

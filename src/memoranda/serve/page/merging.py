@@ -27,7 +27,7 @@ def has_marks(text: str) -> bool:
 
 
 def merge(base: str, mine: str, theirs: str) -> Merge:
-    """`base` with both what `mine` and what `theirs` changed in it, line by line."""
+    """Merge line by line what `mine` and `theirs` changed in `base`."""
     base_lines = base.splitlines(keepends=True)
     mine_lines = mine.splitlines(keepends=True)
     their_lines = theirs.splitlines(keepends=True)
@@ -40,12 +40,12 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
             pieces += others
         else:
             conflicts += 1
-            pieces += [f"{MINE}\n", *_ended(ours), f"{BETWEEN}\n"]
-            pieces += [*_ended(others), f"{THEIRS}\n"]
+            pieces += [f"{MINE}\n", *_with_line_ends(ours), f"{BETWEEN}\n"]
+            pieces += [*_with_line_ends(others), f"{THEIRS}\n"]
     return Merge("".join(pieces), conflicts)
 
 
-def _ended(lines: Sequence[str]) -> list[str]:
+def _with_line_ends(lines: Sequence[str]) -> list[str]:
     """Lines whose last one ends as the others do."""
     ended = list(lines)
     if ended and not ended[-1].endswith("\n"):

@@ -8,9 +8,9 @@ from typing import Any
 from memoranda.documents.listed import Listed
 
 
-def part(rows: Sequence[Any], offset: int, most: int) -> Listed:
-    """At most `most` of the rows that follow `offset` others; one row more says there are more."""
-    listed = list(rows[:most])
+def part(rows: Sequence[Any], offset: int, limit: int) -> Listed:
+    """At most `limit` of the rows that follow `offset` others; one row more says there are more."""
+    listed = list(rows[:limit])
     end = offset + len(listed)
-    has_more = len(rows) > most
+    has_more = len(rows) > limit
     return Listed(listed, end, end if has_more else None, has_more)

@@ -20,7 +20,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 class Opening(NamedTuple):
-    """A program that can open a note, and the address that makes it do so."""
+    """A program that can open a note, and the address that opens it there."""
 
     program: str
     address: str
@@ -32,8 +32,9 @@ def is_local(host: str | None) -> bool:
 
 
 def openings(programs: list[str], root: str, path: str) -> list[Opening]:
-    """How the note at `path` of the folder `root` is opened, in the programs that keep the folder
-    and as a file."""
+    """The ways to open the note at `path` of the folder `root`: in each program that keeps the
+    folder, and as a file.
+    """
     file = str(PurePosixPath(root, path))
     ways = []
     if "Obsidian" in programs:

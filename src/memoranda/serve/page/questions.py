@@ -33,7 +33,7 @@ def open_questions(visit: Visit) -> Sequence[ReviewItem]:
     """All open questions, up to MOST. Simultaneous requests share one search."""
     with _LOOKING:
         stamp = visit.memory.journal_stamp()
-        found_before = _known(visit)
+        found_before = _known_questions(visit)
         if (
             found_before is not None
             and found_before.stamp == stamp
@@ -53,7 +53,7 @@ def take_out(visit: Visit, key: str, before: str) -> None:
     Further effects of the answer are found when the rail counts again.
     """
     with _LOOKING:
-        found_before = _known(visit)
+        found_before = _known_questions(visit)
         if found_before is None or found_before.stamp != before:
             return
         items = tuple(item for item in found_before.items if item.key != key)
@@ -68,7 +68,7 @@ def look_again(visit: Visit) -> Sequence[ReviewItem]:
     return open_questions(visit)
 
 
-def _known(visit: Visit) -> FoundQuestions | None:
+def _known_questions(visit: Visit) -> FoundQuestions | None:
     kept_questions = getattr(visit.request.app.state, "questions", None)
     return kept_questions if isinstance(kept_questions, FoundQuestions) else None
 

@@ -33,7 +33,7 @@ _COUNTING = Lock()
 
 @dataclass
 class Presence:
-    """An agent, when it was last seen, and whether it is at work now."""
+    """An agent, the time when it was last seen, and whether it works now."""
 
     agent: str
     last: datetime
@@ -69,17 +69,17 @@ def known_counts(request: Request) -> RailCounts | None:
 
 def rail(visit: Visit) -> Response:
     """The rail with the counts of now."""
-    _counted(visit).agents = presence(visit)
+    _current_counts(visit).agents = presence(visit)
     return visit.html("rail.html", path=visit.text("at") or "/page")
 
 
 def needs(visit: Visit) -> Response:
     """How many questions of each kind wait for the owner."""
-    _counted(visit)
+    _current_counts(visit)
     return visit.html("needs.html")
 
 
-def _counted(visit: Visit) -> RailCounts:
+def _current_counts(visit: Visit) -> RailCounts:
     """The present counts. Simultaneous requests share one count."""
     with _COUNTING:
         # The stamp is read first: what is written while we count makes the counts old
@@ -123,7 +123,7 @@ def presence(visit: Visit) -> list[Presence]:
             last_seen.setdefault(change.agent, datetime.fromisoformat(change.time))
     for session in visit.connected():
         if session.agent:
-            earlier = last_seen.get(session.agent, session.last)
-            last_seen[session.agent] = max(earlier, session.last)
+            previous_time = last_seen.get(session.agent, session.last)
+            last_seen[session.agent] = max(previous_time, session.last)
     agents = [Presence(agent, last, now - last < PRESENT) for agent, last in last_seen.items()]
     return sorted(agents, key=lambda agent: agent.last, reverse=True)[:_AGENTS]

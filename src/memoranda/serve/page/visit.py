@@ -72,9 +72,12 @@ _LONGEST_FIELD = 10_000
 
 @dataclass
 class Visit:
-    """Everything a view needs: `memory` as the caller uses it, `fields` of the form, or else of the
-    query. A field that was sent several times is the texts joined by line breaks. `csrf` is empty
-    for a caller with a token.
+    """Everything that a view needs.
+
+    memory: the memory as the caller uses it.
+    fields: the fields of the form, or else of the query. The texts of a field that was sent several
+        times are joined by line breaks.
+    csrf: a token for forms. Empty for a caller with an access token.
     """
 
     request: Request
@@ -94,7 +97,7 @@ class Visit:
 
     @property
     def is_part(self) -> bool:
-        """Whether a script of the page asks for a part of it, not a person for a whole one."""
+        """Whether a script of the page asks for a part of it, rather than a person for the whole."""
         return PART_HEADER in self.request.headers
 
     @property
@@ -130,7 +133,7 @@ class Visit:
         return self.html(page, status, **values)
 
     def connected(self) -> Sequence[McpSession]:
-        """The sessions of clients that are connected to this server now, if it serves any."""
+        """The sessions of clients that are connected now, if the server has any."""
         sessions = self.request.app.state.sessions
         if sessions is None:
             return ()
@@ -151,8 +154,9 @@ class Visit:
         return HTMLResponse(render(template, self.language, **values), status)
 
     def back(self, to: str | None = None, *, is_final: bool = False) -> Response:
-        """To another address of the page [where the form stood], which then says what change was
-        made, and, unless it `is_final`, offers to take it back.
+        """Redirect to another address of the page, by default the one with the form.
+
+        That page says which change was made. It offers to undo the change unless it `is_final`.
         """
         target = self.fields.get("back", "") if to is None else to
         if not target.startswith((f"{HOME}/", f"{HOME}?")) and target != HOME:
@@ -166,7 +170,7 @@ class Visit:
         return RedirectResponse(address, 303)
 
     def _signed(self, number: int) -> str:
-        """The number of a change, so that nobody else can name it to this page."""
+        """The number of a change with a signature, so that only this page can name it to itself."""
         return f"{number}.{digest(f'{DONE} {self.csrf} {number}')[:16]}"
 
     def _toast(self) -> Change | None:
@@ -257,7 +261,7 @@ async def viewed(
     if request.method == "POST":
         fields = await _posted(request, call, csrf)
     else:
-        fields = _joined(parse_qsl(request.url.query, keep_blank_values=True))
+        fields = _join_fields(parse_qsl(request.url.query, keep_blank_values=True))
         _check_lengths(fields)
     agent_name = request.headers.get("user-agent", "").partition("/")[0]
 
@@ -269,12 +273,12 @@ async def viewed(
             memory.only_reads = request.method != "POST"
         else:
             memory = call.caller(memory, agent_name, "http", f"http {agent_name}")
-        return _answered(view, Visit(request, memory, fields, csrf))
+        return _answer_of(view, Visit(request, memory, fields, csrf))
 
     return await server.run(call, work)
 
 
-def _answered(view: View, visit: Visit) -> Response:
+def _answer_of(view: View, visit: Visit) -> Response:
     """Return the answer of a view; for a person an error is a page like the others."""
     try:
         answer = view(visit)
@@ -333,7 +337,7 @@ def _check_lengths(fields: Mapping[str, str]) -> None:
             )
 
 
-def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Fields by name; the texts of one that was sent several times are joined."""
     fields: dict[str, str] = {}
     for name, text in pairs:
@@ -359,7 +363,7 @@ async def _form(request: Request) -> dict[str, str]:
             pairs = parse_qsl(
                 body.decode(), keep_blank_values=True, max_num_fields=2000, errors="strict"
             )
-            return _joined(pairs)
+            return _join_fields(pairs)
     except (ValueError, RecursionError):
         raise RequestRefused(400, "The form cannot be read.") from None
     raise RequestRefused(415, "Send a form, or to /api an object of application/json.")

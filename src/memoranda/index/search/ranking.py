@@ -548,6 +548,8 @@ class Ranking:
         Names of speakers that very many notes contain do not distinguish notes, and are put as
         "someone".
         """
+        if not self.is_told:
+            self.table = replace(self.table, meaning=self._share_of_meaning())
         cosines = near(self._without_frequent_names(text), list(self.features))
         self._add(
             [
@@ -571,6 +573,34 @@ class Ranking:
             self.table = replace(
                 self.table, conversation_words=self.table.conversation_words * words_share
             )
+
+    def _share_of_meaning(self) -> float:
+        """How much meaning counts in a note's own score: the more, the fewer words of the question
+        the best note holds."""
+        table = self.table
+        missing = max(0.0, 1 - self._heard_share() / table.heard)
+        return table.meaning + (table.unheard_meaning - table.meaning) * missing
+
+    def _heard_share(self) -> float:
+        """The share of the question's words, by rarity, that the note with most of them holds."""
+        question = self.question
+        heard_words = {word.text for word in self.words}
+        unheard = [word for word in question.words if word not in heard_words | question.weak]
+        rarest = self._lookup.rarity(1)
+        total = rarest * sum(question.beside.get(word, 1.0) for word in unheard)
+        total += sum(word.weight for word in self.words if not word.is_weak)
+        return self._most_held() / (total or 1.0)
+
+    def _most_held(self) -> float:
+        """The highest sum of the weights of words that one note holds, in its text or its names."""
+        weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
+        return max(
+            (
+                sum(weight for at, weight in enumerate(weights_of_words) if marks_of(bits, at))
+                for bits in set(self.bits.values())
+            ),
+            default=0.0,
+        )
 
     def _without_frequent_names(self, text: str) -> str:
         """The text with "someone" for speakers' names that very many notes contain, unless it holds

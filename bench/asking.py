@@ -52,6 +52,8 @@ BUDGETS = ((6_000, 3.0, 15.0), (100_000, 10.0, 25.0))
 """Up to so many memories a median query takes at most so many milliseconds by words, and by
 meaning.
 """
+TALK_BUDGET = (12.0, 40.0)
+"""The same for a talk, in at most `MODEL_MOST` memories."""
 LOADING = 1_000
 EMBEDDING = 100
 """Turns a second, at least."""
@@ -63,6 +65,7 @@ _TURN = 0.75
 _WORD = re.compile(r"\w+")
 _RUN = re.compile(r"[a-zA-Z]+(?: [a-zA-Z]+){2,}")
 _PROMPTED = 2_000
+_TALK = f"a talk of {_PROMPTED:,} characters"
 
 
 @dataclass(frozen=True)
@@ -237,15 +240,19 @@ def _measured(
         plain = PlainFts(ground)
         plain.load(told.turns)
         limits = next((some for most, *some in BUDGETS if count <= most), [None, None])
-        sides: list[tuple[type[ByWords], float | None]] = [(ByWords, limits[0])]
+        talk_limits = TALK_BUDGET if count <= MODEL_MOST else [None, None]
+        sides: list[tuple[type[ByWords], float | None, float | None]] = [
+            (ByWords, limits[0], talk_limits[0])
+        ]
         if shelf is not None:
-            sides.append((Ours, limits[1]))
-        for pipeline, limit in sides:
+            sides.append((Ours, limits[1], talk_limits[1]))
+        for pipeline, limit, talk_limit in sides:
             side = pipeline(ground)
             side.known = known
             side.find(WARM, PAGE)
             for kind, texts in kinds.items():
-                yield _timed(count, side.name, kind, texts, side.find, limit)
+                budget = talk_limit if kind == _TALK else limit
+                yield _timed(count, side.name, kind, texts, side.find, budget)
             side.close()
         for kind, texts in kinds.items():
             yield _timed(count, plain.name, kind, texts[:20], plain.find)
@@ -304,8 +311,23 @@ def _kinds(told: Crowd, each: int) -> dict[str, list[str]]:
         f"{_PROMPTED:,} characters, a question": [
             f"{before}\n{question}" for question in told.questions[each:]
         ],
+        _TALK: [_talk(texts, chance) for _ in range(each)],
     }
     return {kind: list(dict.fromkeys(some)) for kind, some in found.items() if some}
+
+
+def _talk(texts: Sequence[str], chance: Random) -> str:
+    """Turns that follow each other, as many as fit."""
+    at = chance.randrange(len(texts))
+    lines: list[str] = []
+    room = _PROMPTED
+    for text in texts[at : at + _PROMPTED]:
+        line = " ".join(text.split())
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _pair(text: str, chance: Random) -> str:

@@ -2,11 +2,13 @@
 
     python bench/held_out.py FOLDER [--only NAME ...] [--sample N] [--meaning] [--keep FILE]
     [--beside FILE]
-                             [--homes FOLDER] [--without FEATURE ...] [--where]
+                             [--homes FOLDER] [--without FEATURE ...] [--vectors FOLDER] [--brief]
+                             [--where]
 
-`--where` says which public repositories to clone into the folder. `--keep` writes the figure of
-each question, and `--beside` compares with such a file: the difference of the means, with its
-interval of 95 percent by paired bootstrap. With `--without`, what these features are worth. Only
+`--where` says which public repositories to clone into the folder. Beside our figure is the
+difference from the control, with its interval of 95 percent by paired bootstrap; with `--meaning`
+that from the model alone too, the cosine of the nearest passage. `--keep` writes the figure of each
+question, and `--beside` compares with such a file. With `--without`, what these features are worth. Only
 totals are printed: nobody reads the questions of a set that is to say what holds on unseen ones.
 """
 
@@ -20,7 +22,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -35,7 +37,7 @@ from memoranda.index.search import weights  # noqa: E402
 from memoranda.text.tokens import fts_text, query_text, tokens  # noqa: E402
 from public_sets import REPOSITORIES, Collection, found_in  # noqa: E402
 from retrieval import AT_ONCE, ByWords, Ours, Place, gain  # noqa: E402
-from shelf import Shelf  # noqa: E402
+from shelf import ModelAlone, Shelf  # noqa: E402
 
 PAGE = 10
 _RESAMPLES = 2_000
@@ -69,6 +71,17 @@ class Control:
         return []
 
 
+@dataclass(frozen=True)
+class Figures:
+    """The figures of one question: ours, the control's and the model's alone; `ms` is our time."""
+
+    question: Question
+    ours: float
+    control: float
+    ms: float
+    model: float | None = None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     asked = _arguments(arguments)
@@ -83,20 +96,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 1
     weights.WEIGHTS = replace(weights.WEIGHTS, **dict.fromkeys(asked.without, 0.0))
-    shelf = Shelf() if asked.meaning else None
+    shelf = Shelf(asked.vectors) if asked.meaning else None
     if asked.beside:
         before = json.loads(asked.beside.read_text(encoding="utf-8"))
     else:
         before = {}
     kept: dict[str, dict[str, float]] = {}
-    print(f"{'percent':<34}{'n':>6}{'FTS5':>8}{'ours':>8}{'beside':>8}   difference{'ms':>14}")
+    print(f"{'percent':<34}{'n':>6}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<10}and so on")
     for one in sets:
         rows = list(_measured(one, shelf, asked.sample, asked.homes))
-        kept[one.name] = {question.id: ours for question, ours, _, _ in rows}
-        groups: dict[str, list] = {"": rows}
-        if one.measure == "recall":
+        kept[one.name] = {row.question.id: row.ours for row in rows}
+        groups: dict[str, list[Figures]] = {"": rows}
+        if one.measure == "recall" and not asked.brief:
             for row in rows:
-                kind = row[0].category
+                kind = row.question.category
                 groups.setdefault(
                     f"  {CATEGORIES[kind] if isinstance(kind, int) else kind}", []
                 ).append(row)
@@ -122,18 +135,20 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="of sets with many homes every Nth, else every Nth question",
     )
     add("--meaning", action="store_true", help="with the model a home finds by itself")
+    add("--vectors", type=Path, metavar="FOLDER", help="keep vectors here, for the next run")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
     add("--homes", type=Path, metavar="FOLDER", help="keep the loaded homes here, for the next run")
     add("--without", nargs="+", default=[], metavar="FEATURE", help="with these weights at 0")
+    add("--brief", action="store_true", help="no line for each kind of question")
     add("--where", action="store_true", help="which repositories hold the sets")
     return parser.parse_args(arguments)
 
 
 def _measured(
     one: Collection, shelf: Shelf | None, sample: int, homes: Path | None
-) -> Iterator[tuple[Question, float, float, float]]:
-    """Each question with our figure, the control's, and how many milliseconds ours took."""
+) -> Iterator[Figures]:
+    """The figures of each question."""
     every = list(one.homes())
     is_many = len(every) > 100
     for home in every[::sample] if is_many else every:
@@ -154,15 +169,21 @@ def _measured(
                 pipeline.load(home.texts, 1 if is_many else AT_ONCE)
                 known.write_text(json.dumps(pipeline.known), encoding="utf-8")
             control = Control(home.texts)
+            alone = None
+            if shelf is not None:
+                alone = ModelAlone(shelf)
+                alone.load(home.texts)
             for question in home.questions if is_many else home.questions[::sample]:
                 begin = time.perf_counter()
                 found = pipeline.find(question.text, PAGE)
                 took = (time.perf_counter() - begin) * 1000
-                yield (
+                near = [] if alone is None else alone.find(question.text, PAGE)
+                yield Figures(
                     question,
                     figure(one.measure, found, question),
                     figure(one.measure, control.find(question.text, PAGE), question),
                     took,
+                    None if alone is None else figure(one.measure, near, question),
                 )
             pipeline.close()
             control.close()
@@ -177,18 +198,26 @@ def figure(measure: str, found: Sequence[str], question: Question) -> float:
     return len(wanted & set(found[:depth])) / len(wanted)
 
 
-def _print(
-    name: str, rows: Sequence[tuple[Question, float, float, float]], before: Mapping[str, float]
-) -> None:
-    ours = [row[1] for row in rows]
-    control = [row[2] for row in rows]
-    pairs = [(row[1], before[row[0].id]) for row in rows if row[0].id in before]
-    line = f"{name:<34}{len(rows):>6}{_mean(control):>8.1f}{_mean(ours):>8.1f}"
+def _print(name: str, rows: Sequence[Figures], before: Mapping[str, float]) -> None:
+    ours = [row.ours for row in rows]
+    control = [row.control for row in rows]
+    pairs = [(row.ours, before[row.question.id]) for row in rows if row.question.id in before]
+    line = f"{name:<34}{len(rows):>6}{_mean(control):>7.1f}{_mean(ours):>7.1f}"
+    line += f"   {compared(ours, control):<20}"
+    model = [row.model for row in rows if row.model is not None]
+    if model:
+        line += f"   model {_mean(model):.1f}, {compared(ours, model):<20}"
     if pairs:
-        low, high = interval([new - old for new, old in pairs])
-        old = _mean([one for _, one in pairs])
-        line += f"{old:>8.1f}   {_mean([a - b for a, b in pairs]):+.1f} [{low:+.1f} {high:+.1f}]"
-    print(f"{line:<86}{median(row[3] for row in rows):>8.2f}", flush=True)
+        new, old = zip(*pairs, strict=True)
+        line += f"   before {_mean(old):.1f}, {compared(new, old):<20}"
+    print(f"{line}   {median(row.ms for row in rows):.2f} ms", flush=True)
+
+
+def compared(figures: Sequence[float], others: Sequence[float]) -> str:
+    """The difference of the means in percent, with its interval."""
+    differences = [a - b for a, b in zip(figures, others, strict=True)]
+    low, high = interval(differences)
+    return f"{_mean(differences):+.1f} [{low:+.1f} {high:+.1f}]"
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 a plain FTS5 table.
 
     python bench/needs.py FOLDER [--only NAME ...] [--half fit|rest] [--homes N] [--keep FILE]
-                          [--beside FILE] [--meaning]
+                          [--beside FILE] [--meaning] [--vectors FOLDER]
 
 FOLDER holds sets: folders with `notes.jsonl` and `questions.jsonl`, and files in LoCoMo's form.
 
@@ -40,9 +40,9 @@ for place in (HERE, HERE.parent / "src"):
 from haystacks import read  # noqa: E402
 from held_out import interval  # noqa: E402
 from memoranda import Draft  # noqa: E402
-from memoranda.text.tokens import fts_text, pairs, passages, query_text, words  # noqa: E402
+from memoranda.text.tokens import fts_text, pairs, query_text, words  # noqa: E402
 from retrieval import ByWords, Ours, Place  # noqa: E402
-from shelf import AT_ONCE, Shelf  # noqa: E402
+from shelf import ModelAlone, Shelf  # noqa: E402
 
 PAGE = 10
 _NOT_RECALL = ("abstention", "summarization", "event_ordering")
@@ -130,33 +130,6 @@ class Control:
         return [key for (key,) in self._db.execute(sql, (match, depth))]
 
 
-class ModelAlone:
-    """The nearest passage of each text by the embedding model, and nothing else."""
-
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
-        self._keys: list[str] = []
-        self._rows: list = []
-
-    def load(self, texts: Sequence[Text]) -> None:
-        pieces = [
-            (text.key, text.spoken[passage.start : passage.end])
-            for text in texts
-            for passage in passages(text.spoken)
-        ]
-        with self._shelf.keeping():
-            for at in range(0, len(pieces), AT_ONCE):
-                some = pieces[at : at + AT_ONCE]
-                self._keys += [key for key, _ in some]
-                self._rows.append(self._shelf.embed([piece for _, piece in some]))
-
-    def find(self, text: str, depth: int) -> list[str]:
-        question = self._shelf.embed([text])[0]
-        cosines = [float(cosine) for rows in self._rows for cosine in rows @ question]
-        order = sorted(range(len(cosines)), key=lambda at: -cosines[at])
-        return list(dict.fromkeys(self._keys[at] for at in order))[:depth]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     asked = _arguments(arguments)
@@ -164,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.beside:
         before = json.loads(asked.beside.read_text(encoding="utf-8"))
     kept: dict[str, dict[str, float]] = {}
-    shelf = Shelf() if asked.meaning else None
+    shelf = Shelf(asked.vectors) if asked.meaning else None
     print(
         f"{'R@10':<16}{'n':>5}{'FTS5':>7}{'ours':>7}   ours - FTS5{'':<18}ours - before{'':<11}ms"
     )
@@ -192,6 +165,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--half", choices=("fit", "rest"), help="only these questions")
     add("--homes", type=int, metavar="N", help="only so many homes of each set")
     add("--meaning", action="store_true", help="with the model a home finds by itself")
+    add("--vectors", type=Path, metavar="FOLDER", help="keep vectors here, for the next run")
     add("--keep", type=Path, metavar="FILE", help="write the figure of each question")
     add("--beside", type=Path, metavar="FILE", help="compare with what was kept")
     return parser.parse_args(arguments)

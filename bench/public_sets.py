@@ -23,6 +23,7 @@ REPOSITORIES = {
     "xquad": "https://github.com/google-deepmind/xquad",
     "cmrc2018": "https://github.com/ymcui/cmrc2018",
     "DRCD": "https://github.com/DRCKnowledgeTeam/DRCD",
+    "PrefEval": "https://github.com/amazon-science/PrefEval",
 }
 """What a folder of sets may hold: the name of a checkout, and where it is found. Nothing of them is
 shipped.
@@ -112,6 +113,9 @@ def found_in(folder: Path) -> list[Collection]:
     ):
         if (file := folder / path).is_file():
             add(name, "ndcg", lambda name=name, file=file: _paragraphs(name, file))
+    stated = sorted(folder.glob("PrefEval/benchmark_dataset/explicit_preference/*.json"))
+    if stated:
+        add("Preferences", "recall", lambda: _preferences(stated))
     return sets
 
 
@@ -268,6 +272,18 @@ def _paragraphs(name: str, file: Path) -> Iterator[Home]:
             for each in paragraph["qas"]:
                 asked.append(Question(str(each["id"]), each["question"], "", "all", (key,), (key,)))
     yield Home(name, texts, asked)
+
+
+def _preferences(files: list[Path]) -> Iterator[Home]:
+    """All preferences in one home: which one does a request call for that does not name it?"""
+    texts = []
+    asked = []
+    for file in files:
+        for number, stated in enumerate(json.loads(file.read_text(encoding="utf-8")), 1):
+            key = f"{file.stem}-{number}"
+            texts.append(Text(key, stated["preference"], f"Memory {len(texts) + 1}"))
+            asked.append(Question(key, stated["question"], "", "all", (key,), (key,)))
+    yield Home("preferences", texts, asked)
 
 
 def _flat(text: str) -> str:

@@ -9,34 +9,51 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoranda import config
-from memoranda.index.vectors import ModelSettings, identify
+from memoranda.index.vectors import ModelId, ModelSettings, identify
+from memoranda.text.tokens import passages
 
 if TYPE_CHECKING:
     from memoranda.index.vectors.runtimes import np
+    from memoranda.index.vectors.store import VectorFile
 
 AT_ONCE = 256
+
+
+class Spoken(Protocol):
+    """A text of a set, and what it is called."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def spoken(self) -> str: ...
 
 
 class Shelf:
     """The model that a home finds by itself. While `keeping`, it remembers the vector of each text.
 
+    folder: where all vectors are kept for the next run, those of questions too, which then take no
+        time.
+
     Raises NoModel where the `semantic` extra finds none.
     """
 
-    def __init__(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="memoranda-shelf-") as folder:
-            settings = config.load(Path(folder))
+    def __init__(self, folder: Path | None = None) -> None:
+        with tempfile.TemporaryDirectory(prefix="memoranda-shelf-") as scratch:
+            settings = config.load(Path(scratch))
         self.choice = ModelSettings(
             settings.semantic_model, settings.semantic_endpoint, settings.semantic_key
         )
-        self.name = identify(self.choice).name
+        identity = identify(self.choice)
+        self.name = identity.name
         from memoranda.index.vectors import runtimes
 
         self._model = runtimes.open_model(self.choice)
         self._held: dict[str, np.ndarray] = {}
+        self._file = None if folder is None else _file_of(folder, identity)
         self._keeping = False
         self.fresh = 0
         self.seconds = 0.0
@@ -65,6 +82,8 @@ class Shelf:
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """A unit vector for each text, a row each."""
+        if self._file is not None:
+            return self._from_file(self._file, texts)
         if not self._keeping:
             return self._model.embed(texts)
         from memoranda.index.vectors.runtimes import np
@@ -79,8 +98,30 @@ class Shelf:
             )
         return np.stack([self._held[text] for text in texts])
 
+    def _from_file(self, file: VectorFile, texts: Sequence[str]) -> np.ndarray:
+        from memoranda.index.vectors.runtimes import np
+        from memoranda.index.vectors.store import key_of
+
+        keys = np.array([key_of(text) for text in texts], np.uint64)
+        file.refresh()
+        new = np.unique(keys[file.places(keys) < 0])
+        if len(new):
+            begin = time.perf_counter()
+            text_of = dict(zip(keys.tolist(), texts, strict=True))
+            file.append(new, self._model.embed([text_of[key] for key in new.tolist()]))
+            file.refresh()
+            self.fresh = self.fresh + len(new)
+            self.seconds = self.seconds + time.perf_counter() - begin
+        return file.rows[file.places(keys)]
+
     def reads(self, text: str) -> bool:
         return self._model.reads(text)
+
+
+def _file_of(folder: Path, identity: ModelId) -> VectorFile:
+    from memoranda.index.vectors.store import VectorFile
+
+    return VectorFile(folder / f"{identity.key}.vectors", identity.name)
 
 
 class Nearest:
@@ -111,3 +152,30 @@ class Nearest:
             self._asked = (text, self._shelf.embed([text])[0])
         order = np.argsort(-(self._rows[0] @ self._asked[1]), kind="stable")
         return [self._keys[at] for at in order[:depth].tolist()]
+
+
+class ModelAlone:
+    """The nearest passage of each text by the embedding model, and nothing else."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._keys: list[str] = []
+        self._rows: list[np.ndarray] = []
+
+    def load(self, texts: Sequence[Spoken]) -> None:
+        pieces = [
+            (text.key, text.spoken[passage.start : passage.end])
+            for text in texts
+            for passage in passages(text.spoken)
+        ]
+        with self._shelf.keeping():
+            for at in range(0, len(pieces), AT_ONCE):
+                some = pieces[at : at + AT_ONCE]
+                self._keys += [key for key, _ in some]
+                self._rows.append(self._shelf.embed([piece for _, piece in some]))
+
+    def find(self, text: str, depth: int) -> list[str]:
+        question = self._shelf.embed([text])[0]
+        cosines = [float(cosine) for rows in self._rows for cosine in rows @ question]
+        order = sorted(range(len(cosines)), key=lambda at: -cosines[at])
+        return list(dict.fromkeys(self._keys[at] for at in order))[:depth]

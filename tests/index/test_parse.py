@@ -66,6 +66,16 @@ def test_a_list_of_terms_is_not_told(text: str) -> None:
     assert not is_told(text)
 
 
+def test_how_much_a_question_counts_goes_by_its_share_of_the_words_and_not_by_length() -> None:
+    little = "Rope, lamp, stove, oars, tent, kettle, compass, map, bucket, sail, axe. Where is the red canoe?"
+    assert read_question(little).words[:2] == ("red", "canoe")
+    much = "Mara keeps rope and lamp and stove in the tent. " * 8
+    asked = "Does the kettle hang beside the compass, the bucket, the sail and the map of Mara?"
+    assert len(much) > 350
+    assert read_question(much + asked).words[:2] == ("mara", "keeps")
+    assert not read_question(much + asked).beside
+
+
 def test_a_question_told_in_a_few_sentences_is_kept_whole() -> None:
     told = "Mara wanted a boat for years, and everybody tried to talk her out of it. " * 4
     assert read_question(told + "Who sold it in the end?").words[:2] == ("mara", "wanted")

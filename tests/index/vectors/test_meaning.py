@@ -13,6 +13,7 @@ from memoranda.engine import open_session
 from memoranda.engine.embedding import Embedding
 from memoranda.index.search.queries import search_context
 from memoranda.index.search.ranking import Ranking
+from memoranda.index.search.weights import WEIGHTS
 from memoranda.note.model import Draft
 from memoranda.query import Query
 
@@ -120,11 +121,24 @@ def test_how_near_is_told_between_what_is_far_and_the_nearest(memory):
     place = rows(memory)
     several = {place["Billing"]: 0.9, place["Birds"]: 0.6, place["Ledger"]: 0.7}
     shares = explained(memory, lambda text, known: several)
-    assert shares["Billing"]["meaning"] == 0.6
-    assert shares["Ledger"]["meaning"] == pytest.approx(0.2)
+    nearest = shares["Billing"]["meaning"]
+    assert shares["Ledger"]["meaning"] == pytest.approx(nearest / 3, abs=0.001)
     assert "meaning" not in shares["Birds"]
     close = {place["Billing"]: 0.9, place["Birds"]: 0.89}
     assert explained(memory, lambda text, known: close)["Birds"]["meaning"] > 0.5
+
+
+def test_a_question_that_no_note_holds_is_answered_by_meaning_alone(memory):
+    place = rows(memory)
+    near = {place["Billing"]: 0.9, place["Birds"]: 0.1}
+    held = explained(memory, lambda text, known: near, "Which old database has birds?")
+    half = explained(
+        memory, lambda text, known: near, "Which database does invoicing use nowadays?"
+    )
+    unheard = explained(memory, lambda text, known: near, "Whither do invoices wander?")
+    assert held["Billing"]["meaning"] == WEIGHTS.meaning
+    assert WEIGHTS.meaning < half["Billing"]["meaning"] < unheard["Billing"]["meaning"]
+    assert unheard["Billing"]["meaning"] == WEIGHTS.unheard_meaning
 
 
 def test_a_name_that_very_many_notes_hold_is_somebody_to_the_model(memory):

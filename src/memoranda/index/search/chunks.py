@@ -463,10 +463,10 @@ class ChunkReading:
         }
 
     def _words_share(self, row: int) -> float:
-        """How much the words of a note count; its meaning makes up the rest."""
+        """The share of words in the score of a note; its meaning makes up the rest."""
         if row in self._ranking.cosines:
-            return self._table.words * (1.0 - self._table.meaning)
-        return self._table.words
+            return 1.0 - self._table.meaning
+        return 1.0
 
     def _about_note(self, row: int, whole: Chunk, full: float) -> dict[str, float]:
         """The part that a note as a whole adds to the score of each of its chunks.
@@ -474,16 +474,18 @@ class ChunkReading:
         `whole` is all of the note as one chunk, `full` the highest score by words of any note.
         """
         table = self._table
-        rest = 1 - table.passage
+        by_words = self._words_share(row) * (1 - table.passage) * whole.own
+        by_meaning = self._ranking.own_score(row)[1]
         day = self._features[row].day
         has_title = any(key(name) == self._asked for name in self.texts[row].names)
         return {
-            "words": self._words_share(row) * rest * whole.own,
-            "conversation": table.conversation * rest * whole.own,
+            "words": table.words * by_words,
+            # The note is the conversation of its chunks
+            "conversation": table.conversation * (by_words + by_meaning),
             "conversation_words": table.conversation_words
             * (self._ranking.scorer[whole.bits] / full),
             "date": table.date * sum([period.share(day) for period in self._question.periods]),
-            "meaning": table.words * self._ranking.own_score(row)[1],
+            "meaning": table.words * by_meaning,
             "same_title": table.same_title * has_title,
         }
 
@@ -493,7 +495,7 @@ class ChunkReading:
         """All features of a chunk but those that need its text; `usual` is what its note adds."""
         table = self._table
         piece.is_relevant = bool(piece.bits or from_neighbors)
-        share = (self._words_share(piece.row) + table.conversation) * table.passage
+        share = self._words_share(piece.row) * (table.words + table.conversation) * table.passage
         from_speaker = 0.0
         if piece.is_relevant and piece.speaker in speakers:
             from_speaker = table.speaker

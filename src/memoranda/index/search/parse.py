@@ -7,11 +7,12 @@ All text of a user ends up inside quoted FTS5 strings, so no input can act as sy
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from memoranda.index.filters import quoted
 from memoranda.index.search import weights
@@ -294,13 +295,12 @@ def says_much(query: ParsedQuery) -> bool:
     return sum(word not in stop_words() for word in all_words) > 2
 
 
-# A shorter text is asked whole, with all its words.
-_WHOLE = 400
-_LONG = 80
+# In a text with so many times the words of its questions, these count more than the rest.
+_OUTWEIGHED = 5
+# In a text so many times as long as its last question, the rest is pasted.
+_BURIED = 30
 # Words of a question from which its telling part is looked for.
 _LONG_QUESTION = 30
-# Characters of a text that is pasted rather than typed.
-_TOLD = 1_000
 # Words of a sentence that tells something.
 _TOLD_WORDS = 12
 # Words besides a pasted text that ask something of it.
@@ -439,10 +439,11 @@ def read_question(text: str, today: date | None = None) -> Question:
     today: the day that "last week" counts from. Without it, only written dates are understood.
     """
     *earlier, newest = turns_of(text) or [""]
-    question_text = newest or focus_of(text)
+    focus = Focus(newest) if newest else focus_of(text)
+    question_text = focus.text
     named_periods = periods(question_text, today)
     pairs_found, weak = _pairs_of(question_text)
-    is_pasted = not newest and len(text) >= _TOLD and len(words(question_text)) >= _MIN_SAID
+    is_pasted = focus.is_buried and len(words(question_text)) >= _MIN_SAID
     if newest:
         other_pairs = earlier
     elif len(question_text) < len(text) and not is_pasted:
@@ -524,24 +525,42 @@ def is_certain_question(text: str) -> bool:
     )
 
 
-def focus_of(text: str) -> str:
-    """The part of a text that asks.
+class Focus(NamedTuple):
+    """The part of a text that asks. `is_buried`: the rest is a text pasted before it."""
 
-    All questions of a text of more than 400 characters or 80 words. From 1,000 characters on only
-    the last question, with the sentence before it if it says little. Otherwise the whole text,
-    since what was told first may be what is asked about.
+    text: str
+    is_buried: bool = False
+
+
+def focus_of(text: str) -> Focus:
+    """The part of a text that asks: its questions, where the rest has several times their words.
+
+    Where the text is very much longer than its last question, only that one. Otherwise the whole
+    text, since what is told beside a question may be what is asked about.
     """
-    if len(text) < _WHOLE and len(tokens(text)) <= _LONG:
-        return text
+    if "?" not in text and "？" not in text:
+        return Focus(text)
     sentences = [match.group() for match in _SENTENCE.finditer(text) if match.group().strip()]
     asking = [
         at for at, sentence in enumerate(sentences) if sentence.rstrip().endswith(("?", "？"))
     ]
     if not asking:
-        return text
-    if len(asking) > 1 and len(text) < _TOLD:
-        return "".join(sentences[at] for at in asking)
-    at = asking[-1]
+        return Focus(text)
+    last = _last_question(sentences, asking[-1])
+    if len(text) > _BURIED * len(last):
+        return Focus(last, is_buried=True)
+    asked_words = set(words("".join(sentences[at] for at in asking)))
+    if len(set(words(text))) < _OUTWEIGHED * len(asked_words):
+        return Focus(text)
+    # A question of one word says what it asks in the sentence before it
+    if len(asking) == 1:
+        return Focus(last)
+    return Focus("".join(sentences[at] for at in asking))
+
+
+def _last_question(sentences: Sequence[str], at: int) -> str:
+    """The question at this place, the telling part of a long one, with the sentence before it if it
+    says little."""
     focus = sentences[at]
     if len(tokens(focus)) > _LONG_QUESTION:
         starts = [match.start() for match in _START.finditer(focus)]

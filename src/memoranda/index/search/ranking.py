@@ -21,6 +21,7 @@ from memoranda.index.search import weights
 from memoranda.index.search.parse import (
     MAX_TERMS,
     SEVERAL,
+    Focus,
     ParsedQuery,
     Question,
     focus_of,
@@ -44,7 +45,7 @@ from memoranda.text.pattern import lazy_pattern
 from memoranda.text.tokens import is_cjk, query_text
 
 # How many words of a long text count: those with most weight.
-_MAX_WORDS = 64
+_MAX_WORDS = 40
 # Speakers who are the person.
 _USERS = frozenset(("user", "human"))
 # The two sides of a talk with an assistant, as its records name them.
@@ -79,11 +80,8 @@ _LONG = 720
 # With more lists of notes there are enough groups that notes are grouped one by one.
 _MANY_LISTS = 20
 # For how many words of a long text the index is asked.
-_MOST_ASKED = 96
-# Characters of a text that is pasted.
-_PASTED = 1_000
-# For a longer text, the model only gets its questions. For a conversation, it gets this many
-# characters of the end.
+_MOST_ASKED = 56
+# A model is given this many characters of the end of a text.
 _EMBEDDED = 2_000
 # If rarer words of a long text have found this many notes, no note is added for a common word
 # alone.
@@ -266,7 +264,7 @@ class Ranking:
             self.words = self._lookup.terms(query)
         focus = focus_of(text)
         self._is_several = (
-            query is None and SEVERAL.search(focus) is not None and bool(self.table.several)
+            query is None and SEVERAL.search(focus.text) is not None and bool(self.table.several)
         )
         self.speakers = {word.text for word in self.words if word.is_speaker}
         self._groups = _groups(self.words)
@@ -550,6 +548,8 @@ class Ranking:
         Names of speakers that very many notes contain do not distinguish notes, and are put as
         "someone".
         """
+        if not self.is_told:
+            self.table = replace(self.table, meaning=self._share_of_meaning())
         cosines = near(self._without_frequent_names(text), list(self.features))
         self._add(
             [
@@ -573,6 +573,34 @@ class Ranking:
             self.table = replace(
                 self.table, conversation_words=self.table.conversation_words * words_share
             )
+
+    def _share_of_meaning(self) -> float:
+        """How much meaning counts in a note's own score: the more, the fewer words of the question
+        the best note holds."""
+        table = self.table
+        missing = max(0.0, 1 - self._heard_share() / table.heard)
+        return table.meaning + (table.unheard_meaning - table.meaning) * missing
+
+    def _heard_share(self) -> float:
+        """The share of the question's words, by rarity, that the note with most of them holds."""
+        question = self.question
+        heard_words = {word.text for word in self.words}
+        unheard = [word for word in question.words if word not in heard_words | question.weak]
+        rarest = self._lookup.rarity(1)
+        total = rarest * sum(question.beside.get(word, 1.0) for word in unheard)
+        total += sum(word.weight for word in self.words if not word.is_weak)
+        return self._most_held() / (total or 1.0)
+
+    def _most_held(self) -> float:
+        """The highest sum of the weights of words that one note holds, in its text or its names."""
+        weights_of_words = [0.0 if word.is_weak else word.weight for word in self.words]
+        return max(
+            (
+                sum(weight for at, weight in enumerate(weights_of_words) if marks_of(bits, at))
+                for bits in set(self.bits.values())
+            ),
+            default=0.0,
+        )
 
     def _without_frequent_names(self, text: str) -> str:
         """The text with "someone" for speakers' names that very many notes contain, unless it holds
@@ -698,11 +726,11 @@ def _likely_rare(question: Question) -> list[str]:
     return chosen[: MAX_TERMS * 8]
 
 
-def _meant(text: str, focus: str) -> str:
-    """The part of a query that a model is asked about. `focus` is the part its words ask about."""
-    if len(text) < _PASTED or turns_of(text):
-        return text[-_EMBEDDED:]
-    return focus
+def _meant(text: str, focus: Focus) -> str:
+    """The part of a query that a model is asked about."""
+    if focus.is_buried and not turns_of(text):
+        return focus.text
+    return text[-_EMBEDDED:]
 
 
 def _own_match(text: str) -> str:

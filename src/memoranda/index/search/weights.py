@@ -57,6 +57,11 @@ class Weights:
     meaning: float = 0.6
     # The same share for told texts, which share few words with the memory.
     told_meaning: float = 0.75
+    # The same share for a question of which no note holds a word.
+    unheard_meaning: float = 1.0
+    # The share of a question's words, by rarity, that the best note must hold for `meaning` to be the
+    # share. With less, the share goes up to `unheard_meaning`.
+    heard: float = 0.5
     # Several things are asked for: for each better note of the conversation, up to five
     several: float = -0.1
     # The question asks when, and what somebody said names a time

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.sources.files import lock_file, reason
+from memoranda.transcripts.answers import states_something
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import (
     NewLesson,
@@ -25,7 +26,7 @@ from memoranda.transcripts.lessons import Miner, new_terms
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.places import find
 from memoranda.transcripts.terms import hashed
-from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, Turn
+from memoranda.transcripts.turn import Kind, NotUnderstood, SessionTurns, SourceFile, Turn
 
 # The index is rebuilt when more than this part of its words belongs to deleted turns.
 _WASTE = 0.3
@@ -132,7 +133,8 @@ def _rows(
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:
-    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words)
+    is_statement = turn.kind is Kind.SAID and states_something(turn.text)
+    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
 
 
 def sync(

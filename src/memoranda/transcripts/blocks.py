@@ -127,6 +127,9 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
 def failed_by_text(text: str) -> bool | None:
     """Whether an exit code in the first or last line means failure. None without an exit code."""
     for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
+        # Most outputs say nothing of it, and this is quicker than an expression.
+        if "exit" not in span.lower():
+            continue
         result = _EXIT.search(span)
         if result:
             return result[1] != "0"

@@ -3,7 +3,9 @@
 300 facts of 60 kinds (facts.toml), five of each, are said in generated sessions of coding agents
 among much else. Every other kind is left for the final figure: tune on the others only.
 
-    python bench/facts.py [--unseen] [--show]
+    python bench/facts.py [--unseen] [--show] [--chatty]
+
+With --chatty the person tells something else in every second exchange.
 """
 
 from __future__ import annotations
@@ -71,6 +73,19 @@ _NOISE = (
     "Show me the log of {host}, {number} lines are enough.",
     "Make the page of {service} faster, {person} from {city} complained.",
 )
+# What a person says besides, which answers none of the questions.
+_CHAT = (
+    "{person} likes how {service} looks now.",
+    "I had {file} open all morning, it reads well.",
+    "{person} and I looked at {tool} for {service} over lunch.",
+    "The people in {city} were happy with {service} last week.",
+    "{host} was quiet tonight, {service} too.",
+    "I am a little afraid of {file}, there is much in it.",
+    "{tool} and {other} came up again in the talk with {person}.",
+    "It was {person} who told me about {file}.",
+    "{service} is what I care about today, {file} less so.",
+    "My guess is that {tool} has nothing to do with it.",
+)
 _ANSWERS = (
     "I read {file}. It opens the queue of {service}, takes {number} messages and writes them. Next I"
     " will add the test.",
@@ -84,13 +99,21 @@ _ANSWERS = (
 )
 
 
-def _session(chance: random.Random, words: dict[str, list[str]], facts: list[Fact], at: int) -> str:
+def _session(
+    chance: random.Random,
+    words: dict[str, list[str]],
+    facts: list[Fact],
+    at: int,
+    is_chatty: bool,
+) -> str:
     """A session of Claude Code in which these facts are said."""
     lines = []
     places = dict(zip(chance.sample(range(_EXCHANGES), len(facts)), facts, strict=True))
     for number in range(_EXCHANGES):
         slots = {name: chance.choice(options) for name, options in words.items()}
         said = _filled(chance.choice(_NOISE), slots)
+        if is_chatty and chance.random() < 0.5:
+            said = f"{said} {_filled(chance.choice(_CHAT), slots)}"
         if number in places:
             # Among other words, as people say things.
             said = f"{said} {places[number].text} So go on."
@@ -103,13 +126,19 @@ def _session(chance: random.Random, words: dict[str, list[str]], facts: list[Fac
     return "".join(lines)
 
 
-def _write(person: Path, table: dict[str, Any], facts: list[Fact], chance: random.Random) -> None:
+def _write(
+    person: Path,
+    table: dict[str, Any],
+    facts: list[Fact],
+    chance: random.Random,
+    is_chatty: bool = False,
+) -> None:
     words = {name: text.split() for name, text in table["words"].items()}
     folder = person / ".claude" / "projects" / "-work"
     folder.mkdir(parents=True)
     shuffled = chance.sample(facts, len(facts))
     for at in range(_SESSIONS):
-        text = _session(chance, words, shuffled[at::_SESSIONS], at)
+        text = _session(chance, words, shuffled[at::_SESSIONS], at, is_chatty)
         (folder / f"s{at}.jsonl").write_text(text)
 
 
@@ -130,6 +159,7 @@ def main() -> None:
     )
     options.add_argument("--unseen", action="store_true", help="the kinds left for the figure")
     options.add_argument("--show", action="store_true", help="print what is not among five")
+    options.add_argument("--chatty", action="store_true", help="the person tells much else")
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
     chance = random.Random(given.seed)
@@ -141,7 +171,7 @@ def main() -> None:
         os.environ["HOME"] = folder
         for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
             os.environ.pop(name, None)
-        _write(person, table, facts, chance)
+        _write(person, table, facts, chance, given.chatty)
         mask = Mask(default_rules())
         path = person / "transcripts.db"
         print(f"{sync(path, mask).turns} turns, {len(facts)} facts, {len(asked)} asked for")

@@ -225,6 +225,7 @@ def main() -> None:
             _learn(memory, person)
             for label, calls in (("traps", list(_traps())), ("other calls", list(_others()))):
                 texts = []
+                again = []
                 for at, (tool, given) in enumerate(calls):
                     event = HookEvent(
                         "claude-code",
@@ -236,7 +237,12 @@ def main() -> None:
                         given=json.dumps(given),
                     )
                     texts.append(hook.answer(memory, event) or "")
+                    # An agent that insists makes the same call again.
+                    again.append(hook.answer(memory, event) or "")
                 _report(label, calls, texts)
+                first = sum(map(_is_held, texts))
+                second = sum(map(_is_held, again))
+                print(f"  held back before they ran: {first}, and when made again: {second}")
 
 
 def _report(label: str, calls: list[Call], texts: list[str]) -> None:
@@ -252,6 +258,11 @@ def _report(label: str, calls: list[Call], texts: list[str]) -> None:
     for (tool, given), text in zip(calls, texts, strict=True):
         if bool(text) is (label != "traps"):
             print("   ", tool, given, text[:300])
+
+
+def _is_held(reply: str) -> bool:
+    """Whether the answer of a hook keeps a call from running."""
+    return '"permissionDecision": "deny"' in reply
 
 
 def _is_warned(given: dict[str, str], text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from pathlib import Path
 
@@ -168,3 +169,23 @@ def test_a_rule_that_is_no_expression_is_refused_by_name(tmp_path: Path) -> None
     file.write_text("[odd]\nkind: secret\nnear: x\nmatch: (x\n")
     with pytest.raises(ValueError, match="rule odd: match is no regular expression"):
         default_rules().with_file(file)
+
+
+def test_words_in_front_never_hide_what_a_rule_matches() -> None:
+    chance = random.Random(3)
+    rules = [rule for rule in RULES.values() if rule.then]
+    assert rules
+    names = "api_key|API-Key|access token|x_secret|密钥|令牌|the authkey|app secret_base|jwt_token2"
+    signs = '=| = |: | is |=\'| value=| value ="|  |\n|：|是|" : "|=base64:|`: `'
+    letters = "abcXYZ019_+/.=:~- "
+    matches = 0
+    for _ in range(2_000):
+        value = "".join(chance.choices(letters, k=chance.randint(10, 30)))
+        text = f"İ x {chance.choice(names.split('|'))}{chance.choice(signs.split('|'))}{value}"
+        # With and without a letter that becomes two in lower case.
+        for written in (text, text[2:]):
+            for rule in rules:
+                if rule.pattern.search(written):
+                    matches += 1
+                    assert rule.may_match(written), written
+    assert matches > 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoranda.transcripts.answers import Question, wanted
+from memoranda.transcripts.answers import Question, states_something, wanted
 from memoranda.transcripts.synonyms import related, synonyms
 
 
@@ -66,3 +66,21 @@ def test_a_word_has_near_words_in_any_of_its_forms():
     assert "writer" in related("author")
     assert related("authors") == related("author")
     assert related("frobnicator") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("Billing runs on the old host since spring.", True),
+        ("Run the tests. Billing runs on the old host since spring. So go on.", True),
+        ("计费服务现在运行在旧的主机上。", True),
+        ("Please run the tests of billing again.", False),
+        ("Where does billing run at the moment?", False),
+        ("can you look why billing hangs", False),
+        ("So go on.", False),
+        ("现在计费服务运行在哪里？", False),
+        ("", False),
+    ],
+)
+def test_what_a_person_tells_is_neither_a_question_nor_work(text, tells):
+    assert states_something(text) is tells

@@ -127,6 +127,50 @@ def test_a_command_that_works_by_now_is_not_told(memory, claude):
     assert run(memory, "npm test") == ""
 
 
+@pytest.mark.parametrize(
+    ("before", "is_error"),
+    [("", True), ("Command blocked by PreToolUse hook: ", False)],
+)
+def test_a_call_that_was_held_back_neither_worked_nor_failed(memory, claude, before, is_error):
+    claude.run("npm test", "npm: Missing script: test", fails=True).run("pnpm test")
+    Transcripts(memory).sync()
+    # The first is Claude Code's way to write it down, the second one Codex's.
+    block = run(memory, "npm test")
+    claude.hour = 11
+    id = claude.call("Bash", command="npm test")
+    content = f"{before}{HELD_BACK}\n{block}"
+    claude.say(
+        [{"type": "tool_result", "tool_use_id": id, "content": content} | {"is_error": is_error}]
+    )
+    id = claude.call("Bash", command="make all")
+    claude.say(
+        [{"type": "tool_result", "tool_use_id": id, "content": content} | {"is_error": is_error}]
+    )
+    claude.run("make most", "built")
+    tier = Transcripts(memory)
+    tier.sync()
+    assert "`npm test` failed here" in run(memory, "npm test", session="later")
+    assert run(memory, "make all", session="later") == ""
+    # What the memory told is no output.
+    assert not [hit for hit in tier.search("pnpm failed unconfirmed") if "memoranda" in hit.passage]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "Permission to use Bash with command npm ci has been denied.",
+        "exec command rejected by user",
+        "The user has declined to run this tool.",
+    ],
+)
+def test_what_the_person_refused_taught_nothing_about_the_command(memory, claude, output):
+    claude.run("npm ci --all", f"{output}\nnpm: command not found", fails=True)
+    claude.run("npm ci", "done")
+    Transcripts(memory).sync()
+    assert run(memory, "npm ci --all") == ""
+
+
 def test_a_program_that_is_missing_is_told_in_every_project(memory, claude):
     claude.run("fdfind -e py", "bash: fdfind: command not found", fails=True)
     claude.run("fd -e py", "a.py")

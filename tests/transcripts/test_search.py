@@ -37,6 +37,14 @@ def test_a_fact_of_a_session_is_found_with_agent_project_day_and_the_way_to_it(m
     assert turns[1].passage == "The spare keys hang behind the tide table in the harbour office."
 
 
+def test_what_the_person_told_is_before_what_repeats_the_name(memory, claude):
+    for number in range(30):
+        claude.say(f"Look at billing and fix test {number}.").answer(f"Billing: fixed {number}.")
+    claude.say("Go on. Omar mends the billing pumps when they leak.").answer("Good.")
+    Transcripts(memory).sync()
+    assert "Omar" in found(memory, "whom do we wake about billing")[0].passage
+
+
 def test_nothing_of_a_transcript_is_a_note_or_in_the_search_of_notes(memory, claude):
     memory.write(Draft("The quay is closed on Mondays", project="categories"))
     claude.say("The quay is open on Fridays").answer("Noted: the quay is open on Fridays.")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from memoranda.text.folding import fold
+from memoranda.text.tokens import is_cjk
 from memoranda.transcripts.blocks import words_of
 
 # Sentences of a text that are looked at.
@@ -23,6 +24,13 @@ _SENTENCE = re.compile(r"[^\n.!?。！？]+(?:\.(?=\S)[^\n.!?。！？]*)*[.!?�
 _SHORTEST_PREFIX = 4
 # Letters at the end of a word that its forms may differ in.
 _ENDING = 3
+
+# Characters of what a person said that are looked at for something told, and words of a sentence
+# that tells something; a sign of a script without blanks counts as half a word.
+_MOST_TOLD = 2_000
+_LEAST_WORDS = 4
+# Words that may come before a request.
+_POLITE = frozenset(("please", "pls", "now", "then", "so", "and", "ok", "okay", "also", "just"))
 
 # Ways to ask, and what an answer has.
 _KINDS = (
@@ -60,6 +68,28 @@ _KINDS = (
         re.compile(r"[\w.-]+/[\w./-]+|\b(?:in|at|on|to|under|from|into|behind) \S+"),
     ),
 )
+
+
+def states_something(text: str) -> bool:
+    """Whether a person's words tell something, and do not only ask or give work."""
+    return any(_tells(match[0].strip()) for match in _SENTENCE.finditer(text[:_MOST_TOLD]))
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a sentence is neither a question nor a request nor a few words."""
+    if sentence.endswith(("?", "？")) or _size(sentence) < _LEAST_WORDS:
+        return False
+    words = fold(sentence).replace(",", " ").split()
+    first = next((word for word in words if word not in _POLITE), "")
+    return first not in words_of("work_verbs") and first not in words_of("asking_words")
+
+
+def _size(sentence: str) -> float:
+    """The number of words of a sentence."""
+    size = len(sentence.split())
+    if sentence.isascii():
+        return size
+    return size + sum(map(is_cjk, sentence)) / 2
 
 
 class Wanted(NamedTuple):

@@ -28,6 +28,8 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
 _EXIT = re.compile(
     r"(?:exit(?:ed with)?(?: code| status)?|exit_code\"?|exitCode\"?)[:=\s]+(-?\d{1,3})\b", re.I
 )
+# What this memory told the agent in front of an output, or in its place.
+_MEMORY_BLOCK = re.compile(r"<memoranda-memory\b.*?</memoranda-memory>", re.S)
 # Characters at both ends of an output where the exit status is looked for.
 _EXIT_SPAN = 300
 
@@ -118,6 +120,9 @@ def tool_call(name: str, arguments: Any, call: str = "") -> Iterator[Part]:
 def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> Iterator[Part]:
     """The result of a tool; whether it failed is read from its exit code where nobody says so."""
     text = text_of(value).strip()
+    # Notes are found as notes. In a transcript they would be echoes that outlive them.
+    if "<memoranda-memory" in text:
+        text = _MEMORY_BLOCK.sub("", text).strip()
     if has_failed is None:
         has_failed = failed_by_text(text)
     if text or has_failed:
@@ -127,6 +132,9 @@ def tool_result(value: Any, call: str = "", has_failed: bool | None = None) -> I
 def failed_by_text(text: str) -> bool | None:
     """Whether an exit code in the first or last line means failure. None without an exit code."""
     for span in (text[:_EXIT_SPAN], text[-_EXIT_SPAN:]):
+        # Most outputs say nothing of it, and this is quicker than an expression.
+        if "exit" not in span.lower():
+            continue
         result = _EXIT.search(span)
         if result:
             return result[1] != "0"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from memoranda.sources.files import make_private
 from memoranda.transcripts.turn import Kind, SourceFile
 
-VERSION = 1
+VERSION = 2
 """Raise it when schema.sql or what is indexed changes: an older file is deleted."""
 # Seconds to wait for another process that indexes.
 _BUSY_SECONDS = 5.0
@@ -45,6 +45,7 @@ class TurnRow(NamedTuple):
     agent: str
     format: str
     path: str
+    is_statement: bool
 
 
 class LessonRow(NamedTuple):
@@ -87,13 +88,18 @@ class TraceQuery(NamedTuple):
 
 
 class NewTurn(NamedTuple):
-    """A turn to be written: `words` is what it is found by."""
+    """A turn to be written.
+
+    words: what it is found by.
+    is_statement: whether the person tells something, and does not only ask or give work.
+    """
 
     kind: int
     time: int
     position: str
     mark: int
     words: str
+    is_statement: bool = False
 
 
 class NewLesson(NamedTuple):
@@ -119,7 +125,7 @@ class SessionRows(NamedTuple):
 
 
 _TURN = (
-    "select turn.id, turn.exchange, turn.kind, turn.time, turn.position,"
+    "select turn.id, turn.exchange, turn.kind, turn.time, turn.position, turn.is_statement,"
     " session.name as session, session.folder, source.agent, source.format, source.path"
     " from turn join session on session.id = turn.session"
     " join source on source.id = session.source"
@@ -289,10 +295,21 @@ class TraceIndex:
             if turn.kind == Kind.SAID or not exchange:
                 exchange = id
             ids[turn.position] = id
-            rows.append((id, session, exchange, turn.kind, turn.time, turn.position, turn.mark))
+            rows.append(
+                (
+                    id,
+                    session,
+                    exchange,
+                    turn.kind,
+                    turn.time,
+                    turn.position,
+                    turn.mark,
+                    turn.is_statement,
+                )
+            )
             if turn.words:
                 words.append((id, turn.words))
-        self._database.executemany("insert into turn values (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._database.executemany("insert into turn values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._database.executemany("insert into turn_fts (rowid, words) values (?, ?)", words)
         return ids
 
@@ -592,6 +609,7 @@ def _turn_row(row: sqlite3.Row) -> TurnRow:
         row["agent"],
         row["format"],
         row["path"],
+        bool(row["is_statement"]),
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memoranda.text.folding import fold
+from memoranda.transcripts.blocks import list_of
 from memoranda.transcripts.terms import (
     command_term,
     error_line,
@@ -66,7 +67,8 @@ class Lesson:
 
 # Characters at both ends of an output that tell what failed.
 _HEAD_OF_OUTPUT = 1_500
-_REFUSED = "<tool_use_error>"
+# Characters of an output in which a client says that it did not run the command.
+_HEAD_OF_REFUSAL = 200
 # Longer sentences explain; they decide nothing.
 _LONGEST = 400
 # Shorter ones say too little to be remembered.
@@ -201,6 +203,12 @@ def is_broken(output: str) -> bool:
     return any(words in lower for words in _rules()["broken"])
 
 
+def _was_not_run(output: str) -> bool:
+    """Whether a client says in the place of an output that it did not run the command."""
+    head = output[:_HEAD_OF_REFUSAL].lower().replace("’", "'")
+    return any(words in head for words in list_of("not_run"))
+
+
 @dataclass(slots=True)
 class _Failure:
     """A command that failed and has not worked since."""
@@ -312,8 +320,7 @@ class Miner:
             return
         if ran is self._last:
             self._waits = False
-        if turn.text.startswith(_REFUSED):
-            # The client did not run it.
+        if _was_not_run(turn.text):
             return
         commands = [words for words in simple_commands(ran.text) if not is_trivial(words)]
         if not commands:

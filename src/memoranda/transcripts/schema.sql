@@ -23,6 +23,7 @@ create table session (
 );
 create index session_name on session (name);
 -- `exchange`: the turn of the person that began it, or this one. `mark`: of the text, to see that it is another.
+-- `is_statement`: 1 where the person tells something, and does not only ask or give work.
 create table turn (
   id        integer primary key autoincrement,
   session   integer not null,
@@ -30,13 +31,16 @@ create table turn (
   kind      integer not null,
   time      integer not null,
   position  text not null,
-  mark      integer not null
+  mark      integer not null,
+  is_statement integer not null
 );
 create index turn_session on turn (session);
 create virtual table turn_fts using fts5(
   words,
   content = '', tokenize = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 );
+-- Words are collected in memory before they are merged into the table: the first index takes half the time.
+insert into turn_fts (turn_fts, rank) values ('hashsize', 16777216);
 create virtual table turn_words using fts5vocab(turn_fts, row);
 
 -- What a session teaches (lessons.py): `turn` is where it stands, `start` and `stop` which characters of it, `other` the

@@ -45,6 +45,9 @@ _MOST_STARTS = 200
 _OTHER = 0.3
 # Further turns of an exchange that add to its score.
 _FURTHER = 3
+# What a turn is raised by in which the person tells something, as a multiple. An agent repeats the
+# words of its work everywhere, and most of what a person types is work to do.
+_STATED = 2.0
 # The share of the exchanges before and after in a score, and how many turns away they may begin.
 _NEAR = 0.3
 _NEAR_TURNS = 8
@@ -195,6 +198,8 @@ def _scored_turns(
         if query is None:
             continue
         for turn, score in index.match(query, filters, values):
+            if turn.is_statement:
+                score *= 1 + _STATED
             earlier = result.get(turn.id, (turn, 0.0))[1]
             result[turn.id] = (turn, earlier + weight * score)
     return result

@@ -6,12 +6,13 @@ import os
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memoranda.sources.files import lock_file, reason
+from memoranda.transcripts.answers import states_something
 from memoranda.transcripts.formats import FORMATS
 from memoranda.transcripts.index import (
     NewLesson,
@@ -25,7 +26,7 @@ from memoranda.transcripts.lessons import Miner, new_terms
 from memoranda.transcripts.mask import Mask
 from memoranda.transcripts.places import find
 from memoranda.transcripts.terms import hashed
-from memoranda.transcripts.turn import NotUnderstood, SessionTurns, SourceFile, Turn
+from memoranda.transcripts.turn import Kind, NotUnderstood, SessionTurns, SourceFile, Turn
 
 # The index is rebuilt when more than this part of its words belongs to deleted turns.
 _WASTE = 0.3
@@ -35,8 +36,10 @@ _LEAST_TO_REBUILD = 20_000
 _MUCH = 32 << 20
 # More processes wait for one another's writes.
 _MOST_WORKERS = 4
-# Turns of a file that are written at once.
+# Turns of a file that are read at once.
 _BATCH = 4_000
+# Turns that are written in one transaction.
+_WRITTEN_AT_ONCE = 16_000
 
 
 @dataclass(slots=True)
@@ -132,7 +135,8 @@ def _rows(
 
 
 def _new_turn(turn: Turn, words: str) -> NewTurn:
-    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words)
+    is_statement = turn.kind is Kind.SAID and states_something(turn.text)
+    return NewTurn(turn.kind, int(turn.time), turn.position, hashed(turn.text), words, is_statement)
 
 
 def sync(
@@ -190,10 +194,7 @@ def _synced(
             row = rows.get(str(file.path))
             if row is None or row.stamp != stamp:
                 jobs.append(_job(index, row, file, stamp))
-        for number, batches in enumerate(_read_ahead(jobs, mask), 1):
-            _write(index, batches, report)
-            if progress is not None:
-                progress(number, len(jobs))
+        _write_all(index, _read_ahead(jobs, mask), report, progress, len(jobs))
         for row in index.sources().values():
             if row.trouble:
                 report.skipped[row.path] = row.trouble
@@ -294,13 +295,38 @@ def _read_ahead(jobs: list[_Job], mask: Mask) -> Iterator[Iterable[ReadFile]]:
             yield waiting.popleft().result()
 
 
-def _write(index: TraceIndex, batches: Iterable[ReadFile], report: TranscriptSync) -> None:
-    """Write what was read of one file."""
-    report.files += 1
-    for read in batches:
-        format = FORMATS[read.file.format]
-        # The turns and how far the file was read become visible together.
-        with index.transaction():
+def _write_all(
+    index: TraceIndex,
+    files: Iterable[Iterable[ReadFile]],
+    report: TranscriptSync,
+    progress: Callable[[int, int], None] | None,
+    count: int,
+) -> None:
+    """Write what was read of each of `count` files, several files at a time."""
+    waiting: list[ReadFile] = []
+    turns = 0
+    for number, batches in enumerate(files, 1):
+        report.files += 1
+        for read in batches:
+            waiting.append(read)
+            turns += sum(len(session.turns) for session in read.sessions)
+            # Few large transactions merge fewer parts of the full-text table.
+            if turns >= _WRITTEN_AT_ONCE:
+                _write(index, waiting, report)
+                waiting = []
+                turns = 0
+        if progress is not None:
+            progress(number, count)
+    _write(index, waiting, report)
+
+
+def _write(index: TraceIndex, reads: Sequence[ReadFile], report: TranscriptSync) -> None:
+    """Write what was read. Turns and how far their files were read become visible together."""
+    if not reads:
+        return
+    with index.transaction():
+        for read in reads:
+            format = FORMATS[read.file.format]
             source = index.add_source(read.file)
             for session in read.sessions:
                 if format.grows:

@@ -99,8 +99,7 @@ def serve(
     log: Text,
     print_unit: Text,
 ) -> int | None:
-    """Keep the memory tidy on an interval, and serve tools on the home's Unix socket, until
-    stopped.
+    """Run upkeep on an interval and serve tools on the home's Unix socket, until stopped.
 
     With --http also over HTTP, to callers with a token: memory token add NAME (docs/http.md).
     Clients start a daemon by themselves where none runs (docs/clients.md).
@@ -204,7 +203,7 @@ def _stop(call: Invocation, settings: Settings) -> None:
 )
 @flag("--no-open", "Only print the address; open no browser.")
 def page(call: Invocation, *, http: Text, no_open: bool) -> int | None:
-    """Look at the memory in the browser: what happened, questions, notes, people, graph, calendar.
+    """Open the memory in the browser: what happened, questions, notes, people, graph, calendar.
 
     The address is good once, for five minutes. Where no `memory serve --http` runs, this serves the
     home until stopped.

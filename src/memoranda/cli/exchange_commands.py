@@ -24,6 +24,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import project_option
 from memoranda.cli.syntax import Names, Text, Usage, command, flag, group, option
 from memoranda.config import SOURCES
+from memoranda.documents.wording import plural
 from memoranda.errors import InvalidInput, MemorandaError, near
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
@@ -131,7 +132,9 @@ def _export_bundle(call: Invocation, folder: Path, projects: Sequence[str]) -> N
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         count = write_bundle(memory, folder, names)
-        call.answer(f"Exported {count} notes to {folder}", exported=count, file=str(folder))
+        call.answer(
+            f"Exported {plural(count, 'note')} to {folder}", exported=count, file=str(folder)
+        )
 
 
 def _export_lines(
@@ -246,7 +249,7 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take notes in from FILE, with nothing lost. Repeating it changes nothing.
+    """Import notes from FILE; nothing of them is lost. Repeating it changes nothing.
 
     FILE holds the lines of `memory export`; without one they are read from stdin.
 
@@ -452,7 +455,7 @@ graph = group(
     "graph",
     "exchange_commands",
     "show export import",
-    "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
+    "Show an entity of the knowledge graph; export or import the graph as JSON Lines.",
 )
 
 
@@ -515,7 +518,10 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     place = user_path(file)
     _write_file(place, lines)
     call.answer(
-        f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None
+        f"Exported {plural(len(lines), 'line')} to {place}",
+        file=str(place),
+        count=len(lines),
+        lines=None,
     )
 
 
@@ -603,7 +609,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
-    """Store the notes of other programs as memories in the inbox; their files stay as they are.
+    """Store the notes of other programs as memories in the inbox; their files are not changed.
 
     A file is stored once; when its text changes, its memory follows. Use this for a program you
     leave. A vault you go on using is added in place: `memory project add`.
@@ -680,7 +686,7 @@ def backup(call: Invocation, folder: str) -> None:
         raise InvalidInput("a backup holds all notes; run this without an agent's name")
     with call.memory() as memory, output.progress("Copying") as progress:
         copied = back_up(memory, user_path(folder), progress)
-    summary = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
+    summary = _size_of_copy(copied.files, copied.changes, copied.texts)
     lines = [f"Copied {summary} to {folder}"]
     lines += [f"All notes read again at {folder} are the same: {copied.checksum}"]
     lines += [f"project {name} is in a folder elsewhere and not copied" for name in copied.outside]
@@ -696,8 +702,7 @@ def backup(call: Invocation, folder: str) -> None:
 )
 @flag("--watch", "Go on until stopped, and follow each change.")
 def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
-    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes
-    included.
+    """Keep the folder DIR an exact copy of the memory, others' private notes included.
 
     A run copies what changed since the last one, also after a kill. What somebody changes in DIR is
     put back. `memory import --from mirror DIR` brings it all into a home.
@@ -739,11 +744,11 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
     if outcome.restored:
         did.append(f"{outcome.restored} put back")
     if outcome.commits:
-        did.append(f"{outcome.commits} commits")
+        did.append(plural(outcome.commits, "commit"))
     has_done = any((outcome.copied, outcome.removed, outcome.restored, outcome.commits))
     if only_changes and not has_done:
         return
-    files = f"{outcome.files} files ({', '.join(did)})"
+    files = f"{plural(outcome.files, 'file')} ({', '.join(did)})"
     call.answer(f"{folder}: {files}, as of change #{outcome.change}", **asdict(outcome))
     output.flush()
 
@@ -757,7 +762,7 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 )
 @flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
-    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
+    """Copy the whole memory at FROM to TO, with its history, and prove that nothing is missing.
     FROM stays.
 
     Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an
@@ -771,7 +776,7 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
         moved = move(source, target, dry_run=dry_run, progress=progress)
     source = _shown(source)
     target = _shown(target)
-    summary = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
+    summary = _size_of_copy(moved.files, moved.changes, moved.texts)
     verb = "Would move" if dry_run else "Moved"
     lines = [f"{verb} {summary} from {source} to {target}"]
     if moved.checksum:
@@ -784,6 +789,11 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
             f"Nothing at {source} was changed. Use the new home with --home or MEMORY_HOME."
         )
     call.answer("\n".join(lines), **asdict(moved))
+
+
+def _size_of_copy(files: int, changes: int, texts: int) -> str:
+    """`3 files, 1 change, 2 older texts`."""
+    return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
 
 
 def _shown(place: str) -> str:

@@ -370,7 +370,7 @@ def uninstall(
     replace: bool,
     dry_run: bool,
 ) -> int:
-    """Take our entry and hooks out of other programs' configuration; nothing else in it changes."""
+    """Remove our entry and hooks from other programs' configuration; nothing else in it changes."""
     if not (ids or all_ or agents_md):
         raise Usage("requires a CLIENT, or --all")
     server = Server(checked_name(name))

@@ -23,7 +23,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import noun
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, option
 from memoranda.clock import stamp
-from memoranda.documents.wording import minute, preview, question_lines, subject_lines
+from memoranda.documents.wording import minute, plural, preview, question_lines, subject_lines
 from memoranda.engine.contents import content_of
 from memoranda.errors import CannotUndo, MemorandaError, choices
 from memoranda.note.model import CATEGORIES, INBOX
@@ -70,7 +70,7 @@ def _lines(actions: Iterable[Action]) -> str:
 @category_option(f"One of {', '.join(_ORGANIZED)} [by its words].")
 @_dry_run_option
 def upgrade(call: Invocation, *refs: str, category: Text, dry_run: bool) -> None:
-    """Organize a memory: out of the inbox, into a category, for good.
+    """Move memories out of the inbox into a category, for good.
 
     Several are one change: all are organized, or none. Their documents are in the list `results`.
     """
@@ -119,7 +119,7 @@ def decay(call: Invocation, *, dry_run: bool) -> None:
 @command("archive", "ID...", keys=("memories",), now=True, example="memory archive 5a1f")
 @_dry_run_option
 def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
-    """Put notes into the archive: out of lists, still found by ranked search.
+    """Archive notes: hidden from lists, still found by ranked search.
 
     Reading one, or `memory restore ID`, brings it back to where it was.
     """
@@ -133,7 +133,7 @@ def archive(call: Invocation, *refs: str, dry_run: bool) -> None:
 
 @command("pin", "ID...", keys=("memories",), example="memory pin 5a1f 77c2")
 def pin(call: Invocation, *refs: str) -> None:
-    """Keep notes of any project: told first at the start of each session, never archived unasked.
+    """Pin notes of any project: told first in each session, never archived automatically.
 
     A pinned memory neither expires nor decays nor merges away, and stands first in memory.md.
     """
@@ -142,7 +142,7 @@ def pin(call: Invocation, *refs: str) -> None:
 
 @command("unpin", "ID...", keys=("memories",), example="memory unpin 5a1f")
 def unpin(call: Invocation, *refs: str) -> None:
-    """Let pinned notes be as others again."""
+    """Remove the pin from notes."""
     _pin(call, refs, pinned=False)
 
 
@@ -163,7 +163,7 @@ def _pin(call: Invocation, refs: Sequence[str], *, pinned: bool) -> None:
 )
 @_dry_run_option
 def tidy(call: Invocation, *, dry_run: bool) -> int:
-    """Do all upkeep once, as the daemon does it at night, and show what was done.
+    """Run all upkeep once, as the daemon does every night, and show what it did.
 
     That is: archive what nobody uses, sort the inbox, merge what says the same, link what belongs
     together, make reminders of dates. What is not sure stays as it is: `memory review` asks.
@@ -389,7 +389,7 @@ def _acknowledge(call: Invocation, ref: str, *, dry_run: bool) -> None:
         from memoranda.jobs import reminders
 
         if dry_run:
-            info = memory.memory_id(ref)
+            info = memory.find_memory(ref)
         else:
             info = reminders.acknowledge(memory, ref)
         row = documents.note(memory, info, content_of(memory, info))
@@ -506,7 +506,7 @@ _KEYS = "s later, u undo the last answer, q quit"
     help="Only questions of this kind, e.g. category or archive, each by itself.",
 )
 def review(call: Invocation, *, limit: int, kind: Text) -> None:
-    """Answer what upkeep is unsure of: reminder? merge? category? archive?
+    """Answer what upkeep could not decide: reminders, merges, categories, archiving.
 
     On a terminal one question at a time, each answered by a key; elsewhere the list of them. What
     nobody answers stays as it is.
@@ -556,7 +556,7 @@ def _ask(memory: MemorySession, items: list[ReviewItem], *, more: bool) -> None:
         else:
             output.text("Press one of the keys shown.")
     remedy = " memory undo takes the last answer back." if answered else ""
-    output.text(f"Answered {len(answered)} of {len(items)} questions.{remedy}")
+    output.text(f"Answered {len(answered)} of {plural(len(items), 'question')}.{remedy}")
 
 
 def _question(item: ReviewItem, number: str) -> str:

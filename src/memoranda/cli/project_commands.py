@@ -16,6 +16,13 @@ from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
+from memoranda.documents.wording import plural
+from memoranda.engine.attachments import (
+    conventions_of,
+    inventory_of_project,
+    unresolved_links,
+    vault_of,
+)
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.project_access import ProjectAccess
 from memoranda.query import split_list
@@ -46,7 +53,7 @@ project = group(
     "project",
     "project_commands",
     "add list remove default access check",
-    "Add folders of notes or graph files as projects, list them, take them off the list.",
+    "Add, list and remove projects: folders of notes, or graph files.",
 )
 
 
@@ -160,10 +167,10 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
             "ignore": list(access.ignore),
         }
     }
-    if memory.vault(project.name) is None:
+    if vault_of(memory, project.name) is None:
         return facts
-    inventory = memory.inventory(project.name)
-    conventions = memory.conventions(project.name)
+    inventory = inventory_of_project(memory, project.name)
+    conventions = conventions_of(memory, project.name)
     facts["found"] = {
         "notes": inventory.notes,
         "attachments": [row._asdict() for row in inventory.attachments],
@@ -180,10 +187,10 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
 
     Empty if it has only notes.
     """
-    if memory.vault(project.name) is None:
+    if vault_of(memory, project.name) is None:
         return []
-    inventory = memory.inventory(project.name)
-    conventions = memory.conventions(project.name)
+    inventory = inventory_of_project(memory, project.name)
+    conventions = conventions_of(memory, project.name)
     lines = []
     if conventions.programs:
         lines.append(f"Known to {conventions.program}. {_places(conventions)}".rstrip())
@@ -232,11 +239,7 @@ def _inventory_lines(inventory: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
-    if row.notes == 1:
-        notes = "1 note"
-    else:
-        notes = f"{row.notes:,} notes"
-    return f"{row.path} ({notes}; {row.reason})"
+    return f"{row.path} ({plural(row.notes, 'note')}; {row.reason})"
 
 
 def _some(rows: Sequence[str]) -> str:
@@ -338,7 +341,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
     reason. Nothing is changed."""
     with call.memory() as memory:
         project = memory.project(name)
-        links = memory.unresolved_links(name)
+        links = unresolved_links(memory, name)
         facts = _facts(memory, project)
         facts.pop("access")
         links_shown = links[: limit or None]

@@ -12,7 +12,6 @@ from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.memory_commands import (
-    any_note,
     as_of_moment,
     as_of_option,
     category_option,
@@ -164,7 +163,7 @@ def recent(
     traces: bool,
     limit: int,
 ) -> None:
-    """List what was added or changed lately, by whomever, latest change first."""
+    """List notes added or changed lately, by anybody, latest change first."""
     with call.reading() as memory:
         start = moment_of(memory.since, since, "--since date", _FRAMES)
         query = within(memory, Query(tags=tuple(tags), after=start), projects, traces=traces)
@@ -226,7 +225,7 @@ def search(
     every: bool,
     **filters: Any,
 ) -> None:
-    """Find notes whose text or title holds QUERY, newest first. An empty QUERY finds all.
+    """Find notes whose text or title contains QUERY, newest first. An empty QUERY finds all.
 
     The words of QUERY are joined by blanks; `tag:work`, `project:notes`, `type:`, `status:`,
     `before:` and the like among them are filters. Letters are compared as people type them: `strasse`
@@ -403,7 +402,7 @@ def _nearest(memory: ReadVerbs, query: Query, text: str) -> list[NoteInfo]:
 def context(
     call: Invocation, *words: str, max_tokens: int, projects: tuple[str, ...], as_of: Text
 ) -> None:
-    """Print the passages that best answer QUESTION, under the dates and addresses of their notes."""
+    """Print the passages that best answer QUESTION, with the date and address of each note."""
     with call.reading() as memory:
         names = tuple(memory.project(name).name for name in projects)
         question = " ".join(words)
@@ -423,7 +422,7 @@ def context(
 def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
     """List the notes that link to a note, newest first."""
     with call.memory() as memory:
-        info = any_note(memory, ref)
+        info = memory.find_any(ref)
         names = {memory.project(name).name for name in projects}
         infos = [
             source
@@ -444,10 +443,12 @@ def backlinks(call: Invocation, ref: str, *, projects: tuple[str, ...]) -> None:
 @limit_option(50)
 def orphans(call: Invocation, *, projects: tuple[str, ...], limit: int) -> None:
     """List the notes that link to no note and that no note links to, newest first."""
+    from memoranda.engine.link_walk import relations
+
     with call.memory() as memory:
         query = within(memory, Query(order="created"), projects)
         linked: set[int] = set()
-        for source, target, _ in memory.relations():
+        for source, target, _ in relations(memory):
             linked |= {source, target}
         notes, _ = memory.list(query, limit=0)
         alone = [info for info in notes if info.row not in linked]

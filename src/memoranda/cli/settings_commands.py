@@ -187,13 +187,13 @@ token = group(
     "token",
     "settings_commands",
     "add list revoke",
-    "Make, list and revoke the tokens with which callers reach the memory over HTTP.",
+    "Create, list and revoke the tokens that give access to the memory over HTTP.",
 )
 space = group(
     "space",
     "settings_commands",
     "add list remove member",
-    "Memories several people share over HTTP, each with a home of its own.",
+    "Manage memories that several people share over HTTP, each with a home of its own.",
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import left_out
-from memoranda.documents.wording import kind, preview, row_text
+from memoranda.documents.wording import kind, plural, preview, row_text
 from memoranda.engine.contents import contents
 from memoranda.note.model import CATEGORY_PROJECT, TRACE_PROJECT
 from memoranda.query import Query
@@ -48,7 +48,7 @@ def today_lines(call: Invocation) -> list[str]:
         touched = memory.list(Query(after=midnight), limit=1)[1]
         counts = memory.stats()
         total = counts.total - counts.projects.get(TRACE_PROJECT, 0)
-        lines = [f"{total} notes in {memory.settings.shown_home}. Today:"]
+        lines = [f"{plural(total, 'note')} in {memory.settings.shown_home}. Today:"]
         lines.append(f"  new        {count}{_by_whom(new)}")
         lines += _rows(memory, new[:_SHOWN])
         lines.append(f"  changed    {max(0, touched - count)}")

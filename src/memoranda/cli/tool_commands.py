@@ -198,7 +198,7 @@ def _tool_names(context: click.Context) -> list[str]:
 )
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
 def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
-    """Run one tool of any toolset with the arguments JSON and print its reply.
+    """Run one tool of any toolset with JSON arguments and print its reply.
 
     JSON is an object; `-` reads it from stdin.
     """
@@ -360,7 +360,7 @@ kv = group(
     "kv",
     "tool_commands",
     "get set del list",
-    "Keep short texts under a key: print, set, delete and list them.",
+    "Store short texts under keys: print, set, delete and list them.",
 )
 _namespace_option = option(
     "--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is."

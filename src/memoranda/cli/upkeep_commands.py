@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Usage, command, flag, option
-from memoranda.documents.wording import minute
+from memoranda.documents.wording import minute, plural
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.sources.files import lock_owner
@@ -46,7 +46,7 @@ _STATE_KEYS = (
     example="memory status",
 )
 def status(call: Invocation) -> None:
-    """Show what the memory holds and whether all is well."""
+    """Show what the memory holds and whether anything needs attention."""
     with call.memory() as memory:
         row = _status(memory)
         settings = memory.settings
@@ -60,7 +60,7 @@ def status(call: Invocation) -> None:
             waiting = ""
         limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
         used = (
-            f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes"
+            f"{agent} {plural(n['notes'], 'note')}, {plural(n['bytes'], 'byte')}"
             for agent, n in row["written_today"].items()
         )
         document = row | {
@@ -259,7 +259,7 @@ def _counts(row: Mapping[str, int]) -> str:
 def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
 ) -> int:
-    """Examine the memory: files, links, configuration, index, permissions."""
+    """Check files, links, configuration, index and permissions."""
     if dry_run and not fix:
         raise Usage("--dry-run needs --fix")
     if folders and not citations:
@@ -305,6 +305,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     Links of memories are separate findings. A link to a note that is still to be written is not a
     problem.
     """
+    from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 
@@ -312,7 +313,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     for project in memory.projects:
         if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
             continue
-        links = memory.unresolved_links(project.name)
+        links = unresolved_links(memory, project.name)
         if not links:
             continue
         first = ", ".join(
@@ -395,7 +396,7 @@ def reindex(call: Invocation) -> None:
             notes, projects = memory.reindex(progress)
         seconds = round(time.perf_counter() - start, 3)
         call.answer(
-            f"Indexed {notes} notes in {projects} projects",
+            f"Indexed {plural(notes, 'note')} in {plural(projects, 'project')}",
             notes=notes,
             projects=projects,
             seconds=seconds,
@@ -404,7 +405,7 @@ def reindex(call: Invocation) -> None:
 
 @command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
-    """Make the vectors search by meaning needs, now and all of them."""
+    """Compute the vectors that search by meaning still lacks, now."""
     from memoranda.engine.embedding import Embedding, NoModel
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer

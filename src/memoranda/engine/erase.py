@@ -33,7 +33,7 @@ from memoranda.engine.trail import (
     folders_above,
     search,
 )
-from memoranda.engine.transaction import Location, Transaction, own_root, root_of, source_at
+from memoranda.engine.transaction import Location, Transaction, root_of, source_at
 from memoranda.engine.writing import editable, follow_content, id_list
 from memoranda.errors import InvalidInput, Locked, MemorandaError, NotFound, StorageError
 from memoranda.index.rows import NoteInfo
@@ -235,7 +235,7 @@ class Erasure:
         history = self.engine.ledger.history
         folders = []
         for project, path, root in sorted(above):
-            place = os.path.join(root or own_root(self.engine, project) or "", path)
+            place = os.path.join(root or self.engine.own_root(project) or "", path)
             if os.path.isdir(place) or history.has_steps_below(project, path):
                 folders.append(path)
         return folders
@@ -275,9 +275,7 @@ class Erasure:
             self._add_row(plan, ref, *row.groups())
             return
         project, _, path = ref.partition("/")
-        name = next(
-            (source for source in self.engine.sources if source.lower() == project.lower()), None
-        )
+        name = self.engine.project_name(project)
         namespace, _, key = path.partition("/")
         places = [path, *(entry.places(namespace, key) if name == entry.PROJECT and key else ())]
         info = next(

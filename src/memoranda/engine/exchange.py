@@ -507,7 +507,7 @@ class IntoDatabase:
                         self.digests[name] = ""
                         self.size += status.st_size
                 self.texts = len(set(self.session.engine.ledger.history.texts()))
-                self.changes = len(self._lines())
+                self.changes = len(self._history())
                 return
             space.begin()
             self._fill(space, places, progress)
@@ -521,8 +521,11 @@ class IntoDatabase:
                 }
                 answers = self._answers()
                 read |= {key: row.sha256 or "" for key, row in answers.items()}
-                lines = {number: sha256(line) for number, (_, line) in self._lines().items()}
-                if stored != read or space.lines() != lines or len(space.texts()) != self.texts:
+                changes = {
+                    number: sha256(change.dump()) for number, change in self._history().items()
+                }
+                is_whole = space.digests_of_changes() == changes
+                if stored != read or not is_whole or len(space.texts()) != self.texts:
                     why = "what it holds is not what was read; run the move again"
                     raise StorageError(self.address.rpartition("@")[2], why)
                 self.digests = {
@@ -616,18 +619,24 @@ class IntoDatabase:
             copied += len(batch)
             if progress is not None:
                 progress(copied, len(places))
-        lines, known_lines = self._lines(), space.lines()
-        space.remove_lines([number for number in known_lines if number not in lines])
-        fresh = [row for number, row in lines.items() if known_lines.get(number) != sha256(row[1])]
-        for part in batches(fresh, _ROWS, lambda _: 0, 1):
-            space.put_lines(part)
         history = self.session.engine.ledger.history
+        changes = self._history()
+        stored_changes = space.digests_of_changes()
+        space.remove_changes([number for number in stored_changes if number not in changes])
+        differing = [
+            change
+            for number, change in changes.items()
+            if stored_changes.get(number) != sha256(change.dump())
+        ]
+        for part in batches(differing, _ROWS, lambda _: 0, 1):
+            space.put_changes(part)
         own_texts = set(history.texts())
         stored_texts = space.texts()
         space.remove_texts(stored_texts - own_texts)
         for digests in batches(sorted(own_texts - stored_texts), _ROWS, lambda _: 0, 1):
             space.put_texts([(digest, self._older_text(digest)) for digest in digests])
-        self.texts, self.changes = len(own_texts), len(lines)
+        self.texts = len(own_texts)
+        self.changes = len(changes)
 
     def _rows(
         self,
@@ -671,10 +680,10 @@ class IntoDatabase:
             name = f"the older text {digest[:12]}"
             raise StorageError(name, "it is damaged; see memory doctor") from None
 
-    def _lines(self) -> dict[int, tuple[Change, bytes]]:
-        """The history as lines, by the numbers of the changes."""
-        changes = self.session.engine.ledger.history.changes(origins=True)
-        return {change.number: (change, change.dump()) for change in changes}
+    def _history(self) -> dict[int, Change]:
+        """All changes, by their numbers."""
+        history = self.session.engine.ledger.history
+        return {change.number: change for change in history.changes(origins=True)}
 
     def _shared(self) -> dict[str, bytes]:
         """The files all replicas share, as they should be there."""

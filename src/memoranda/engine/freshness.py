@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoranda.clock import Clock, microseconds, waits_at_most
-from memoranda.engine import daemon_client
 from memoranda.errors import Busy, MemorandaError, ProjectWarning
 from memoranda.index.index import Index
 from memoranda.ledger.ledger import Ledger
@@ -30,9 +29,10 @@ from memoranda.note.model import (
     coded,
 )
 from memoranda.note.project_access import is_in_force
-from memoranda.sources.base import Listing, Source, Stamp, Values, bounded
+from memoranda.sources.base import Listing, Stamp, Values, bounded
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.path_guard import has_link
+from memoranda.sources.source import Source
 
 if TYPE_CHECKING:
     from memoranda.index.sync import BulkSource, Difference, Progress, Result
@@ -343,6 +343,8 @@ class Freshness:
         """
         if all(self.sources[name].holds_entities for name in sweeps):
             return set()
+        from memoranda.engine import daemon_client
+
         try:
             answer = daemon_client.ask(self._socket, METHOD, {}, patience)
         except OSError:
@@ -541,7 +543,7 @@ class Freshness:
         if version is not None:
             if version == index.seen(name):
                 return
-            if self._ledger.lines.waits():
+            if self._ledger.has_line_change():
                 self._ledger.try_to_recover()
                 version = source.version()
         elif name in self._pending and not source.holds_entities and index.seen(name):

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.in_place import Blocked, InPlaceChange
+from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
-from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.lines import KeptLines
+from memoranda.ledger.change import Touched
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
 from memoranda.sources.graph_file import EntityLine, GraphFileSource, LineEdit
 from memoranda.sources.graph_lines import GraphText as GraphText
-from memoranda.sources.graph_lines import entity_line, relation_line, said_by
+from memoranda.sources.graph_lines import entity_line, relation_line
 from memoranda.sources.graph_lines import parse_graph as parse_graph
 
 T = TypeVar("T")
@@ -367,63 +366,33 @@ class FileGraph(Graph):
         if self._is_current:
             return
         self.source.fresh()
-        if self.engine.ledger.lines.waits():
+        if self.engine.ledger.has_line_change():
             self.engine.ledger.try_to_recover()
             self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        source = self.source
         results = list[T]()
 
         def edited() -> LineEdit:
-            edit = LineEdit(self.source, names, verb)
+            edit = LineEdit(source, names, verb)
             results.append(plan(edit))
             edit.finish()
+            text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
+            replaced = [source.lines[number] for number in edit.lines]
+            self.session.admitted(text, source.name, replaced, whole=True)
             return edit
 
-        self.change(edited)
+        InPlaceChange(self.session, os.path.basename(source.root)).carry_out(source, edited)
         return results[-1]
 
-    def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
-        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
-        Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        file = os.path.basename(self.source.root)
-        change = InPlaceChange(self.session, self.source.name, file, undoes=undoes)
 
-        def admitted() -> LineEdit:
-            edit = plan()
-            if undoes is None:
-                text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
-                self.session.admitted(
-                    text, self.source.name, [self.source.lines[n] for n in edit.lines], whole=True
-                )
-            return edit
-
-        with change.writing():
-            self.source.change(admitted, change.write)
-        return change.made
-
-    def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
-        """Take back a change of lines. Returns the undo, or None if nothing had to change.
-
-        Raises CannotUndo, NotAGraphFile, StorageError.
-        """
-
-        def plan() -> LineEdit:
-            edit = _inverse(self.source, kept_lines)
-            if edit is None:
-                raise blocked(change.project, change.path)
-            return edit
-
-        return self.change(plan, undoes=change.number)
-
-
-def graph_of(session: PlaceVerbs, touched: Touched) -> FileGraph:
-    """The graph whose file a change of lines was about."""
+def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
+    """The graph file that a change of lines was about."""
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
-        return FileGraph(session, known_source)
-    source = source_of(session, touched.file) or GraphFileSource(touched.project, touched.file)
-    return FileGraph(session, source)
+        return known_source
+    return source_of(session, touched.file) or GraphFileSource(touched.project, touched.file)
 
 
 def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
@@ -437,72 +406,6 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
         ),
         None,
     )
-
-
-def _inverse(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes a change back.
-
-    None if one of its lines has changed since, or if a removed line exists again.
-    """
-    slots = _slots_by_line(source)
-    edit = LineEdit(source, verb="undo")
-    for line in reversed(kept_lines.added):
-        line_slots = slots.get(line.rstrip(b"\r\n"))
-        if not line_slots:
-            return None
-        edit.lines[line_slots.pop()] = b""
-    returning: list[tuple[int, bytes]] = []
-    for number, old, new in kept_lines.replaced:
-        if not new:
-            returning.append((number, old))
-            continue
-        line_slots = slots.get(new.rstrip(b"\r\n"))
-        if not line_slots:
-            return None
-        edit.lines[line_slots.pop(0)] = old
-    for _, old in returning:
-        if _is_there_again(source, edit, old):
-            return None
-    _insert(source, edit, returning)
-    return edit
-
-
-def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
-    """The slots of each line of a file, without its line break."""
-    slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(source.lines):
-        if line:
-            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
-    return slots
-
-
-def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
-    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
-    entity_or_relation = said_by(line)
-    slots: list[int] = []
-    if isinstance(entity_or_relation, GraphRelation):
-        slots = [
-            slot
-            for slot in source.ends.get(entity_or_relation.source, ())
-            if source.relations[slot].triple == entity_or_relation.triple
-        ]
-    elif entity_or_relation is not None:
-        slots = source.named.get(entity_or_relation.name, [])
-    return any(slot not in edit.lines for slot in slots)
-
-
-def _insert(
-    source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
-) -> None:
-    """Insert lines at their former places. Each is given with the line number it had."""
-    remaining_slots = [
-        slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
-    ]
-    for before, (number, line) in enumerate(returning):
-        # The lines returned before this one are not in the file yet.
-        at = number - before
-        slot = remaining_slots[at] if at < len(remaining_slots) else len(source.lines)
-        edit.inserted.setdefault(slot, []).append(line)
 
 
 def _key(entity: EntityLine) -> EntityKey:

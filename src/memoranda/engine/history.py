@@ -21,7 +21,6 @@ from memoranda.engine.transaction import Location, Transaction, root_of, source_
 from memoranda.engine.undo import (
     ENTRIES,
     EXPIRE,
-    PASSING,
     Later,
     Undo,
     concerns,
@@ -51,6 +50,7 @@ from memoranda.note.model import (
 from memoranda.note.names import Looseness
 from memoranda.sources import path_guard
 from memoranda.sources.base import File
+from memoranda.sources.json_rows import PASSING
 from memoranda.sources.step import LINES, Step
 from memoranda.text.pattern import lazy_pattern
 
@@ -221,7 +221,7 @@ class HistoryVerbs(NoteVerbs):
             place = self._place_by_id(ref)
             if place is not None:
                 return place
-            info = self._find_as_listed(ref, looseness)
+            info = self._at_path_or_named(ref, looseness)
         return info.project, info.path, root_of(self.engine, info.project)
 
     def _place_by_path(self, ref: str) -> Location | None:
@@ -231,7 +231,7 @@ class HistoryVerbs(NoteVerbs):
         project, _, path = ref.partition("/")
         if not path or ref.startswith("memory://"):
             return None
-        name = self._project_named(project)
+        name = self.engine.project_name(project)
         if name is None and project in (".", ".."):
             return None
         is_absolute = ref.startswith("/")
@@ -242,13 +242,6 @@ class HistoryVerbs(NoteVerbs):
             if os.path.lexists(os.path.join(self.engine.source(name).root, wanted_path)):
                 return own_location
         return self._place_in_history(ref, project, wanted_path, own_location)
-
-    def _project_named(self, project: str) -> str | None:
-        """The project of this name, compared without case."""
-        for name in self.engine.sources:
-            if name.lower() == project.lower():
-                return name
-        return None
 
     def _place_in_history(
         self, ref: str, project: str, path: str, own_location: Location | None
@@ -510,10 +503,6 @@ class HistoryVerbs(NoteVerbs):
             return None
         return change
 
-    def last_number_before(self, moment: datetime) -> int:
-        """The number of the last change before a moment; 0 for none."""
-        return self.engine.ledger.history.last_before(stamp(moment))
-
     def _revision(self, change: Change, text: Touched) -> Revision:
         """The texts of one file before and after a change."""
         after = None
@@ -546,3 +535,8 @@ class HistoryVerbs(NoteVerbs):
                 if file.etag == digest:
                     return file.data
         return None
+
+
+def last_number_before(memory: HistoryVerbs, moment: datetime) -> int:
+    """The number of the last change before a moment; 0 for none."""
+    return memory.engine.ledger.history.last_before(stamp(moment))

@@ -21,8 +21,9 @@ from memoranda.note import links
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.names import Looseness, file_key
 from memoranda.sources import path_guard
-from memoranda.sources.base import File, Source
+from memoranda.sources.base import File
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.source import Source
 from memoranda.sources.walking import walk
 
 

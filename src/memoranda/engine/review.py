@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from memoranda.clock import parse_stamp, stamp
+from memoranda.engine.contents import rows_passing
 from memoranda.engine.engine import verb
 from memoranda.engine.restoring import RestoreVerbs
 from memoranda.engine.session import HomeSession
@@ -145,12 +146,8 @@ class ReviewVerbs(RestoreVerbs):
                 )
 
     def _open_of(self, kind: str) -> Iterator[ReviewItem]:
-        decided = self._decisions()
+        decided = self.decisions()
         return (item for item in source(kind).find(self) if item.key not in decided)
-
-    def suspicious_notes(self) -> list[NoteInfo]:
-        """The notes that seem to hold instructions and that the owner has not found fine."""
-        return [info for info in _suspicious(self) if self.is_held_back(info)]
 
     def telling(self, info: NoteInfo) -> Telling:
         """How a note may be told to a session that did not ask for it (docs/trust.md)."""
@@ -224,10 +221,6 @@ class ReviewVerbs(RestoreVerbs):
             )
         raise NotFound(key, "the open questions")
 
-    def decided(self) -> frozenset[str]:
-        """The keys of all questions whose answer was written down."""
-        return frozenset(self._decisions())
-
     @verb
     def _write_down(self, keys: Iterable[str], choice: str) -> None:
         with self.change(VERB, (PRIVATE, VERB), fresh=False) as change:
@@ -238,7 +231,7 @@ class ReviewVerbs(RestoreVerbs):
         rows = self.engine.ledger.review_rows
         change.steps += [rows.step(ANSWER, key, row) for key in dict.fromkeys(keys)]
 
-    def _decisions(self) -> dict[str, dict[str, Any]]:
+    def decisions(self) -> dict[str, dict[str, Any]]:
         """The answers by key. Raises StorageError for a file of a version before that is damaged."""
         return self.engine.ledger.review_values(ANSWER)
 
@@ -293,7 +286,7 @@ def _bursts(memory: Any) -> Iterator[list[NoteInfo]]:
     rows_by_agent: dict[str, list[tuple[int, datetime]]] = {}
     # Most notes are in no burst, so nothing more of them is read
     for row, who, created in memory.index.notes.agents_at_work(
-        memory.rows_passing(Query(order="created"))
+        rows_passing(memory, Query(order="created"))
     ):
         rows_by_agent.setdefault(who, []).append((row, parse_stamp(created)))
     for rows in rows_by_agent.values():
@@ -393,3 +386,8 @@ def _answer_request(memory: Any, item: ReviewItem, choice: str) -> bool:
 
 REQUESTS = ReviewSource(_ask_requests, _answer_request)
 """The question about a folder that an agent asks for as a project."""
+
+
+def suspicious_notes(memory: ReviewVerbs) -> list[NoteInfo]:
+    """The notes that seem to hold instructions and that the owner has not found fine."""
+    return [info for info in _suspicious(memory) if memory.is_held_back(info)]

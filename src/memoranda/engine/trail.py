@@ -18,7 +18,7 @@ from functools import partial
 from heapq import heappop, heappush
 
 from memoranda.engine.engine import Engine
-from memoranda.engine.transaction import Location, own_root
+from memoranda.engine.transaction import Location
 from memoranda.engine.writing import as_file, id_list
 from memoranda.errors import NotFound, StorageError
 from memoranda.index.database import SCHEMA
@@ -27,10 +27,10 @@ from memoranda.ledger.database import SCHEMA as LEDGER_SCHEMA
 from memoranda.note.entity import GraphRelation
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.sources import beside_sqlite
-from memoranda.sources.base import Source
 from memoranda.sources.graph_lines import said_by
-from memoranda.sources.json_files import namespace_in, stem_of
+from memoranda.sources.json_rows import namespace_in, stem_of
 from memoranda.sources.layout import PRIVATE, TEMP_PREFIX, Layout
+from memoranda.sources.source import Source
 from memoranda.sources.step import LINES
 from memoranda.sources.walking import walk
 
@@ -289,7 +289,7 @@ class Trail:
         for project, path, root in self._every:
             if project != CATEGORY_PROJECT:
                 above.update((project, folder, root) for folder in folders_above(path))
-        roots = {folder: folder[2] or own_root(self._engine, folder[0]) or "" for folder in above}
+        roots = {folder: folder[2] or self._engine.own_root(folder[0]) or "" for folder in above}
         lost = {
             folder
             for folder, root in roots.items()

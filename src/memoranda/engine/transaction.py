@@ -1,8 +1,9 @@
 """Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
 
 A change may be in a project that only its process knows (a preset's vault, a bank root of the
-environment) and no configuration names. Therefore the ledger names the folder in each such step. A
-step without a folder is in the place where this home keeps the project.
+environment) and no configuration names. Such a folder is registered when it is opened
+(`Engine.register`), and the ledger names it in each of its steps. A step without a folder is in the
+place where this home keeps the project.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
+from memoranda.sources.source import FileEdit
 from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
-from memoranda.text.user_path import absolute_path
 
 
 def check_access(
@@ -229,14 +230,13 @@ class Transaction:
         access = self._engine.access_to(source.name)
         if access.agents:
             more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
-        away = own_root(self._engine, project) != source.root
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
             old = more.get("old")
             more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
             more["is_passing"] = is_passing(more.get("data") or b"")
-        step = Step(do, project, source.root, path, away=away, **more)
+        (step,) = source.steps(FileEdit(do, path, **more))
         self.steps.append(step)
         return step
 
@@ -532,28 +532,14 @@ class LocationGone(MemorandaError):
     code = "storage"
 
 
-def own_root(engine: Engine, project: str) -> str | None:
-    """The folder in which this home keeps the project, even if this process was given another.
-
-    None if the home has no such project.
-    """
-    # The answers of review, which undo takes back
-    if project == PRIVATE:
-        return str(engine.layout.private)
-    place = engine.layout.built_in.get(project) or engine.settings.projects.get(project)
-    if place is None:
-        return None
-    return absolute_path(place)
-
-
 def root_of(engine: Engine, project: str) -> str:
     """The folder that the ledger names for this process's project.
 
     Empty for the home's own place.
     """
-    root = engine.source(project).root
-    if own_root(engine, project) != root:
-        return os.path.realpath(root)
+    source = engine.source(project)
+    if source.away:
+        return os.path.realpath(source.root)
     return ""
 
 
@@ -566,7 +552,7 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
         return False
     if root:
         return os.path.realpath(source.root) == root
-    return own_root(engine, project) == source.root
+    return not source.away
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
@@ -578,7 +564,7 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
         return cast(FolderSource, engine.sources[project])
-    folder = root or own_root(engine, project)
+    folder = root or engine.own_root(project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")
     if root and not os.path.isdir(root):
@@ -588,7 +574,9 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
             f"{root}, the folder of project {project}, is reached through a symlink now"
         )
     is_text = project == "memories"
-    return FolderSource(project, Path(folder), every_text=is_text, links=is_text)
+    source = FolderSource(project, Path(folder), every_text=is_text, links=is_text)
+    engine.register(project, source)
+    return source
 
 
 def read_or_none(source: FolderSource, path: str) -> File | None:

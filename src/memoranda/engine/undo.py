@@ -1,6 +1,6 @@
 """How a change is taken back: the inverse of each of its steps, what is in its way, and the
 mark by which a memory remembers that a job's action was taken back. Lines of a graph file:
-`undo_lines` in graph.py.
+`undo_lines` in line_undo.py.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from memoranda.ledger.history import History
 from memoranda.note.model import MEMORY_KEYS, MEMORY_PROJECTS
 from memoranda.sources.base import File, sha256
 from memoranda.sources.folder import FolderSource
+from memoranda.sources.json_rows import PASSING
 from memoranda.sources.step import SET, Step
 from memoranda.sources.walking import walk
 
 ENTRIES = "kv"
 EXPIRE = "expire"
 """The verb of removing entries whose time to live is over."""
-PASSING = "the text of an entry with a time to live is not kept"
 
 
 class Later:

@@ -153,13 +153,13 @@ class Upkeep:
         """Call `run` with the memories that `refs` name, each once.
 
         If another program changes or moves one in between, it is called again with their present
-        state. Raises the errors of `MemorySession.memory_id` and of `run`; also Conflict at the
+        state. Raises the errors of `MemorySession.find_memory` and of `run`; also Conflict at the
         fifth time.
         """
         refs = list(refs)
         tries_left = 5
         while True:
-            infos = list({info.id: info for info in map(self.memory.memory_id, refs)}.values())
+            infos = list({info.id: info for info in map(self.memory.find_memory, refs)}.values())
             tries_left -= 1
             try:
                 return run(infos)

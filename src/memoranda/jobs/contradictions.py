@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memoranda.engine.contents import contents
+from memoranda.engine.contents import contents, notes_repeating
 from memoranda.engine.contested import KIND, Contradiction, Statement, contradictions
 from memoranda.engine.review import ReviewItem, ReviewSource
 from memoranda.engine.telling import author
@@ -93,7 +93,7 @@ def _line_pairs(memory: MemorySession) -> Iterator[LinePair]:
     """The lines of one note that cannot both hold."""
     query = Query(valid_at=memory.clock(), order="path")
     # Most notes have no two such lines, and need no parsing
-    for info in memory.list_repeating(query, _rules()["promising"]):
+    for info in notes_repeating(memory, query, _rules()["promising"]):
         if info.project == KV_PROJECT:
             continue
         for subject, lines in _lines(memory, info).items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,20 @@ _OWN_MODULES = ("_sha2", "_sha256")
 def sha256(data: bytes) -> str:
     """The SHA-256 of `data`, 64 hex digits."""
     return _hashing(len(data)).sha256(data).hexdigest()
+
+
+def blake2b(data: bytes, digest_size: int) -> bytes:
+    """The BLAKE2b digest of `data`, of `digest_size` bytes."""
+    return _blake2().blake2b(data, digest_size=digest_size).digest()
+
+
+@cache
+def _blake2() -> Any:
+    """The module that is behind `hashlib`: it needs no OpenSSL, which takes 3 ms to load."""
+    try:
+        return import_module("_blake2")
+    except ImportError:
+        return import_module("hashlib")
 
 
 def _hashing(size: int) -> Any:

@@ -259,6 +259,34 @@ class _Entry(NamedTuple):
     """Its words beside the main one that have no other ending: a sentence without them lacks it."""
 
 
+_Row = tuple[str, str, str]
+"""Language, part and folded words of an entry, as they are in order-words.txt."""
+
+
+def _entry_of(row: _Row) -> _Entry:
+    """The entry of a row. Its main word is its longest one, or the first of these."""
+    language, part, text = row
+    words = tuple((word.rstrip("*"), word.endswith("*")) for word in text.split("_"))
+    main = max(range(len(words)), key=lambda number: len(words[number][0]))
+    others = frozenset(
+        other for at, (other, may_end) in enumerate(words) if at != main and not may_end
+    )
+    return _Entry(language, part, words, main, others)
+
+
+def _folded_word(word: str) -> str:
+    """A word of an entry, folded, with its `*`. It may become several words."""
+    pieces = folded(word.rstrip("*")).split()
+    if word.endswith("*"):
+        pieces[-1] += "*"
+    return "_".join(pieces)
+
+
+def _length(word: str) -> int:
+    """The number of letters of a word of an entry."""
+    return len(word.rstrip("*"))
+
+
 class _Known(NamedTuple):
     """The parts a word belongs to."""
 
@@ -293,8 +321,9 @@ class Vocabulary:
 
     def __init__(self, text: str):
         self.parts: dict[str, int] = {}
-        self._exact: dict[str, list[_Entry]] = {}
-        self._stems: dict[str, list[_Entry]] = {}
+        # By main word. Few of them are ever asked for, so entries are made then
+        self._exact: dict[str, list[_Row]] = {}
+        self._stems: dict[str, list[_Row]] = {}
         self._runs: dict[str, list[tuple[str, str]]] = {}
         self._prefixes: dict[str, tuple[str, ...]] = {}
         language = _EVERYWHERE
@@ -332,26 +361,19 @@ class Vocabulary:
             run = "".join(folded(entry).split())
             self._runs.setdefault(run, []).append((language, part))
             return
-        words = []
-        for word in entry.split("_"):
-            stem = word.rstrip("*")
-            # Most words are of small Latin letters, which folding leaves as they are.
-            pieces = [stem]
-            if not (stem.isascii() and stem.isalpha() and stem.islower()):
-                pieces = folded(stem).split()
-            words += [(piece, False) for piece in pieces]
-            if word.endswith("*"):
-                words[-1] = (words[-1][0], True)
-        main = max(range(len(words)), key=lambda number: len(words[number][0]))
-        first, is_stem = words[main]
-        if is_stem:
-            table = self._stems
+        letters = entry.replace("_", "").replace("*", "")
+        # Most words are of small Latin letters, which folding leaves as they are
+        if not (letters.isascii() and letters.isalpha() and letters.islower()):
+            entry = "_".join(map(_folded_word, entry.split("_")))
+        if "_" in entry:
+            main = max(entry.split("_"), key=_length)
         else:
-            table = self._exact
-        others = frozenset(
-            other for at, (other, may_end) in enumerate(words) if at != main and not may_end
-        )
-        table.setdefault(first, []).append(_Entry(language, part, tuple(words), main, others))
+            main = entry
+        if main[-1] == "*":
+            rows = self._stems.setdefault(main[:-1], [])
+        else:
+            rows = self._exact.setdefault(main, [])
+        rows.append((language, part, entry))
 
     def bits(self, word: str) -> int:
         """The parts that `word` may belong to, or be the main word of, in any language."""
@@ -417,16 +439,17 @@ class Vocabulary:
         known_entries = self._known.get(word)
         if known_entries is not None:
             return known_entries
-        entries: list[_Entry] = []
+        rows: list[_Row] = []
         for form in self._forms(word):
-            entries += self._exact.get(form, ())
+            rows += self._exact.get(form, ())
             # Few words begin as a stem does
             for length in self._lengths.get(form[:_HEAD], ()):
                 if length <= len(form):
-                    entries += self._stems.get(form[:length], ())
+                    rows += self._stems.get(form[:length], ())
+        entries = tuple(map(_entry_of, rows))
         if len(self._known) < _KNOWN_WORDS and len(word) < _LONG:
-            self._known[word] = tuple(entries)
-        return tuple(entries)
+            self._known[word] = entries
+        return entries
 
     def _forms(self, word: str) -> list[str]:
         """`word`, what it looks like, and without what Arabic writes together with it."""

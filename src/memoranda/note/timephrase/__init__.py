@@ -37,7 +37,10 @@ __all__ = ["GAP", "Reading", "Recurrence", "following", "read", "read_all", "rea
 
 
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
-    """The one time `text` speaks of. As `read_times`; several times raise AmbiguousTime."""
+    """Read the one time that a text names: "call Bob tomorrow at 3pm".
+
+    See `read_times` for arguments and errors. Several times raise AmbiguousTime.
+    """
     readings = read_times(text, now, zone, day_hour)
     if len(readings) > 1:
         raise AmbiguousTime(readings[0].phrase, sorted({reading.due for reading in readings}))
@@ -45,8 +48,7 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 
 
 def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[Reading]:
-    """Read the times after `now` that a text names, in order. Joined times give several: "8am and
-    8pm".
+    """Read the times after `now` that a text names, in order: two for "8am and 8pm".
 
     text: the text.
     now: the present, aware.
@@ -68,7 +70,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     try:
         readings = _meaning(sentence, clock)
     except AmbiguousTime as refusal:
-        # The words that were left say more than two candidates
+        # To name the words that were not used helps more than to list the possible times
         if isinstance(refusal, UnusedWords):
             unused = ""
         else:
@@ -85,9 +87,12 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of joined time words with its place in `text` (start, end) and its reading or the
-    reason why not. Arguments as for `read`. A vague word refuses all times of its paragraph (contract
-    001, 6 and 9)."""
+    """Read every group of joined time words in a long text.
+
+    Returns the place (start, end) of each group in `text`, with its reading or the reason why it
+    cannot be read. The arguments are the same as for `read_times`. A vague word such as "soon"
+    refuses all times of its paragraph (contract 001, 6 and 9).
+    """
     written = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
     groups = _groups(written)
@@ -143,7 +148,7 @@ def _says_when(part: Part) -> bool:
 
 
 def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
-    """Whether an adverb is about the subject: "send the weekly report every Friday"."""
+    """Whether an adverb only describes the subject: "send the weekly report every Friday"."""
     is_adverb = part.kind == "repeat" and part.link == "apart" and not part.lexeme.value.days
     if not is_adverb or part.lexeme.end - part.lexeme.start > _LONGEST_ADVERB:
         return False
@@ -152,7 +157,10 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:
-    """The refusal of a text without a time: with the words that may be one and are not read."""
+    """Return the refusal of a text in which no time was found.
+
+    It names words of other languages that may say one, such as "morgen".
+    """
     words = leftovers.foreign_words(written, ())
     if words:
         return UnusedWords(text, words)

@@ -31,7 +31,7 @@ from memoranda.engine.profile import profile
 from memoranda.errors import MemorandaError
 from memoranda.faces.tool import Reply
 from memoranda.query import Query
-from memoranda.transfer.jsonl import exported
+from memoranda.transfer.jsonl import exported_lines
 
 NOW = datetime(2026, 5, 7, 10, tzinfo=UTC)
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron"]
@@ -385,7 +385,7 @@ VERBS: dict[str, Callable[[MemorySession, dict[str, Any]], Any]] = {
     "backlinks": lambda memory, given: memory.backlinks(given["ref"]),
     "context": lambda memory, given: memory.context_for(given["query"]),
     "review": lambda memory, given: memory.review(),
-    "export": lambda memory, given: [*exported(memory, None, None)],
+    "export": lambda memory, given: [*exported_lines(memory, None, None)],
     "last_change": lambda memory, given: memory.last_change("daemon"),
     "written_today": lambda memory, given: written_today(memory),
     "by_writer": lambda memory, given: by_writer(memory),

@@ -32,7 +32,7 @@ from memoranda.note.model import (
     Note,
     Provenance,
     Relation,
-    coded,
+    with_code,
 )
 from memoranda.note.names import UUID
 from memoranda.sources.base import NO_STAMP, Stamp
@@ -140,7 +140,7 @@ _INDEXED_COLUMNS = {
 
 
 class _Around(NamedTuple):
-    """What the index knows of the place of a note that is to be written.
+    """The state of the index at the place of a note that is to be written.
 
     project: the id of its project.
     next_row: the row of the next new note.
@@ -234,7 +234,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
 
 
 def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
-    """What is known of the place of a note. None if the index does not have its project."""
+    """Return the state of the index at the place of a note. None if it does not have its project."""
     place = {
         "project": note.project,
         "path": sqlite_text(note.path),
@@ -499,7 +499,7 @@ def _note_row(note: Note, stamp: Stamp, project: int, known: _Indexed, *, is_cut
     warnings = note.warnings
     if is_cut:
         cut = f"words after {len(known.text):,} characters are not searched. Split the note."
-        warnings = [*warnings, coded(PARTLY_READ, cut)]
+        warnings = [*warnings, with_code(PARTLY_READ, cut)]
     begins, ends, limited = filters.valid_span(note)
     return {
         "project": project,

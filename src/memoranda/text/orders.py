@@ -317,7 +317,9 @@ class _BitsOfWords(dict[str, int]):
 
 
 class Vocabulary:
-    """The words of all parts, by language; see the head of order-words.txt."""
+    """The words for the parts that rules are made of, by language (see the head of
+    order-words.txt).
+    """
 
     def __init__(self, text: str):
         self.parts: dict[str, int] = {}
@@ -389,18 +391,20 @@ class Vocabulary:
         return known_word
 
     def _look_up(self, word: str) -> _Known:
-        alone: dict[str, int] = {}
+        bits_by_language: dict[str, int] = {}
         several: list[_Entry] = []
         for entry in self._entries(word):
             if len(entry.words) > 1:
                 several.append(entry)
             else:
-                alone[entry.language] = alone.get(entry.language, 0) | self.parts[entry.part]
+                bits_by_language[entry.language] = (
+                    bits_by_language.get(entry.language, 0) | self.parts[entry.part]
+                )
         if not word.isascii() and runs().search(word):
             for language, part, _ in self._in_run(word):
-                alone[language] = alone.get(language, 0) | self.parts[part]
+                bits_by_language[language] = bits_by_language.get(language, 0) | self.parts[part]
         alone_bits = 0
-        for part_bits in alone.values():
+        for part_bits in bits_by_language.values():
             alone_bits |= part_bits
         bits = alone_bits
         beside: dict[frozenset[str], int] = {}
@@ -408,7 +412,7 @@ class Vocabulary:
             bit = self.parts[entry.part]
             bits |= bit
             beside[entry.others] = beside.get(entry.others, 0) | bit
-        by_language = tuple(alone.items())
+        by_language = tuple(bits_by_language.items())
         return _Known(bits, alone_bits, by_language, tuple(several), tuple(beside.items()))
 
     def parts_by_language(self, words: Iterable[str], sentence: set[str]) -> dict[str, int]:
@@ -470,38 +474,38 @@ class Vocabulary:
 
     def _in_run(self, run: str) -> Iterator[tuple[str, str, int]]:
         """Language, part and place of each entry in a run of Chinese or Japanese."""
-        for at, char in enumerate(run):
+        for start, char in enumerate(run):
             for length in self._run_lengths.get(char, ()):
-                for language, part in self._runs.get(run[at : at + length], ()):
-                    yield language, part, at
+                for language, part in self._runs.get(run[start : start + length], ()):
+                    yield language, part, start
 
     def places(self, words: Sequence[str]) -> dict[str, dict[str, list[float]]]:
         """By language and part, where the parts stand among `words`, in the order of the text."""
         places_by_language: dict[str, dict[str, list[float]]] = {}
-        for place in self._called(words):
+        for place in self._places_of_calls(words):
             places_by_language.setdefault(_EVERYWHERE, {}).setdefault(_CALLED, []).append(place)
         spoken = [word for word in words if word != _COMMA]
         orders = _places_of_orders(words)
-        at = 0.0
+        text_place = 0.0
         for number, word in enumerate(spoken):
             for entry in self._entries(word):
                 if len(entry.words) == 1 or self._is_here(entry, spoken, number):
                     parts = places_by_language.setdefault(entry.language, {})
-                    parts.setdefault(entry.part, []).append(at)
+                    parts.setdefault(entry.part, []).append(text_place)
                     if entry.language != "en" or number - entry.main in orders:
-                        parts.setdefault(entry.part + _ORDERED, []).append(at)
+                        parts.setdefault(entry.part + _ORDERED, []).append(text_place)
             if not word.isascii() and runs().search(word):
                 for language, part, offset in self._in_run(word):
-                    place = at + offset / 2
+                    place = text_place + offset / 2
                     parts = places_by_language.setdefault(language, {})
                     parts.setdefault(part, []).append(place)
                     parts.setdefault(part + _ORDERED, []).append(place)
-                at += len(word) / 2
+                text_place += len(word) / 2
             else:
-                at += _GAP if word == BREAK else 1
+                text_place += _GAP if word == BREAK else 1
         return places_by_language
 
-    def _called(self, words: Sequence[str]) -> Iterator[float]:
+    def _places_of_calls(self, words: Sequence[str]) -> Iterator[float]:
         """Where somebody is spoken to by name: `Assistant: …`, `To the agent, …`, `…, assistant`."""
         who = self.parts["who"]
         opener = self.parts["opener"] | who
@@ -557,16 +561,16 @@ class Vocabulary:
     def segmented(self, run: str) -> list[str]:
         """The known words in letters without blanks between words."""
         words = []
-        at = 0
-        while at < len(run):
-            for length in range(min(14, len(run) - at), 1, -1):
-                piece = run[at : at + length]
+        start = 0
+        while start < len(run):
+            for length in range(min(14, len(run) - start), 1, -1):
+                piece = run[start : start + length]
                 if piece in self._exact or piece in self._stems:
                     words.append(piece)
-                    at += length
+                    start += length
                     break
             else:
-                at += 1
+                start += 1
         return words
 
 
@@ -589,7 +593,7 @@ def vocabulary() -> Vocabulary:
 
 
 class _Need(NamedTuple):
-    """What a sentence must have to meet a line."""
+    """The words that a sentence needs before a line of the rules is tried on it."""
 
     line: Combination
     first: tuple[int, ...]
@@ -666,35 +670,37 @@ class Orders:
         return candidates
 
     def rules(self, clear: str) -> dict[str, None]:
-        """The names of the rules that match a text or a text hidden in it, in order, each once.
+        """The names of the rules that match a text, or a text hidden in it, each once and in order.
 
         clear: the text without disguises: `uncovered`, and `visible_letters` if it is not ASCII.
         """
         folded_text = _folded_with_marks(clear)
-        rules_found = self._in_text(folded_text)
+        rule_ids = self._in_text(folded_text)
         if folded_text.has_spaced_letters():
             joined = joined_letters(clear)
             if joined is not None:
-                rules_found |= self._in_text(_folded_with_marks(joined))
+                rule_ids |= self._in_text(_folded_with_marks(joined))
         for hidden in decoded(clear):
-            rules_found |= self._in_text(_folded_with_marks(uncovered(hidden)))
-        return rules_found
+            rule_ids |= self._in_text(_folded_with_marks(uncovered(hidden)))
+        return rule_ids
 
     def _in_text(self, text: FoldedText) -> dict[str, None]:
         """The rules that match in the sentences of a text."""
-        rules_found: dict[str, None] = {}
+        rule_ids: dict[str, None] = {}
         bits_of = self._bits_in(text.words)
+        # Without a part of its first term, which is its rarest, no combination is met
         first_words = {word for word, bits in bits_of.items() if bits & self._first_parts}
+        if not first_words:
+            return rule_ids
         for sentence, words in text.sentences():
-            # Most sentences have no part that a combination begins with
             if first_words.isdisjoint(words):
                 continue
             lines = self._lines_for(words, bits_of)
             if lines:
                 for begin in range(0, len(sentence), _LONGEST_SENTENCE):
                     part = sentence[begin : begin + _LONGEST_SENTENCE]
-                    rules_found |= self._in_sentence(part, lines)
-        return rules_found
+                    rule_ids |= self._in_sentence(part, lines)
+        return rule_ids
 
     def _bits_in(self, words: Sequence[str]) -> dict[str, int]:
         """The parts that words of a text may belong to, without words of no part.
@@ -746,26 +752,30 @@ class Orders:
         return tuple(lines)
 
     def _in_sentence(self, sentence: str, lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found = self._matching(folded(sentence).split(), lines)
-        if not rules_found:
-            return rules_found
-        outside = _QUOTE.sub(" ", sentence)
-        if len(outside) == len(sentence):
-            return rules_found
+        rule_ids = self._matching_rules(folded(sentence).split(), lines)
+        if not rule_ids:
+            return rule_ids
+        text_outside_quotes = _QUOTE.sub(" ", sentence)
+        if len(text_outside_quotes) == len(sentence):
+            return rule_ids
         # A text that its writer only quotes asks nobody for anything.
-        rest = folded(outside).split()
-        is_report = any(self._words.bits(word) & self._words.parts["report"] for word in rest)
+        words_outside_quotes = folded(text_outside_quotes).split()
+        is_report = any(
+            self._words.bits(word) & self._words.parts["report"] for word in words_outside_quotes
+        )
         if is_report:
-            return self._matching(rest, lines)
-        return rules_found
+            return self._matching_rules(words_outside_quotes, lines)
+        return rule_ids
 
-    def _matching(self, words: Sequence[str], lines: Sequence[Combination]) -> dict[str, None]:
-        rules_found: dict[str, None] = {}
+    def _matching_rules(
+        self, words: Sequence[str], lines: Sequence[Combination]
+    ) -> dict[str, None]:
+        rule_ids: dict[str, None] = {}
         for parts in self._words.languages(self._words.places(words)):
             for line in lines:
-                if line.rule not in rules_found and _is_met(line, parts):
-                    rules_found[line.rule] = None
-        return rules_found
+                if line.rule not in rule_ids and _is_met(line, parts):
+                    rule_ids[line.rule] = None
+        return rule_ids
 
 
 def _places_of_orders(words: Sequence[str]) -> set[int]:
@@ -774,33 +784,30 @@ def _places_of_orders(words: Sequence[str]) -> set[int]:
     """
     orders: set[int] = set()
     number = 0
-    for at, word in enumerate(words):
+    for position, word in enumerate(words):
         if word == _COMMA:
             continue
-        if _is_order(words, at):
+        if _is_order(words, position):
             orders.add(number)
         number += 1
     return orders
 
 
-def _is_order(words: Sequence[str], at: int) -> bool:
+def _is_order(words: Sequence[str], position: int) -> bool:
     """Whether the verb at this place would tell somebody to do it."""
-    is_participle = words[at].endswith(_PARTICIPLES)
-    before = at - 1
-    if is_participle:
-        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
-        while before >= 0 and words[before] in _ADVERBS:
-            before -= 1
-        is_passive = before >= 1 and words[before] == "be"
-        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
+    before = position - 1
     while before >= 0 and words[before] in _ADVERBS:
         before -= 1
-    if words[at].endswith("s") and not words[at].endswith("ss"):
+    if words[position].endswith(_PARTICIPLES):
+        # "should never be deleted", "is to be deleted": whatever does it, somebody is told to
+        is_passive = before >= 1 and words[before] == "be"
+        return is_passive and words[before - 1] in _MODALS | _ADVERBS | {"to"}
+    if words[position].endswith("s") and not words[position].endswith("ss"):
         # "The assistant pays": what somebody is said to do is what it should do
         return before >= 0 and words[before] in _TELLERS
     if before < 0 or words[before] in _CLAUSE_BEGINS:
         # "Email: …" is a label, and no order to mail something
-        return words[at + 1 : at + 2] not in ([_COMMA], [BREAK])
+        return words[position + 1 : position + 2] not in ([_COMMA], [BREAK])
     subject = words[max(0, before - 3) : before]
     if words[before] in _MODALS:
         return not _TELLERS.isdisjoint(subject[-1:])
@@ -824,13 +831,13 @@ def _folded_with_marks(text: str) -> FoldedText:
     into a shell, files that hold keys, places that nobody sees.
     """
     folded_text = FoldedText(text)
-    marked = _marked(text, frozenset(folded_text.words))
+    marked = _mark_signs(text, frozenset(folded_text.words))
     if marked == text:
         return folded_text
     return FoldedText(marked)
 
 
-def _marked(text: str, words: frozenset[str]) -> str:
+def _mark_signs(text: str, words: frozenset[str]) -> str:
     """`text`, of these words, with its signs as words."""
     # A sign is found much faster than a pattern, and most texts have none of them
     if "http" in words or "https" in words:
@@ -865,12 +872,12 @@ def _holds_any(text: str, signs: Iterable[str]) -> bool:
 def _is_met(line: Combination, parts: dict[str, list[float]]) -> bool:
     places: list[tuple[float, int]] = []
     for number, term in enumerate(line.terms):
-        at = _places_of(term.parts, parts)
+        part_places = _places_of(term.parts, parts)
         for first, second in term.pairs:
-            at += _following(parts.get(first, ()), parts.get(second, ()))
-        if not at:
+            part_places += _places_close_after(parts.get(first, ()), parts.get(second, ()))
+        if not part_places:
             return False
-        places += [(place, number) for place in at]
+        places += [(place, number) for place in part_places]
     against = sorted(_places_of(line.without, parts))
     return any(
         not _is_between(against, first - _BEFORE, last)
@@ -886,15 +893,15 @@ def _places_of(names: Iterable[str], parts: dict[str, list[float]]) -> list[floa
     return places
 
 
-def _following(first: Sequence[float], second: Sequence[float]) -> list[float]:
+def _places_close_after(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """The places of `second` that come closely after one of `first`."""
     return [place for place in second if _is_between(first, place - _NEXT_TO, place - 0.1)]
 
 
 def _is_between(places: Sequence[float], first: float, last: float) -> bool:
     """Whether one of the sorted `places` is between these two."""
-    at = bisect_left(places, first)
-    return at < len(places) and places[at] <= last
+    first_index = bisect_left(places, first)
+    return first_index < len(places) and places[first_index] <= last
 
 
 def _near(

@@ -60,6 +60,16 @@ class Desk:
             note, Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks)
         )
 
+    def put_together(self, texts: dict[str, str], project: str = "notes") -> None:
+        """Several notes in one go. Each is told its permalink."""
+        notes = []
+        for path, text in texts.items():
+            note = self.note(path, text, project)
+            stamp = Stamp(len(text), int(note.changed.timestamp() * 1e9), self.ticks)
+            notes.append((note, stamp))
+        with self.index.transaction():
+            self.index.put_all(notes)
+
     def remove(self, path: str, project: str = "notes") -> bool:
         with self.index.transaction():
             return self.index.remove(project, path)

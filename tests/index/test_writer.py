@@ -40,6 +40,27 @@ def test_what_is_put_is_taken_out_again_without_a_trace(desk: Desk, text: str) -
     desk.holds_nothing()
 
 
+def test_notes_put_together_are_what_they_are_one_by_one(desk: Desk) -> None:
+    rng = random.Random(5)
+    one_by_one = Desk(desk.path.with_name("one-by-one.db"))
+    paths = ["a.md", "A.md", "a/b.md", "a b.md", "a-b.md", "A B.md", "深.md", "a-b-1.md", "a 1.md"]
+    texts = [*TEXTS, "---\npermalink: notes/a-b\n---\n", "---\npermalink: notes/a-1\n---\n"]
+    for _ in range(120):
+        batch = {path: rng.choice(texts) for path in rng.sample(paths, rng.randint(1, len(paths)))}
+        desk.put_together(batch)
+        for path, text in batch.items():
+            one_by_one.put(path, text)
+        if rng.random() < 0.5:
+            path = rng.choice(paths)
+            assert desk.remove(path) == one_by_one.remove(path)
+        assert desk.permalinks() == one_by_one.permalinks()
+        desk.check()
+    keys = "select fold, path from note_fold join note on row = note order by 1, 2"
+    assert desk.db.execute(keys).fetchall() == one_by_one.db.execute(keys).fetchall()
+    for text in ("深色", "caf", "b", "x OR plain", "notes/a"):
+        assert sorted(desk.found(text)) == sorted(one_by_one.found(text))
+
+
 def test_any_history_of_changes_leaves_what_the_last_state_would(desk: Desk) -> None:
     rng = random.Random(11)
     now: dict[str, str] = {}

@@ -219,11 +219,7 @@ def put(db: sqlite3.Connection, note: Note, stamp: Stamp, *, row: int | None = N
         old = None
     if old is not None:
         _take_out(db, note.project, old)
-    stays = (
-        old is not None
-        and bool(old.own) == own_permalink
-        and (old.base or old.permalink) == wanted_permalink
-    )
+    stays = old is not None and _stays(old, note)
     permalink, base = (
         (old.permalink, old.base) if old is not None and stays else (wanted_permalink, None)
     )
@@ -254,32 +250,57 @@ def _around(db: sqlite3.Connection, note: Note) -> _Around | None:
 def put_all(db: sqlite3.Connection, notes: Iterable[tuple[Note, Stamp]]) -> None:
     """Index notes of different places, each in place of what was there; they get their permalinks.
 
-    New notes are written together, some at a time.
+    Those whose permalink no other note wants are written together, some at a time.
     """
     together: list[tuple[int, Prepared]] = []
     permalinks: set[tuple[str, str]] = set()
     for note, stamp in notes:
-        wanted_permalink = sqlite_text(note.permalink)
         around = _around(db, note)
-        if (
-            around is None
-            or around.is_known
-            or around.is_taken
-            or (note.project, wanted_permalink) in permalinks
-            or note.project == KV_PROJECT
-        ):
+        place = (note.project, sqlite_text(note.permalink))
+        prepared = None
+        if around is not None and place not in permalinks and note.project != KV_PROJECT:
+            prepared = _undisputed(db, note, stamp, around)
+        if around is None or prepared is None:
             _insert(db, together)
             together = []
             note.permalink = put(db, note, stamp)
             continue
-        row = around.next_row + len(together)
-        note.permalink = wanted_permalink
-        together.append((row, prepare(note, stamp, around.project, wanted_permalink)))
-        permalinks.add((note.project, wanted_permalink))
+        together.append((around.next_row + len(together), prepared))
+        # A numbered one, too, which the index does not have while its note waits
+        permalinks |= {place, (note.project, note.permalink)}
         if len(together) == MOST_ROWS:
             _insert(db, together)
             together = []
     _insert(db, together)
+
+
+def _undisputed(
+    db: sqlite3.Connection, note: Note, stamp: Stamp, around: _Around
+) -> Prepared | None:
+    """The rows of a note that gets the permalink it wants, or keeps the one it had. What was at its
+    place is taken out. None for other notes, of which nothing is changed.
+    """
+    permalink = sqlite_text(note.permalink)
+    base = None
+    if around.is_known:
+        old = _read(db, around.project, sqlite_text(note.path))
+        if old is None or not _stays(old, note):
+            return None
+        _take_out(db, note.project, old)
+        permalink = old.permalink
+        base = old.base
+    elif around.is_taken:
+        return None
+    prepared = prepare(note, stamp, around.project, permalink, base)
+    note.permalink = permalink
+    return prepared
+
+
+def _stays(old: _Indexed, note: Note) -> bool:
+    """Whether a note keeps the permalink that it had."""
+    wanted_permalink = sqlite_text(note.permalink)
+    is_own_as_before = bool(old.own) == note.own_permalink
+    return is_own_as_before and (old.base or old.permalink) == wanted_permalink
 
 
 class Loading:

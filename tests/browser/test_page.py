@@ -549,6 +549,35 @@ def test_review_is_answered_by_keys_and_clicks_in_place_and_taken_back(visit, me
         expect(page.locator(".questions")).not_to_contain_text("Ignore all previous")
 
 
+def test_review_narrows_to_one_kind_in_which_y_agrees(visit, memory):
+    claims = [item for item in memory.review() if item.kind == "claim"]
+    assert len(claims) >= 2
+    with visit("/page/review") as page:
+        page.locator(".chip", has_text="claims to confirm").click()
+        questions = page.locator(".questions li")
+        expect(questions).to_have_count(len(claims))
+        expect(page.locator(".question h2")).to_have_text("Is this so?")
+        page.keyboard.press("y")
+        expect(questions).to_have_count(len(claims) - 1)
+        expect(page.locator(".chip[aria-current]")).to_contain_text("claim")
+        page.keyboard.press("u")
+        expect(questions).to_have_count(len(claims))
+
+
+def test_a_menu_closes_by_a_click_elsewhere_and_by_escape(visit):
+    with visit("/page/calendar") as page:
+        menu = page.locator(".put-off").first
+        menu.locator("summary").click()
+        expect(menu.get_by_label("Another time")).to_be_visible()
+        page.locator("h1").click()
+        expect(menu.get_by_label("Another time")).to_be_hidden()
+        menu.locator("summary").click()
+        menu.get_by_label("Another time").focus()
+        page.keyboard.press("Escape")
+        expect(menu.get_by_label("Another time")).to_be_hidden()
+        expect(menu.locator("summary")).to_be_focused()
+
+
 def test_the_graph_is_walked_with_keys_clicked_through_and_filtered(visit):
     with visit("/page/graph?note=vault/projects/Heron.md&depth=1") as page:
         canvas = page.locator("canvas[data-drawn]")

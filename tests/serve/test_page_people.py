@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -78,3 +79,19 @@ async def test_a_folder_of_people_counts_in_any_project_and_at_the_top_alone(web
         (vault / path).write_text("text\n")
     web.memory.add_project("vault", str(vault))
     assert names_in(await page.see("/page/people?kind=people")) == ["Yan", "Zoe"]
+
+
+async def test_several_people_of_one_name_are_told_apart(web, page):
+    for folder, text in (
+        ("people", "- [role] plants trees"),
+        ("old/people", "- [role] sells maps"),
+    ):
+        web.memory.write(Draft(text, project="notes", title="Aiko", folder=folder, type="person"))
+    shown = await page.see("/page/people")
+    addresses = [html.unescape(link) for link in re.findall(r'href="(/page/about[^"]*)"', shown)]
+    assert len(set(addresses)) == 2
+    both = "".join([await page.see(address) for address in addresses])
+    assert ("plants trees" in both, "sells maps" in both) == (True, True)
+    choice = await page.see("/page/about?name=Aiko")
+    assert "Several notes have this name" in choice
+    assert len(set(re.findall(r'href="(/page/about[^"]*ref[^"]*)"', choice))) == 2

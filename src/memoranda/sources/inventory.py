@@ -135,9 +135,7 @@ def inventory_of(source: FolderSource, below: str = "") -> Inventory:
 
 
 def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]:
-    """The attachments of one folder of a project, without those of the folders in it, sorted by
-    path.
-    """
+    """The attachments directly in one folder of a project, sorted by path."""
     if folder and source.rules.reason(folder, is_folder=True):
         return []
     place = os.path.join(source.root, folder)
@@ -158,7 +156,7 @@ def attachments_of_folder(source: FolderSource, folder: str) -> list[Attachment]
 
 
 def _take_attachment(path: str, place: str, inventory: Inventory) -> None:
-    """Add the file at `place`. What is no regular file, or gone by now, is left out."""
+    """Add the file at `place` if it is a regular file that is still there."""
     try:
         status = os.lstat(place)
     except OSError:

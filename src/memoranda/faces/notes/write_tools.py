@@ -286,6 +286,8 @@ def _edit_asked_for(args: Arguments) -> edits.Edit:
         raise InvalidInput(
             f'Parameter `section` must name a heading for {operation}; got "{section}".'
         )
+    if operation == "replace_section" and args.get("replace_subsections") is False:
+        return edits.ReplaceSection(section, content, keeps_subsections=True)
     return _SECTION_EDITS[operation](section, content)
 
 

@@ -344,3 +344,11 @@ def test_a_path_of_another_kind_is_named(terminal):
         terminal("import", "--from", "graph-jsonl", "nowhere").error
         == "open input file: nowhere: no such file"
     )
+
+
+def test_memories_of_agents_come_from_the_folder_that_holds_the_home_too(terminal):
+    person = terminal.folder / "person"
+    lay(person, {".codex/memories/a.md": "Uses tabs."})
+    home = str(person / "notes")
+    output = terminal.ok("--home", home, "import", "--from", "agent-files", str(person))
+    assert output.startswith("Imported 1 ")

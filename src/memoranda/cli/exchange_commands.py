@@ -417,8 +417,12 @@ def _plan(
 
     home = memory.home.resolve()
     folder = place.resolve()
-    if home.is_relative_to(folder) and not any(
-        part.startswith(".") for part in home.relative_to(folder).parts
+    # The memories of other programs are at known places, where no home is.
+    takes_all = kind != "agent-files"
+    if (
+        takes_all
+        and home.is_relative_to(folder)
+        and not any(part.startswith(".") for part in home.relative_to(folder).parts)
     ):
         raise Failure(f"{place} holds the memory home itself: {memory.home}")
     if kind in _EXPORTS:

@@ -400,7 +400,9 @@ def _fill_space(url: str, name: str, notes: str, journal: str) -> None:
         db.execute(
             "update memoranda.space set last = %s where name = %s", [journal.count("\n"), name]
         )
-    db.execute(f"vacuum analyze memoranda.note_{suffix}, memoranda.journal_{suffix}")
+    names = ("note", "change", "step")
+    tables = ", ".join(f"memoranda.{name}_{suffix}" for name in names)
+    db.execute(f"vacuum analyze {tables}")
     database.close()
 
 

@@ -43,7 +43,7 @@ COMMAND = '''
 def shout(call: Invocation, ref: str) -> None:
     """Print a note in capitals."""
     with call.memory() as memory:
-        text = memory.read(any_note(memory, ref), count=False).content.upper()
+        text = memory.read(memory.find_any(ref), count=False).content.upper()
         call.answer(text, text=text)
 '''
 JOB = '''

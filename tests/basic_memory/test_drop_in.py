@@ -281,7 +281,7 @@ def test_an_address_outside_is_refused_by_every_tool_that_reads(program: Program
 def test_bounds_no_text_has_are_refused_also_for_a_note_there_is_not(
     program: Program, bounds: dict[str, int]
 ) -> None:
-    assert "_line must be >= " in program.fails("read_note", identifier="none", **bounds)
+    assert "_line` must be " in program.fails("read_note", identifier="none", **bounds)
 
 
 def test_its_options_on_names_and_permalinks_are_followed(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ GUARDED: list[tuple[str, dict[str, Any], str]] = [
         {"identifier": "A", "include_content": False, "start_line": 2},
         "include_content",
     ),
-    ("search_notes", {"query": "x", "page_size": 0}, ">= 1"),
+    ("search_notes", {"query": "x", "page_size": 0}, "1 or more"),
     ("build_context", {"url": "A", "page_size": 0}, "page_size"),
 ]
 

@@ -144,7 +144,7 @@ def test_erase_says_what_it_searched_and_what_stays(terminal: Any) -> None:
     b = terminal.write("he quoted zq4711vault")
     lines = terminal.ok("erase", a, "--yes").splitlines()
     assert lines[1] == "Gone with it: 2 in the log, 1 in the history"
-    assert re.fullmatch(r"Searched \d+ files, \d+ bytes: nothing of it is left", lines[2])
+    assert re.fullmatch(r"Searched \d+ files, [\d,]+ bytes: nothing of it is left", lines[2])
     quoting = f"categories/inbox/he-quoted-zq4711vault-{b[:8]}.md"
     assert lines[3:] == [f"named by {quoting}, which stays as it is"]
     assert [row.split('  "')[0].split()[3:] for row in terminal.ok("log").splitlines()] == [

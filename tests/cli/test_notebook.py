@@ -79,3 +79,29 @@ def test_older_texts_are_shown_by_change_and_by_time(terminal: Any) -> None:
     row = terminal("diff", "memories/shop.md", "--json").json
     assert (row["change"], row["after"]) == (2, "run make release\n")
     assert terminal("diff", "memories/shop", "9").error == "#9 is no change of memories/shop"
+
+
+def test_a_patch_shows_what_a_person_changed_and_no_bookkeeping(terminal: Any) -> None:
+    written = terminal.ok("write", "likes tea", "--category", "preferences", "--tags", "home")
+    note = written.split()[-1]
+    created = ["+ category: preferences", "+ tags: home", "+ likes tea"]
+    assert patch_of_last_change(terminal) == created
+    terminal.ok("tag", note, "--add", "drink")
+    assert patch_of_last_change(terminal) == ["~ tags: home{+, drink+}"]
+    terminal.ok("pin", note)
+    assert patch_of_last_change(terminal) == ["+ pinned: yes"]
+    terminal.ok("unpin", note)
+    assert patch_of_last_change(terminal) == ["- pinned: yes"]
+
+
+def test_a_note_that_moves_is_no_removed_and_no_new_text(terminal: Any) -> None:
+    note = terminal.ok("write", "likes tea").split()[-1]
+    terminal.ok("upgrade", note, "--category", "people")
+    category, expiry = patch_of_last_change(terminal)
+    assert category == "~ category: [-inbox-]{+people+}"
+    assert expiry.startswith("- expires_at: ")
+
+
+def patch_of_last_change(terminal: Any) -> list[str]:
+    """The lines below the newest change in `memory log -p`, without their indent."""
+    return [line.strip() for line in terminal.ok("log", "-p", "-n", "1").splitlines()[1:]]

@@ -123,4 +123,4 @@ def test_many_of_a_kind_are_one_question_with_a_list(
     assert len(lines) == 4
     shown = press(terminal, monkeypatch, "y")
     assert '"zxcv qwer" -> knowledge' in shown
-    assert "Answered 1 of 1 questions." in shown
+    assert "Answered 1 of 1 question." in shown

@@ -31,7 +31,7 @@ def test_transcripts_are_read_only_after_a_yes(terminal, person):
     refused = terminal("transcripts", "search", "spare", "keys")
     assert refused.status == 1
     assert "memory transcripts on" in terminal.ok("transcripts", "status")
-    assert terminal.ok("transcripts", "on") == "Read 2 turns of 1 files.\n"
+    assert terminal.ok("transcripts", "on") == "Read 2 turns of 1 file.\n"
     assert "s1@" in terminal.ok("transcripts", "search", "spare", "keys")
     assert "deleted" in terminal.ok("transcripts", "off")
     assert terminal("transcripts", "search", "spare", "keys").status == 1

@@ -10,6 +10,7 @@ import pytest
 
 from contract.note_tools import Tools, put
 from memoranda.engine import open_session
+from memoranda.engine.attachments import unresolved_links
 
 PROJECT = "vault"
 
@@ -173,7 +174,7 @@ def test_unresolved_links_are_listed_with_their_reason(vault: Tools, root: Path)
         root / "Odd.md",
         "[[Twin]]\n[[../../out]]\n[[{{title}}]]\n[[Gone.pdf]]\n[[Private/Secret]]\n",
     )
-    links = vault.memory.unresolved_links(PROJECT)
+    links = unresolved_links(vault.memory, PROJECT)
     reasons = {(link.path, link.line, link.target): link.reason for link in links}
     assert reasons == {
         ("Home.md", 4, "Secret"): "it is in Private, which is left out by .memoryignore, line 1",
@@ -193,7 +194,7 @@ def test_links_of_logseq_name_pages_and_days(vault: Tools, root: Path) -> None:
     put(root / "journals/2026_03_07.md", "- met [[work/plan]]\n")
     put(root / "pages/work___plan.md", "alias:: The Plan\n\n- see [[Mar 7th, 2026]]\n")
     put(root / "pages/Other.md", "- [[The Plan]] #work/plan\n")
-    links = vault.memory.unresolved_links(PROJECT)
+    links = unresolved_links(vault.memory, PROJECT)
     assert [link for link in links if link.path.startswith(("journals", "pages"))] == []
     assert "logseq/bak/pages/Old.md" not in paths(vault, "hiddenword")
     (result,) = vault("build_context", url="pages/Other", project=PROJECT)["results"]

@@ -44,6 +44,18 @@ class Faces:
         assert not reply.is_error, reply.text
         return reply.data or json.loads(reply.text)
 
+    def text(self, *words: str) -> str:
+        """What a command prints."""
+        ran = self._terminal(*words)
+        assert ran.status == 0, ran
+        return str(ran.out)
+
+    def tool_text(self, tool: str, **arguments: Any) -> str:
+        """The text of a note tool's reply."""
+        reply = registry(["notes"], self.memory.settings).call(self.memory, tool, arguments)
+        assert not reply.is_error, reply.text
+        return reply.text
+
     async def api(self, path: str, *, as_owner: bool = False) -> Any:
         """What `/api` answers to a token, or to the owner's browser."""
         async with self.web.served() as client:

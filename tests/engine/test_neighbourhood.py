@@ -8,6 +8,7 @@ import pytest
 
 from memoranda import Draft
 from memoranda.engine import open_session
+from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.engine.overview import by_day
 from memoranda.query import Query
 
@@ -48,19 +49,19 @@ def names(memory, pairs):
 def test_a_neighbourhood_has_the_nearest_notes_and_the_links_among_them(
     memory, depth, limit, found, links
 ):
-    notes, pairs = memory.neighbourhood([memory.find("A")], depth=depth, limit=limit)
+    notes, pairs = neighbourhood(memory, [memory.find("A")], depth=depth, limit=limit)
     assert sorted(note.title for note in notes) == sorted(found)
     assert {(a, b) for a, b, _ in names(memory, pairs)} == links
 
 
 def test_all_relations_are_those_between_notes_the_caller_sees(memory):
     mine = {("A", "B", "links_to"), ("B", "C", "leads_to"), ("C", "D", "links_to")}
-    assert names(memory, memory.relations()) == mine | {
+    assert names(memory, relations(memory)) == mine | {
         ("Secret", "A", "links_to"),
         ("Secret", "B", "links_to"),
     }
-    assert names(memory, memory.as_caller("bob").relations()) == mine
-    notes, _ = memory.as_caller("bob").neighbourhood([memory.find("A")], depth=3)
+    assert names(memory, relations(memory.as_caller("bob"))) == mine
+    notes, _ = neighbourhood(memory.as_caller("bob"), [memory.find("A")], depth=3)
     assert "Secret" not in {note.title for note in notes}
     by_id = Query(ids=(memory.find("Secret").id,))
     assert memory.list(by_id)[1] == 1

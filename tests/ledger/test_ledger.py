@@ -303,5 +303,24 @@ def test_a_large_text_is_kept_as_a_file_beside_the_ledger(ledger, notes):
     with ledger.lock:
         ledger.file_sync.sync()
         ledger.history.retract([2])
-        assert ledger.history.sweep() == 1
     assert os.listdir(ledger.layout.texts) == []
+
+
+@pytest.mark.parametrize("size", [10, 2 << 20], ids=["small", "large"])
+def test_a_change_that_is_taken_back_leaves_no_text_but_those_other_changes_keep(
+    ledger, notes, monkeypatch, size
+):
+    commit(ledger, put(notes, "a.md", "a" * size))
+    commit(ledger, put(notes, "a.md", "b" * size))
+    kept = set(ledger.history.texts())
+
+    def refuse(self, step, *_):
+        raise OSError(errno.EIO, "no")
+
+    steps = [put(notes, "a.md", "c" * size), put(notes, "b.md", "b")]
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "run", refuse)
+        with pytest.raises(StorageError):
+            commit(ledger, *steps)
+    assert kept == set(ledger.history.texts()) != set()
+    assert ledger.history.unreferenced() == []

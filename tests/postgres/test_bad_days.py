@@ -44,8 +44,9 @@ def die_in(cache: Path, owner: type, method: str, call: int, work: Callable[[], 
 def go_back(database: str, space: str) -> None:
     """Take the second change of a space away, as a database does that is restored from a backup."""
     with connected(database, space) as db, db.transaction():
-        for table in ("note", "journal"):
+        for table in ("note", "change"):
             db.execute(f"delete from memoranda.{table} where space = %s and number = 2", [space])
+        db.execute("delete from memoranda.step where space = %s and change = 2", [space])
         db.execute("update memoranda.space set last = 1 where name = %s", [space])
 
 
@@ -145,7 +146,7 @@ def test_a_purged_journal_is_the_same_on_every_replica(replica: Replica, databas
     assert [each.number for each in b.log()] == [each.number for each in a.log()] == [3]
     assert journal(a.home) == journal(b.home) == journal(c.home)
     with connected(database, a.settings.space) as db:
-        assert db.execute("select count(*) from memoranda.blob").fetchone() == (0,)
+        assert db.execute("select count(*) from memoranda.text").fetchone() == (0,)
     assert list(b.engine.ledger.history.texts()) == []
     b.write(Draft("more", title="L"))
     assert [each.number for each in a.log()] == [4, 3]

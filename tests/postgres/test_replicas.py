@@ -98,9 +98,12 @@ def test_erased_text_is_nowhere_on_any_replica_nor_in_the_database(replica: Repl
     assert found == []
     with psycopg.connect(database) as db:
         db.execute("select set_config('memoranda.space', %s, false)", [b.engine.settings.space])
-        for table in ("note", "blob"):
-            rows = db.execute(f"select body from memoranda.{table}").fetchall()
-            assert not any(b"zyqquop" in bytes(body or b"") for (body,) in rows)
+        for table in ("note", "text", "change", "step"):
+            rows = db.execute(f"select row_to_json(t)::text from memoranda.{table} t").fetchall()
+            assert not any("zyqquop" in row for (row,) in rows)
+        for table, column in (("note", "body"), ("text", "data")):
+            rows = db.execute(f"select {column} from memoranda.{table}").fetchall()
+            assert not any(b"zyqquop" in bytes(data or b"") for (data,) in rows)
     assert tables_with(database, b"zyqquop") == []
 
 

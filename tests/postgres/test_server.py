@@ -53,10 +53,10 @@ def test_row_level_security_hides_and_refuses_the_rows_of_other_spaces(space: st
             "select inhrelid::regclass::text from pg_inherits where inhparent::regclass::text "
             "like 'memoranda.%' and not exists (select 1 from pg_index where indexrelid = inhrelid)"
         ).fetchall()
-        assert len(partitions) >= 4
+        assert len(partitions) >= 5
         for (partition,) in partitions:
             assert db.execute(f"select count(*) from {partition}").fetchone() == (0,)
-        for table in ("note", "journal", "blob", "access", "shared_file", "space"):
+        for table in ("note", "change", "step", "text", "access", "shared_file", "space"):
             assert db.execute(f"select count(*) from memoranda.{table}").fetchone() == (0,)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             db.execute(
@@ -194,7 +194,7 @@ def test_a_table_that_somebody_keeps_locked_is_an_error_that_says_how_to_find_th
     a = replica("a")
     with connected(database, a.settings.space) as db:
         with db.transaction():
-            db.execute("lock table memoranda.journal")
+            db.execute("lock table memoranda.change")
             with pytest.raises(DatabaseRefused, match="pg_locks"):
                 a.write(Draft("x", title="N"))
         assert a.list()[1] == 0

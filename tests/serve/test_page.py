@@ -12,9 +12,10 @@ from urllib.parse import quote
 import pytest
 
 from memoranda import Draft
+from memoranda.documents import differences
 from memoranda.jobs import dream
 from memoranda.note.edit import Append
-from memoranda.serve.page import differences, merging, review
+from memoranda.serve.page import merging, review
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.wording import words
 from memoranda.text.word_diff import NEW, OLD, SAME

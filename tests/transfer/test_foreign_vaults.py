@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoranda.engine import open_session
+from memoranda.engine.attachments import unresolved_links
 from memoranda.engine.memory import MemorySession
 from memoranda.engine.upkeep import Upkeep
 from memoranda.note.edit import Append, ReplaceSection, StrReplace
@@ -99,7 +100,7 @@ def test_the_web_address_of_a_notion_page_leads_to_its_note(
         assert titles == (["Day 1"] if is_day else [])
         # What leads to no note here leads to the web, and is no broken link
         assert len(edges) == len(titles)
-        assert memory.unresolved_links("notion") == []
+        assert unresolved_links(memory, "notion") == []
 
 
 def test_a_renamed_notion_page_is_still_led_to_from_its_web_addresses(tmp_path: Path) -> None:

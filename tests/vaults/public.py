@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 
 from memoranda.engine import MemorySession, open_session
+from memoranda.engine.attachments import conventions_of, inventory_of_project, unresolved_links
 from memoranda.note import edit as edits
 
 _FIRST = 3
@@ -81,9 +82,9 @@ def main() -> int:
         start = time.process_time()
         memory.sync()
         seconds = time.process_time() - start
-        found = memory.inventory("vault")
-        links = memory.unresolved_links("vault")
-        print(f"programs: {memory.conventions('vault').program}")
+        found = inventory_of_project(memory, "vault")
+        links = unresolved_links(memory, "vault")
+        print(f"programs: {conventions_of(memory, 'vault').program}")
         print(f"{found.notes} notes, {len(found.attachments)} attachments, {seconds:.1f} s")
         print(f"left out: {len(found.left_out)}, symlinks: {len(found.symlinks)}")
         print(f"links that lead nowhere: {len(links)}")

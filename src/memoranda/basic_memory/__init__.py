@@ -129,17 +129,9 @@ def _over_ours(tool: Tool, theirs: TheirTool | None, arguments: Any, vault: Vaul
         run=partial(_run, theirs, vault),
         also={**ours, **aliases},
         accepts={**tool.schema, "properties": properties, "required": required},
-        rewrite=_without_unset,
+        # A destination in two forms is refused, not rewritten
+        rewrite=None,
     )
-
-
-def _without_unset(args: Arguments) -> Arguments:
-    """Remove an `overwrite` that is null, which the program's schema allows, and return the
-    arguments.
-    """
-    if args.get("overwrite", False) is None:
-        del args["overwrite"]
-    return args
 
 
 def _further(row: dict[str, Any], theirs: TheirTool, arguments: Any, vault: Vault) -> Tool:
@@ -163,11 +155,10 @@ def _run(theirs: TheirTool, vault: Vault, memory: MemorySession, args: Arguments
         if theirs.has_project:
             args["project"] = vault.detected(memory, args) or vault.named(memory, args)
         reply = theirs.answer(vault, memory, args)
-    except ProjectNotFound as error:
-        # The engine also knows projects that the program has not
-        error = ProjectNotFound(error.name, list(vault.projects(memory)))
-        reply = either(args, error_fields(error), str(error), True)
     except MemorandaError as error:
+        if isinstance(error, ProjectNotFound):
+            # The engine also knows projects that the program has not
+            error = ProjectNotFound(error.name, list(vault.projects(memory)))
         reply = either(args, error_fields(error), str(error), True)
     is_text = reply.data == {"result": reply.text}
     if not is_text or (theirs.is_verbatim and not reply.is_error):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memoranda.documents.cutting import compact
-from memoranda.errors import Conflict, InvalidInput, MemorandaError, OutsideError
+from memoranda.errors import Conflict, MemorandaError, OutsideError
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply
 from memoranda.index.rows import NoteInfo
@@ -72,18 +72,3 @@ def either(args: Arguments, data: Any, text: str, is_error: bool = False) -> Rep
 def is_json(args: Arguments) -> bool:
     """Whether the caller asked for JSON."""
     return args.get("output_format") == "json"
-
-
-def bounded(args: Arguments, name: str, default: int, most: int = 10**9, least: int = 1) -> int:
-    """The whole number `args[name]`. Raises InvalidInput outside of `least` to `most`."""
-    value: int = default if args.get(name) is None else args[name]
-    if value < least:
-        raise InvalidInput(f"{name} must be >= {least}, got {value}")
-    if value > most:
-        raise InvalidInput(f"{name} must be <= {most}, got {value}")
-    return value
-
-
-def paged(args: Arguments, size: int = 10, most: int = 10**9) -> tuple[int, int]:
-    """The page asked for and its size. Raises InvalidInput below 1 or above `most`."""
-    return bounded(args, "page", 1), bounded(args, "page_size", size, most)

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
     UNNAMED,
-    bounded,
     either,
     identity,
     is_json,
     json_reply,
-    paged,
     text_reply,
 )
 from memoranda.basic_memory.vault import Vault
@@ -79,12 +77,12 @@ def read_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 def _is_ranged(args: Arguments) -> bool:
     """Whether some lines of a note are asked for. Raises InvalidInput for bounds no text has."""
-    for name in ("page", "page_size", "start_line", "end_line"):
-        bounded(args, name, 1)
     first = args.get("start_line")
     last = args.get("end_line")
     if last and last < (first or 1):
-        raise InvalidInput(f"end_line must be >= start_line, got {last}")
+        raise InvalidInput(
+            f"Parameter `end_line` must be at least `start_line`, {first or 1}; got {last}."
+        )
     return bool(first or last)
 
 
@@ -144,10 +142,10 @@ def _lines(memory: MemorySession, args: Arguments, info: NoteInfo) -> Reply:
 def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: NotFound) -> Reply:
     """Answer read_note for a missing note with the notes that come near."""
     name = args["identifier"]
-    page, size = paged(args)
+    page = Page(args.get("page", 1), args.get("page_size", 10))
     words = name.removeprefix("memory://").replace("/", " ").strip()
     query = Query(text=words, projects=(args["project"],))
-    hits = memory.search(query, limit=size, offset=(page - 1) * size)
+    hits = memory.search(query, limit=page.size, offset=page.offset)
     data: Row = dict.fromkeys([*UNNAMED, "content", "frontmatter"])
     data |= {"error": "NOTE_NOT_FOUND", "message": f"Note not found: {name}"}
     rows = [f"- {short(hit.note.title)} ({hit.note.permalink})" for hit in hits]
@@ -160,13 +158,11 @@ def missing_note(vault: Vault, memory: MemorySession, args: Arguments, error: No
 
 def list_directory(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The folders and notes of a folder; one that is not there is empty."""
-    page, size = paged(args, 50)
-    arguments = {"dir_name": "/", "depth": 1, "page": page, "page_size": size}
-    arguments |= {key: value for key, value in args.items() if value is not None}
+    paging = {"page": args["page"], "page_size": args["page_size"]}
     try:
-        reply = read_tools.list_directory(memory, arguments | {"as_json": is_json(args)})
+        reply = read_tools.list_directory(memory, args | {"as_json": is_json(args)})
     except NotFound as error:
-        nothing = {"nodes": [], "page": page, "page_size": size, "total": 0, "has_more": False}
+        nothing = {"nodes": [], **paging, "total": 0, "has_more": False}
         return either(args, nothing, str(error))
     assert reply.data is not None
     listed = reply.data
@@ -199,7 +195,7 @@ def _node(entry: Row) -> Row:
 
 def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """Notes, or with `entity_types` the observations and relations of those that match."""
-    page, size = paged(args)
+    page = Page(args["page"], args["page_size"])
     search_arguments = _search_arguments(vault, memory, args)
     words = search_arguments["query"]
     if not words and not any(search_arguments.get(name) for name in _FILTERS):
@@ -213,23 +209,23 @@ def search_notes(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
         _prefixes(vault, memory, search_arguments),
     )
     if search.kinds == {"entity"}:
-        hits = memory.search(search.query, limit=size, offset=(page - 1) * size)
+        hits = memory.search(search.query, limit=page.size, offset=page.offset)
         rows = list(chain.from_iterable(map(search.rows_of, hits)))
         total = hits.total
         is_exact = not hits.is_lower_bound
-        has_more = page * size < total or not is_exact
-        text = read_tools.search_text(memory, hits, words, Page(page, size))
+        has_more = page.end < total or not is_exact
+        text = read_tools.search_text(memory, hits, words, page)
     else:
-        all_facts, is_exact = search.facts(page * size)
-        rows = all_facts[(page - 1) * size : page * size]
+        all_facts, is_exact = search.facts(page.end)
+        rows = all_facts[page.offset : page.end]
         total = len(all_facts)
-        has_more = page * size < total
+        has_more = page.end < total
         lines = [f"- {short(row['title'])} ({row['permalink']})" for row in rows]
         text = "\n".join([f"# {total} found", *lines])
     data = {
         "results": rows,
-        "current_page": page,
-        "page_size": size,
+        "current_page": page.number,
+        "page_size": page.size,
         "total": total,
         "total_is_exact": is_exact,
         "has_more": has_more,
@@ -245,7 +241,7 @@ def _search_arguments(vault: Vault, memory: MemorySession, args: Arguments) -> A
             f"{former[0]} is not used here: times in observations are text. Search for the words, "
             "or give as_of to search_notes for what held on a day."
         )
-    ours = {name: value for name, value in args.items() if value is not None}
+    ours = dict(args)
     for name in ("tags", "note_types"):
         ours[name] = _split_at_commas(ours.get(name, []))
     if ours.get("search_type") not in ("title", "permalink"):
@@ -439,30 +435,24 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
     url = args["url"].strip()
     _check_url(url)
     project = args["project"]
-    page, size = paged(args, 10, 50)
-    depth = max(bounded(args, "depth", 1, 5, least=0), 1)
-    most = bounded(args, "max_related", 10, 100, least=0)
+    page = Page(args["page"], args["page_size"])
+    depth = max(args["depth"], 1)
+    most = args["max_related"]
     frame = args.get("timeframe")
     if frame:
         since = memory.since(at_least_a_day(frame))
     else:
         since = None
     try:
-        infos, total = read_tools.notes_at(memory, url, project, Page(page, size))
+        infos, total = read_tools.notes_at(memory, url, project, page)
     except NotFound:
         infos, total = [], 0
     if args.get("output_format") == "text":
-        arguments = {
-            "url": url,
-            "project": project,
-            "page": page,
-            "page_size": size,
-            "depth": depth,
-        }
-        arguments |= {"max_related": most, "as_json": False}
         if not total:
             return text_reply(f"No note is at {url}. Find one with search_notes.")
-        return text_reply(read_tools.build_context(memory, arguments).text)
+        ours = args | {"url": url, "depth": depth, "as_json": False}
+        ours.pop("timeframe", None)
+        return text_reply(read_tools.build_context(memory, ours).text)
     is_compact = bool(args.get("compact"))
     entries = [_context_entry(memory, info, depth, since, most, is_compact) for info in infos]
     related = sum(len(entry["related_results"]) for entry in entries)
@@ -475,7 +465,7 @@ def build_context(vault: Vault, memory: MemorySession, args: Arguments) -> Reply
         "total_results": len(entries) + related,
         "total_observations": sum(len(entry.get("observations", ())) for entry in entries),
     }
-    paging = {"page": page, "page_size": size, "has_more": page * size < total}
+    paging = {"page": page.number, "page_size": page.size, "has_more": page.end < total}
     return json_reply({"results": entries, "metadata": metadata, **paging})
 
 
@@ -564,20 +554,20 @@ def at_least_a_day(frame: str) -> str:
 
 def recent_activity(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
     """The notes changed lately, or with `type` their observations and relations."""
-    frame = at_least_a_day(args.get("timeframe") or "7d")
-    page, size = paged(args, 10, 100)
-    bounded(args, "depth", 1, 5)
+    frame = at_least_a_day(args["timeframe"])
+    page = Page(args["page"], args["page_size"])
     kinds = {kind.lower() for kind in args.get("type") or () if kind} or {"entity"}
     unknown = kinds - KINDS
     if unknown:
         raise InvalidInput(
             f"Invalid type: {', '.join(unknown)}. Valid types: entity, observation, relation."
         )
-    arguments = {"timeframe": frame, "project": args["project"], "page": page, "page_size": size}
-    text = read_tools.recent_activity(memory, arguments | {"as_json": False}).text
+    ours = args | {"timeframe": frame, "as_json": False}
+    ours.pop("type", None)
+    text = read_tools.recent_activity(memory, ours).text
     query = Query(projects=(args["project"],), after=memory.since(frame))
-    infos, _ = memory.list(query, limit=size, offset=(page - 1) * size)
-    rows = [_recent_row("entity", info) for info in infos if "entity" in kinds]
+    infos, _ = memory.list(query, limit=page.size, offset=page.offset)
+    rows = [_recent_row(info) for info in infos if "entity" in kinds]
     facts: list[Any] = []
     for info in infos:
         facts += _recent_facts(memory, info, kinds)
@@ -597,5 +587,5 @@ def _recent_facts(memory: MemorySession, info: NoteInfo, kinds: set[str]) -> Ite
             yield {"type": "relation", "title": title, **place}
 
 
-def _recent_row(kind: str, info: NoteInfo) -> Row:
-    return {"type": kind, **identity(info), "created_at": info.created}
+def _recent_row(info: NoteInfo) -> Row:
+    return {"type": "entity", **identity(info), "created_at": info.created}

@@ -147,7 +147,7 @@ def _activity(vault: Vault, file: str, memory: MemorySession, args: dict[str, st
     """The text of `file` around what changed in a project."""
     project = vault.named(memory, {"project": args.get("project") or None})
     arguments = {"project": project, "timeframe": args.get("timeframe") or "7d"}
-    activity = recent_activity(vault, memory, arguments).text
+    activity = recent_activity(vault, memory, arguments | {"page": 1, "page_size": 10}).text
     return text_file(file).format(project=vault.shown(project), activity=activity)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from memoranda.basic_memory.documents import (
@@ -30,9 +29,7 @@ from memoranda.faces.notes import write_tools
 from memoranda.faces.notes.read_tools import has_folder
 from memoranda.faces.notes.replies import project_id
 from memoranda.faces.reply import Reply
-from memoranda.index.rows import NoteInfo
 from memoranda.note.edit import SetKeys
-from memoranda.note.grammar import scan
 from memoranda.note.links import permalink_for, slug
 from memoranda.note.markdown import own_permalink
 from memoranda.note.names import Looseness
@@ -69,8 +66,7 @@ def write_note(vault: Vault, memory: MemorySession, args: Arguments) -> Reply:
 
 def _written(vault: Vault, memory: MemorySession, args: Arguments) -> dict[str, Any]:
     project = args["project"]
-    if args.get("overwrite") is None:
-        args["overwrite"] = vault.write_note_overwrite_default
+    args.setdefault("overwrite", vault.write_note_overwrite_default)
     if args.get("expected_checksum") and not args["overwrite"]:
         raise InvalidInput("expected_checksum requires overwrite=True.")
     file = _take_place(vault, memory, args)
@@ -121,7 +117,7 @@ def _take_permalink(
     if args["overwrite"] and (is_new or own):
         _check_not_elsewhere(memory, project, permalink, file)
     if is_new:
-        free = _free_permalink(memory, project, permalink)
+        free = memory.free_permalink(project, file, permalink=permalink)
         if free != permalink or not vault.permalinks_include_project:
             args["metadata"]["permalink"] = free
 
@@ -163,7 +159,7 @@ def _derived_permalink(vault: Vault, project: str, file: str) -> str:
 
 def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, file: str) -> None:
     """Raise Refused if an overwrite means a note that is somewhere else by now."""
-    holder = _holder(memory, project, permalink)
+    holder = memory.permalink_holder(project, file, permalink)
     if holder is not None and holder.path.lower() != file.lower():
         raise Refused(
             "NOTE_PATH_CONFLICT",
@@ -171,19 +167,6 @@ def _check_not_elsewhere(memory: MemorySession, project: str, permalink: str, fi
             "Change it there with edit_note, or write with overwrite=False.",
             **identity(holder),
         )
-
-
-def _free_permalink(memory: MemorySession, project: str, permalink: str) -> str:
-    """`permalink`, with a number if another note has it."""
-    numbered = (f"{permalink}-{number}" for number in count(1))
-    names = chain([permalink], numbered)
-    return next(name for name in names if _holder(memory, project, name) is None)
-
-
-def _holder(memory: MemorySession, project: str, permalink: str) -> NoteInfo | None:
-    """The note that has a permalink. None if none exists."""
-    query = Query(projects=(project,), address=permalink, order="address")
-    return next(iter(memory.list(query, limit=1).notes), None)
 
 
 def in_existing_case(memory: MemorySession, project: str, path: str) -> str:
@@ -252,10 +235,7 @@ def _edited(memory: MemorySession, args: Arguments) -> dict[str, Any]:
     metadata = _edited_metadata(args)
     if args.get("expected_checksum"):
         _check_is_there(memory, args)
-    if args.get("replace_subsections") is False and operation == "replace_section":
-        args["content"] += _subsections(memory, args)
-    args["expected_replacements"] = args.get("expected_replacements") or 1
-    reply = write_tools.edit_note(memory, _without_none(args))
+    reply = write_tools.edit_note(memory, args)
     assert reply.data is not None
     data = {**reply.data, "text": reply.text}
     if metadata:
@@ -289,35 +269,6 @@ def _check_is_there(memory: MemorySession, args: Arguments) -> None:
         memory.find(name, args["project"], looseness=Looseness.CASE)
     except NotFound as error:
         raise Refused("NOTE_REVISION_CONFLICT", str(error), currentChecksum=None) from None
-
-
-def _subsections(memory: MemorySession, args: Arguments) -> str:
-    """The text below the first heading inside the section, to stay behind its new text."""
-    note = memory.read(args["identifier"], project=args["project"], count=False)
-    headings = scan(note.text, note.body_at)[2]
-    lines = note.text.splitlines(keepends=True)
-    section = args["section"].strip().lstrip("#").strip()
-    for number, heading in enumerate(headings):
-        if heading.text != section:
-            continue
-        later = headings[number + 1 :]
-        ends = (
-            later_heading.line - 1
-            for later_heading in later
-            if later_heading.level <= heading.level
-        )
-        end = next(ends, len(lines))
-        inner = next(
-            (later_heading.line - 1 for later_heading in later if later_heading.line <= end), end
-        )
-        if inner < end:
-            return "\n\n" + "".join(lines[inner:end]).rstrip("\n")
-        return ""
-    return ""
-
-
-def _without_none(args: Arguments) -> Arguments:
-    return {key: value for key, value in args.items() if value is not None}
 
 
 def _not_edited(

@@ -24,6 +24,7 @@ from memoranda.cli.output import Failure
 from memoranda.cli.rows import project_option
 from memoranda.cli.syntax import Names, Text, Usage, command, flag, group, option
 from memoranda.config import SOURCES
+from memoranda.documents.wording import plural
 from memoranda.errors import InvalidInput, MemorandaError, near
 from memoranda.note.model import CATEGORY_PROJECT
 from memoranda.query import check_memory
@@ -55,13 +56,13 @@ _KINDS = (
 _WITH_PROJECT = ("basic-memory", "okf", "chatgpt", "claude")
 _MOVE = f"Move another program's store in: {', '.join(_KINDS)}."
 # Bytes read at once.
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _MIRROR_KEYS = ("files", "copied", "removed", "restored", "commits", "change", "left", "notices")
 _MOVE_KEYS = ("files", "bytes", "changes", "texts", "checksum", "rewritten", "outside", "left")
 # Seconds between two looks at the folder.
-_LOOKS = 1.0
+_SECONDS_BETWEEN_LOOKS = 1.0
 # Looks after which the files are compared even if the ledger has no new change.
-_ANYWAY = 60
+_LOOKS_BEFORE_COMPARING = 60
 
 
 @command("export", keys=("exported", "file"), example="memory export --output notes.jsonl")
@@ -95,11 +96,8 @@ def export(
     if file in ("", "-"):
         file = None
     if form is not None:
-        if form != "okf":
-            raise Usage(f'invalid value "{form}" for --to: must be okf')
-        if file is None or category is not None or scope is not None or redact:
-            raise Usage("--to okf needs --output DIR, and takes --project alone besides")
-        return _export_bundle(call, user_path(file), projects)
+        has_filter = category is not None or scope is not None or redact
+        return _export_bundle(call, _bundle_folder(form, file, has_filter=has_filter), projects)
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         secrets: list[None] = []
@@ -120,6 +118,15 @@ def export(
             _warn_of_secrets(len(secrets), are_redacted=redact)
 
 
+def _bundle_folder(form: str, folder: Text, *, has_filter: bool) -> Path:
+    """The folder for a bundle of the Open Knowledge Format. Raises Usage."""
+    if form != "okf":
+        raise Usage(f'invalid value "{form}" for --to: must be okf')
+    if folder is None or has_filter:
+        raise Usage("--to okf needs --output DIR, and takes --project alone besides")
+    return user_path(folder)
+
+
 def _warn_of_secrets(count: int, *, are_redacted: bool) -> None:
     effect = "is redacted" if are_redacted else "is exported as it is; --redact takes it out"
     output.notice(f"warning: {count} memories hold what looks like a secret; it {effect}")
@@ -131,7 +138,9 @@ def _export_bundle(call: Invocation, folder: Path, projects: Sequence[str]) -> N
     with call.memory(watch=True) as memory:
         names = [memory.project(name).name for name in projects]
         count = write_bundle(memory, folder, names)
-        call.answer(f"Exported {count} notes to {folder}", exported=count, file=str(folder))
+        call.answer(
+            f"Exported {plural(count, 'note')} to {folder}", exported=count, file=str(folder)
+        )
 
 
 def _export_lines(
@@ -143,13 +152,17 @@ def _export_lines(
     redacts: bool,
     secrets: list[None],
 ) -> Iterator[str]:
-    """The lines of these projects [all]; a category is one of memories alone."""
-    from memoranda.transfer.jsonl import exported
+    """The lines of an export of these projects, or of all.
+
+    category: only memories of this category, and no notes of other projects.
+    secrets: gets a None for each text with a secret, so that its length counts them.
+    """
+    from memoranda.transfer.jsonl import exported_lines
     from memoranda.transfer.note_lines import exported_notes
 
     note = lambda: secrets.append(None)
     if not projects or CATEGORY_PROJECT in projects:
-        yield from exported(memory, category, scope, redacts=redacts, secret=note)
+        yield from exported_lines(memory, category, scope, redacts=redacts, secret=note)
     if category is None:
         yield from exported_notes(memory, projects, scope, redacts=redacts, secret=note)
 
@@ -246,7 +259,7 @@ def import_(
     dry_run: bool,
     skip_bad: bool,
 ) -> None:
-    """Take notes in from FILE, with nothing lost. Repeating it changes nothing.
+    """Import notes from FILE; nothing of them is lost. Repeating it changes nothing.
 
     FILE holds the lines of `memory export`; without one they are read from stdin.
 
@@ -288,7 +301,7 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
             tally = importing.plan(say, output.notice)
             conversations = Tally()
             notes.run(conversations, output.notice, say)
-            return _imported(call, "Would import", tally, conversations)
+            return _answer_imported(call, "Would import", tally, conversations)
         if not skip_bad:
             importing.check()
             notes.run(Tally(), output.notice, lambda line: None)
@@ -297,10 +310,10 @@ def _import_lines(call: Invocation, file: Text, *, dry_run: bool, skip_bad: bool
         with _importing(lambda: tally.imported + tally.updated, "memories") as progress:
             importing.run(tally, output.notice, progress)
             notes.run(conversations, output.notice)
-        _imported(call, "Imported", tally, conversations)
+        _answer_imported(call, "Imported", tally, conversations)
 
 
-def _imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
+def _answer_imported(call: Invocation, verb: str, memories: Tally, conversations: Tally) -> None:
     """Answer with what was taken in: of memories alone in their word."""
     counts = {
         name: number + asdict(conversations)[name] for name, number in asdict(memories).items()
@@ -343,7 +356,7 @@ def _seekable(stream: BinaryIO, home: Path) -> Iterator[BinaryIO]:
         return
     try:
         with tempfile.TemporaryFile(dir=Layout(home).private) as spooled:
-            while block := stream.read(_BLOCK):
+            while block := stream.read(_BLOCK_BYTES):
                 spooled.write(block)
             yield spooled
     except OSError as error:
@@ -362,7 +375,7 @@ def _move_in(
 
             lines = _read_graph(path)
             plan = plan_graph(_graph(memory, path), lines)
-            text = _counted(lines)[0]
+            text = _graph_counts(lines)[0]
         else:
             plan = _plan(
                 memory,
@@ -429,8 +442,7 @@ def _plan(
     from memoranda.faces.bank.bank import find_repository, is_bank_id, repository_id
 
     def named(folder: Path) -> tuple[str, str]:
-        """The kind and id of the bank that a plain folder of Markdown files becomes, as the tools
-        find it.
+        """The kind and id of the bank that a plain folder of Markdown files becomes.
 
         A folder such as a repository's `memory-bank/` is the bank of its repository. Without a
         repository it is the bank of a project with its name.
@@ -452,7 +464,7 @@ graph = group(
     "graph",
     "exchange_commands",
     "show export import",
-    "Show an entity of the knowledge graph; hand the graph out as JSON Lines, or take one in.",
+    "Show an entity of the knowledge graph; export or import the graph as JSON Lines.",
 )
 
 
@@ -515,7 +527,10 @@ def graph_export(call: Invocation, file: str | None = None) -> None:
     place = user_path(file)
     _write_file(place, lines)
     call.answer(
-        f"Exported {len(lines)} lines to {place}", file=str(place), count=len(lines), lines=None
+        f"Exported {plural(len(lines), 'line')} to {place}",
+        file=str(place),
+        count=len(lines),
+        lines=None,
     )
 
 
@@ -539,7 +554,7 @@ def graph_import(call: Invocation, file: str) -> None:
         before = graph_lines(target)
         target.merge(lines.entities, lines.relations)
         is_new = graph_lines(target) != before
-    text, counts = _counted(lines)
+    text, counts = _graph_counts(lines)
     call.answer(f"{'Imported' if is_new else 'Nothing new in'} {text}", **counts)
 
 
@@ -555,7 +570,7 @@ def _read_graph(file: str) -> GraphText:
     return lines
 
 
-def _counted(lines: GraphText) -> tuple[str, dict[str, int]]:
+def _graph_counts(lines: GraphText) -> tuple[str, dict[str, int]]:
     """The number of entities, relations and bad lines, in words and as keys of a document."""
     entities = {entity.name for entity, _ in lines.entities}
     relations = {relation.triple for relation in lines.relations}
@@ -603,7 +618,7 @@ _SOURCES = "Sources parted by commas: claude, car-agent, fingersaver, logseq, ob
 @flag("--dry-run", "Only say what would be stored.")
 @flag("--again", "Also bring back what was deleted or has expired.")
 def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: bool) -> None:
-    """Store the notes of other programs as memories in the inbox; their files stay as they are.
+    """Store the notes of other programs as memories in the inbox; their files are not changed.
 
     A file is stored once; when its text changes, its memory follows. Use this for a program you
     leave. A vault you go on using is added in place: `memory project add`.
@@ -613,7 +628,7 @@ def ingest(call: Invocation, *, wanted: str, path: Text, dry_run: bool, again: b
     sources = ingest.named_sources(wanted, path, call.settings)
     with call.memory() as memory, output.progress("Ingesting") as progress:
         plans, done_outcomes = ingest.run(
-            memory, sources, dry_run=dry_run, again=again, progress=progress
+            memory, sources, dry_run=dry_run, takes_removed=again, progress=progress
         )
     outcomes = {plan.source: outcome for plan, outcome in zip(plans, done_outcomes, strict=True)}
     if not call.json:
@@ -680,7 +695,7 @@ def backup(call: Invocation, folder: str) -> None:
         raise InvalidInput("a backup holds all notes; run this without an agent's name")
     with call.memory() as memory, output.progress("Copying") as progress:
         copied = back_up(memory, user_path(folder), progress)
-    summary = f"{copied.files} files, {copied.changes} changes, {copied.texts} older texts"
+    summary = _size_of_copy(copied.files, copied.changes, copied.texts)
     lines = [f"Copied {summary} to {folder}"]
     lines += [f"All notes read again at {folder} are the same: {copied.checksum}"]
     lines += [f"project {name} is in a folder elsewhere and not copied" for name in copied.outside]
@@ -696,8 +711,7 @@ def backup(call: Invocation, folder: str) -> None:
 )
 @flag("--watch", "Go on until stopped, and follow each change.")
 def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch: bool) -> int:
-    """Keep the folder DIR like the memory: every file of it, byte for byte, others' private notes
-    included.
+    """Keep the folder DIR an exact copy of the memory, others' private notes included.
 
     A run copies what changed since the last one, also after a kill. What somebody changes in DIR is
     put back. `memory import --from mirror DIR` brings it all into a home.
@@ -714,7 +728,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
         looks = 0
         while True:
             now = memory.journal_stamp()
-            if before != now or looks >= _ANYWAY:
+            if before != now or looks >= _LOOKS_BEFORE_COMPARING:
                 before = now
                 looks = 0
                 with output.progress("Mirroring") as progress:
@@ -723,7 +737,7 @@ def mirror(call: Invocation, folder: str, *, git: bool, after_erase: Text, watch
             if not watch:
                 return 1 if outcome.left else 0
             looks += 1
-            threading.Event().wait(_LOOKS)
+            threading.Event().wait(_SECONDS_BETWEEN_LOOKS)
 
 
 def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_changes: bool) -> None:
@@ -739,11 +753,11 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
     if outcome.restored:
         did.append(f"{outcome.restored} put back")
     if outcome.commits:
-        did.append(f"{outcome.commits} commits")
+        did.append(plural(outcome.commits, "commit"))
     has_done = any((outcome.copied, outcome.removed, outcome.restored, outcome.commits))
     if only_changes and not has_done:
         return
-    files = f"{outcome.files} files ({', '.join(did)})"
+    files = f"{plural(outcome.files, 'file')} ({', '.join(did)})"
     call.answer(f"{folder}: {files}, as of change #{outcome.change}", **asdict(outcome))
     output.flush()
 
@@ -757,7 +771,7 @@ def _tell_mirrored(call: Invocation, folder: str, outcome: Mirrored, *, only_cha
 )
 @flag("--dry-run", "Only say what would be moved.")
 def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> None:
-    """Copy the whole memory at FROM to TO, with its history, and prove that all of it is there.
+    """Copy the whole memory at FROM to TO, with its history, and prove that nothing is missing.
     FROM stays.
 
     Each is a folder, or one of them postgresql://…?space=NAME. TO must be empty, or hold an
@@ -769,9 +783,9 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
         raise InvalidInput("moving a home is the owner's; run this without an agent's name")
     with output.progress("Moving") as progress:
         moved = move(source, target, dry_run=dry_run, progress=progress)
-    source = _shown(source)
-    target = _shown(target)
-    summary = f"{moved.files} files, {moved.changes} changes, {moved.texts} older texts"
+    source = _place_without_password(source)
+    target = _place_without_password(target)
+    summary = _size_of_copy(moved.files, moved.changes, moved.texts)
     verb = "Would move" if dry_run else "Moved"
     lines = [f"{verb} {summary} from {source} to {target}"]
     if moved.checksum:
@@ -786,7 +800,12 @@ def move_home(call: Invocation, source: str, target: str, *, dry_run: bool) -> N
     call.answer("\n".join(lines), **asdict(moved))
 
 
-def _shown(place: str) -> str:
+def _size_of_copy(files: int, changes: int, texts: int) -> str:
+    """`3 files, 1 change, 2 older texts`."""
+    return f"{plural(files, 'file')}, {plural(changes, 'change')}, {plural(texts, 'older text')}"
+
+
+def _place_without_password(place: str) -> str:
     """A folder, or the address of a database without a password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit
 

@@ -8,26 +8,26 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from memoranda import documents
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
-from memoranda.cli.memory_commands import any_note, moment_of
+from memoranda.cli.memory_commands import moment_of
 from memoranda.cli.older_texts import number_of, text_changed
-from memoranda.cli.output import Failure, confirmed, paint
+from memoranda.cli.output import Failure, confirmed
+from memoranda.cli.patch import patch as patch_of
 from memoranda.cli.rows import limit_option, traces_flag
 from memoranda.cli.syntax import Names, Number, Text, Usage, command, flag, option
 from memoranda.clock import to_utc
-from memoranda.documents.wording import change_line, minute, place, place_of_change
+from memoranda.documents.wording import change_line, minute, place, place_of_change, plural
 from memoranda.engine.writing import as_file
 from memoranda.errors import MemorandaError, NotInHistory
 from memoranda.note.markdown import shown_stem
 from memoranda.note.model import TRACE_PROJECT
-from memoranda.text.unicode import flat, visible
-from memoranda.text.word_diff import NEW, OLD, SAME, changed_lines
+from memoranda.text.unicode import flat
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
@@ -81,7 +81,7 @@ def log(
     patch: bool,
     traces: bool,
 ) -> None:
-    """List changes, newest first; with REF (an id, or a path as shown here) only of one note.
+    """List changes, newest first; with REF (an id, or a path as shown here) only its changes.
 
     All changes of one run of a job are one line; --run opens it. Traces of sessions are left out
     unless asked for.
@@ -95,16 +95,10 @@ def log(
         if hides_traces and limit:
             # Some of these are of traces, and not shown
             looked_at += _count_of_traces(memory, limit, agent, start)
-        if run is not None:
-            runs = _changes_of_run(memory, ref, run, looked_at, agent=agent, since=start)
-        elif call.json:
-            changes = memory.log(ref, limit=looked_at, agent=agent, since=start)
-            runs = [[change] for change in changes]
-        else:
-            runs = memory.log_by_run(ref, limit=looked_at, agent=agent, since=start)
+        selection = _Selection(ref, run, agent, start, looked_at)
+        runs = _runs_of(memory, selection, are_grouped=not call.json)
         if hides_traces:
-            runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
-            runs = runs[: limit or None]
+            runs = _without_traces(runs, limit)
         if call.json:
             return call.document(entries=[documents.change(change) for change, *_ in runs])
         text = _log_text(call, memory, runs, has_patches=patch) or "No changes found."
@@ -122,11 +116,49 @@ def _log_text(
     lines = []
     for changes in runs:
         title = titles.get(changes[0].number, "")
-        line = change_line(changes, memory.settings.zone, title)
+        lines.append(change_line(changes, memory.settings.zone, title))
         if has_patches:
-            line += _patches(call, memory, changes)
-        lines.append(line)
+            lines += _patches(call, memory, changes)
     return "\n".join(lines)
+
+
+class _Selection(NamedTuple):
+    """The changes that `log` asks for.
+
+    ref: the note they are about. None means any.
+    run: the number of a job's run.
+    since: the earliest time.
+    limit: the largest number of runs; 0 means all.
+    """
+
+    ref: str | None
+    run: int | None
+    agent: str | None
+    since: datetime | None
+    limit: int
+
+
+def _runs_of(
+    memory: MemorySession, selection: _Selection, *, are_grouped: bool
+) -> Sequence[Sequence[Change]]:
+    """List the selected changes by run of a job, newest first.
+
+    are_grouped: whether the changes of a run are listed together. Otherwise each change is alone.
+    """
+    ref, run, agent, since, limit = selection
+    if run is not None:
+        return _changes_of_run(memory, ref, run, limit, agent=agent, since=since)
+    if are_grouped:
+        return memory.log_by_run(ref, limit=limit, agent=agent, since=since)
+    return [[change] for change in memory.log(ref, limit=limit, agent=agent, since=since)]
+
+
+def _without_traces(runs: Sequence[Sequence[Change]], limit: int) -> Sequence[Sequence[Change]]:
+    """The first `limit` runs that are not about traces of sessions; 0 means all of them."""
+    shown_runs = [changes for changes in runs if changes[0].project != TRACE_PROJECT]
+    if limit:
+        return shown_runs[:limit]
+    return shown_runs
 
 
 def _changes_of_run(
@@ -150,43 +182,18 @@ def _count_of_traces(memory: MemorySession, limit: int, agent: Text, start: date
     return sum(change.project == TRACE_PROJECT for change in latest)
 
 
-def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> str:
-    """The changes of the texts, as diffs to show below the line of the change."""
-    texts = []
-    for change in changes:
-        for revision in memory.revisions(change.number, limit=_SHOWN):
-            texts.append(_difference(call, revision.before or "", revision.after or ""))
-    return "".join(f"\n{text}" for text in texts if text)
-
-
-def _difference(call: Invocation, before: str, after: str) -> str:
-    """The lines that differ: `- old`, `+ new`, or one line with `[-old-]` and `{+new+}`."""
+def _patches(call: Invocation, memory: MemorySession, changes: Sequence[Change]) -> list[str]:
+    """The lines that say what changes of one run did to the texts, at most `_SHOWN` a change."""
     lines = []
-    for parts in changed_lines(before, after):
-        if len(parts) == 1 and parts[0].kind != SAME:
-            lines.append(_painted(call, parts[0].kind, f"  {parts[0].kind} {flat(parts[0].text)}"))
-            continue
-        shown_lines = []
-        for part in parts:
-            text = visible(flat(part.text))
-            if part.kind == OLD:
-                text = _painted(call, OLD, f"[-{text}-]")
-            elif part.kind == NEW:
-                text = _painted(call, NEW, f"{{+{text}+}}")
-            shown_lines.append(text)
-        lines.append("  ~ " + "".join(shown_lines))
-    return "\n".join(lines)
-
-
-def _painted(call: Invocation, kind: str, text: str) -> str:
-    if not call.on_terminal:
-        return text
-    return paint(visible(text), "old" if kind == OLD else "new")
+    for change in changes:
+        revisions = memory.revisions(change.number, limit=_SHOWN)
+        lines += patch_of(revisions, colored=call.on_terminal)
+    return lines
 
 
 @command("diff", "NOTE", "[CHANGE]", keys=("change", "before", "after"), example="memory diff 5a1f")
 def diff(call: Invocation, ref: str, number: str | None = None) -> None:
-    """Show what the last change of NOTE changed, or change number CHANGE, word by word."""
+    """Show word by word what the last change of NOTE, or change number CHANGE, altered."""
     with call.memory() as memory:
         if number is None:
             change_number = None
@@ -196,9 +203,16 @@ def diff(call: Invocation, ref: str, number: str | None = None) -> None:
         zone = memory.settings.zone
         if call.json:
             return call.document(change=change.number, before=revision.before, after=revision.after)
-        text = _difference(call, revision.before or "", revision.after or "")
-        text_of_change = f"{change_line([change], zone)}\n{text or '  (the same text)'}"
+        lines = patch_of([revision], colored=call.on_terminal) or [_no_words(revision)]
+        text_of_change = "\n".join([change_line([change], zone), *lines])
         output.text(text_of_change, painted=call.on_terminal, paged=not call.no_pager)
+
+
+def _no_words(revision: Revision) -> str:
+    """The line for a change without a word that a person would read."""
+    if revision.before == revision.after:
+        return "  (the same text)"
+    return "  (only what memoranda notes for itself in the header, e.g. times)"
 
 
 def _revision(memory: MemorySession, ref: str, number: int | None) -> tuple[Change, Revision]:
@@ -220,7 +234,7 @@ def _place_in_log(memory: MemorySession, ref: str) -> str:
     For a note that is gone, the reference itself.
     """
     with suppress(MemorandaError):
-        return place(any_note(memory, ref))
+        return place(memory.find_any(ref))
     return ref
 
 
@@ -289,7 +303,7 @@ def undo(
     since: Text,
     project: Text,
 ) -> None:
-    """Take a change back: number N of `memory log`, or the latest. An undo is a change too.
+    """Undo a change: number N of `memory log`, or the latest. An undo is a change too.
 
     A job leaves a memory alone if its change was taken back. To look at the changes of an agent,
     use `memory log --agent NAME -p`. To take them back, all or none, use `memory undo --by NAME`.
@@ -337,11 +351,7 @@ def _undo_agent(call: Invocation, agent: str, since: Text, project: Text) -> Non
         if since is not None:
             start = moment_of(memory.since, since, "--since date", _FRAMES)
         change, undone = memory.undo_changes_of(agent, start, project)
-        if len(undone) == 1:
-            number = "1 change"
-        else:
-            number = f"{len(undone)} changes"
-        lines = [f"Undid {number} of {agent}:"]
+        lines = [f"Undid {plural(len(undone), 'change')} of {agent}:"]
         lines += [
             f"#{undone_change.number}: {undone_change.verb} {flat(place_of_change(undone_change))}"
             for undone_change in undone
@@ -464,11 +474,14 @@ def _confirm_erasure(notes: Sequence[str]) -> None:
 
 
 def _erasure_lines(erasure: Erased) -> list[str]:
-    """The lines about an erasure: what was removed, where it was looked for, and what is left."""
+    """Lines about an erasure: what was removed, where it was looked for, and where something
+    remains.
+    """
     lines = [f"Erased {note}" for note in erasure.notes]
     lines.append(f"Gone with it: {erasure.changes} in the log, {erasure.texts} in the history")
     ending = "some of it is left" if erasure.remains else "nothing of it is left"
-    lines.append(f"Searched {erasure.files} files, {erasure.bytes} bytes: {ending}")
+    searched = f"{plural(erasure.files, 'file')}, {plural(erasure.bytes, 'byte')}"
+    lines.append(f"Searched {searched}: {ending}")
     lines += [f"still in {remain}" for remain in erasure.remains]
     lines += [f"out of reach: {place}" for place in erasure.out_of_reach]
     lines += [f"named by {mention}, which stays as it is" for mention in erasure.mentions]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memoranda.config import Settings
     from memoranda.documents.listed import Listed
     from memoranda.engine import MemorySession
+    from memoranda.engine.note_session import NoteSession
     from memoranda.engine.read_session import ReadSession
 
     _Session = TypeVar("_Session", bound=ReadSession)
@@ -32,6 +33,15 @@ COMPLETE_VARIABLE = "_MEMORY_COMPLETE"
 """The environment variable with which a shell asks for completions."""
 # Commands whose own output counts the unreadable files.
 _REPORT_UNREADABLE = ("status", "doctor")
+
+
+def _finish_left_work(memory: ReadSession) -> None:
+    """Finish what another process left, with all verbs."""
+    if not memory.has_left_work():
+        return
+    from memoranda.engine.memory import as_writer
+
+    as_writer(memory).finish_left_work()
 
 
 class Invocation:
@@ -107,7 +117,7 @@ class Invocation:
         that not every call looks at every file."""
         from memoranda.engine.memory import MemorySession
 
-        with self._opened(MemorySession, projects, watch=watch) as memory:
+        with self._open(MemorySession, projects, watch=watch) as memory:
             yield memory
 
     @contextmanager
@@ -117,15 +127,21 @@ class Invocation:
         """
         from memoranda.engine.read_session import ReadSession
 
-        with self._opened(ReadSession) as memory:
-            if memory.has_left_work():
-                from memoranda.engine.memory import as_writer
-
-                as_writer(memory).finish_left_work()
+        with self._open(ReadSession) as memory:
+            _finish_left_work(memory)
             yield memory
 
     @contextmanager
-    def _opened(
+    def changing(self) -> Iterator[NoteSession]:
+        """Open the memory for a command that changes notes: it loads no other verbs that write."""
+        from memoranda.engine.note_session import NoteSession
+
+        with self._open(NoteSession) as memory:
+            _finish_left_work(memory)
+            yield memory
+
+    @contextmanager
+    def _open(
         self,
         session_class: type[_Session],
         projects: Mapping[str, os.PathLike[str]] | None = None,

@@ -21,7 +21,7 @@ from memoranda.cli.syntax import Names, Text, command, flag, option
 from memoranda.clock import to_utc
 from memoranda.documents.wording import day, place, whole_note
 from memoranda.engine.contents import home_path
-from memoranda.errors import Ambiguous, Conflict, Locked, MemorandaError, NotFound, TimeframeError
+from memoranda.errors import Conflict, Locked, MemorandaError, NotFound, TimeframeError
 from memoranda.note.model import (
     ARCHIVE_PROJECT,
     CATEGORIES,
@@ -37,6 +37,7 @@ from memoranda.text.pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from memoranda.engine import MemorySession
+    from memoranda.engine.note_session import NoteSession
     from memoranda.engine.read_session import ReadSession
     from memoranda.engine.reading import ReadVerbs
     from memoranda.index.rows import NoteInfo
@@ -105,12 +106,12 @@ def content_from(words: tuple[str, ...], **checked: Text) -> str:
 )
 @option("--valid-until", metavar="DATE", help="From when on it is not so any more.")
 def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
-    """Store a memory: in the inbox, or organized when a category is given.
+    """Store a memory in the inbox, or in the category you name.
 
     CONTENT is joined by blanks; `-` reads it from stdin.
     """
     text = content_from(words, category=category, scope=new["scope"])
-    with call.memory() as memory:
+    with call.changing() as memory:
         note = memory.write(Draft(text, CATEGORY_PROJECT, category=category, **new))
         if note.phase == INBOX:
             kind = "inbox"
@@ -131,7 +132,7 @@ def write(call: Invocation, *words: str, category: Text, **new: Any) -> None:
         _say_contradiction(memory, note)
 
 
-def _say_contradiction(memory: MemorySession, note: Note) -> None:
+def _say_contradiction(memory: NoteSession, note: Note) -> None:
     """Say on stderr that an older note says otherwise, and how to end that one."""
     from memoranda.engine.contested import otherwise, written_over
 
@@ -152,16 +153,16 @@ def _say_contradiction(memory: MemorySession, note: Note) -> None:
 )
 @option("--valid-from", metavar="DATE", help="Since when NEW is so [its own date, else now].")
 def supersede(call: Invocation, ref: str, *words: str, valid_from: Text) -> None:
-    """Say that NEW holds now in place of OLD, which stays readable.
+    """Mark OLD as replaced by NEW; OLD stays readable.
 
     NEW is a memory's id, an address with a slash, or a new text, which takes category, scope and
     tags of OLD; `-` reads the text from stdin.
     """
-    with call.memory() as memory:
-        old = any_note(memory, ref, looseness=Looseness.CASE)
+    with call.changing() as memory:
+        old = memory.find_any(ref, looseness=Looseness.CASE)
         new: NoteInfo | Draft
         if len(words) == 1 and _REFERENCE.fullmatch(words[0]):
-            new = any_note(memory, words[0], looseness=Looseness.CASE)
+            new = memory.find_any(words[0], looseness=Looseness.CASE)
         else:
             like_old: dict[str, Any] = {
                 "project": old.project,
@@ -191,10 +192,10 @@ def read(call: Invocation, *refs: str, as_of: Text, at: Text) -> None:
     if at is not None:
         return _read_at(call, refs, at)
     with call.reading() as memory:
-        infos = [any_note(memory, ref) for ref in refs]
+        infos = [memory.find_any(ref) for ref in refs]
         moment = as_of_moment(memory, as_of)
         if moment is not None:
-            infos = [memory.version_at(this_note, moment) for this_note in infos]
+            infos = [memory.version_at(note, moment) for note in infos]
         texts = []
         rows = []
         zone = memory.settings.zone
@@ -218,22 +219,6 @@ def _reader_of(memory: ReadSession, info: NoteInfo) -> ReadVerbs:
     return as_writer(memory)
 
 
-def any_note(memory: ReadVerbs, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
-    """The note that `ref` names: a memory by its id, or a note of any project.
-
-    ref: a name as `log`, `search` and tools print it.
-
-    Raises NotFound, Ambiguous.
-    """
-    try:
-        return memory.find_any(ref, looseness=looseness)
-    except Ambiguous:
-        raise
-    except MemorandaError as error:
-        near = error.suggestions if isinstance(error, NotFound) else ()
-        raise NotFound(ref, CATEGORY_PROJECT, near) from None
-
-
 def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
     """Show the whole texts of notes as they once stood; this counts as no access."""
     from memoranda.cli.older_texts import is_number, text_at
@@ -248,17 +233,17 @@ def _read_at(call: Invocation, refs: tuple[str, ...], at: str) -> None:
             note_place = ref
             # A note that is gone is known to the log alone
             with suppress(MemorandaError):
-                note_place = place(any_note(memory, ref))
+                note_place = place(memory.find_any(ref))
             rows.append({"ref": ref, "at": at, "text": text_at(memory, note_place, at, moment)})
         call.answer_each([row["text"].rstrip("\n") for row in rows], rows, "\n\n")
 
 
-def _moment(memory: MemorySession, at: str) -> datetime:
+def _moment(memory: MemorySession, time_text: str) -> datetime:
     try:
-        return to_utc(datetime.fromisoformat(at.strip()), memory.settings.zone)
+        return to_utc(datetime.fromisoformat(time_text.strip()), memory.settings.zone)
     except (ValueError, OverflowError):
         hint = "Use the number of a change, 2026-05-07T10:00, yesterday or 7d."
-        return moment_of(memory.as_of, at, "--at time", hint)
+        return moment_of(memory.as_of, time_text, "--at time", hint)
 
 
 def as_of_moment(memory: ReadVerbs, text: Text) -> datetime | None:
@@ -285,7 +270,7 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
     ID may also be an exact name, in upper and lower case as it is written. Several are one change:
     all are deleted, or none. Their documents are in the list `results`.
     """
-    with call.memory() as memory:
+    with call.changing() as memory:
         infos = notes_named(memory, refs, looseness=Looseness.EXACT)
         if not dry_run:
             memory.delete(*infos)
@@ -294,20 +279,20 @@ def delete(call: Invocation, *refs: str, dry_run: bool) -> None:
         else:
             verb = "Deleted"
         rows = [{"id": info.id, "path": home_path(info)} for info in infos]
-        call.answer_each([f"{verb} {_named(info)}" for info in infos], rows)
+        call.answer_each([f"{verb} {_label_of(info)}" for info in infos], rows)
 
 
-def _named(info: NoteInfo) -> str:
+def _label_of(info: NoteInfo) -> str:
     if info.project in MEMORY_PROJECTS:
         return f"memory: {info.id}"
     return f"note: {place(info)}"
 
 
 def notes_named(
-    memory: MemorySession, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
+    memory: ReadVerbs, refs: Iterable[str], *, looseness: Looseness = Looseness.CASE
 ) -> list[NoteInfo]:
     """The notes of any project that these references name, each once. Raises NotFound, Ambiguous."""
-    infos = [any_note(memory, ref, looseness=looseness) for ref in refs]
+    infos = [memory.find_any(ref, looseness=looseness) for ref in refs]
     return list({info.row: info for info in infos}.values())
 
 
@@ -319,7 +304,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
     Several are one change: all are tagged, or none. Their documents are in the list `results`.
     """
-    with call.memory() as memory:
+    with call.changing() as memory:
         try:
             infos = notes_named(memory, refs)
         except NotFound as error:
@@ -336,7 +321,7 @@ def tag(call: Invocation, *refs: str, add: str | None, remove: str | None) -> No
 
 @command("link", "A", "B", keys=("source", "target", "changed"), example="memory link 5a1f 77c2")
 def link(call: Invocation, a: str, b: str) -> None:
-    """Link two memories, both ways; of other notes the first gets a relation to the second.
+    """Link two memories in both directions; between other notes, add a relation.
 
     A and B may be ids, or what names a note of any project: a path as `log` shows it, a permalink,
     a title, an address.
@@ -348,17 +333,17 @@ def link(call: Invocation, a: str, b: str) -> None:
     "unlink", "A", "B", keys=("source", "target", "changed"), example="memory unlink 5a1f 77c2"
 )
 def unlink(call: Invocation, a: str, b: str) -> None:
-    """Remove the links between two memories, both ways."""
+    """Remove the links between two memories in both directions."""
     _change_links(call, "Unlinked", a, b)
 
 
 def _change_links(call: Invocation, verb: str, *refs: str) -> None:
     """Link or unlink. Raises Failure naming the end that is missing, or when they are one memory."""
     ends = []
-    with call.memory() as memory:
+    with call.changing() as memory:
         for name, ref in zip(("source", "target"), refs, strict=True):
             try:
-                ends.append(any_note(memory, ref, looseness=Looseness.CASE))
+                ends.append(memory.find_any(ref, looseness=Looseness.CASE))
             except NotFound as error:
                 raise Failure(f"{name} not found: {error_sentence(error)}", error.code) from None
         source, target = ends
@@ -380,7 +365,7 @@ def _change_links(call: Invocation, verb: str, *refs: str) -> None:
 @flag("--dry-run", "Only say what would be linked.")
 def resolve_links(call: Invocation, *, dry_run: bool) -> None:
     """Turn [[wikilinks]] in the text of memories into links."""
-    with call.memory() as memory:
+    with call.changing() as memory:
         outcome = memory.resolve_links(dry_run)
         text = f"Resolved backlinks for {outcome.resolved} memories"
         if dry_run:
@@ -409,8 +394,8 @@ def edit(call: Invocation, ref: str) -> None:
     from memoranda.note.edit import Rewrite
 
     command = _editor()
-    with call.memory() as memory:
-        info = any_note(memory, ref, looseness=Looseness.CASE)
+    with call.changing() as memory:
+        info = memory.find_any(ref, looseness=Looseness.CASE)
         if info.locked:
             raise Locked(info.permalink)
         note = memory.read(info, count=False)
@@ -488,7 +473,7 @@ def _editor() -> list[str]:
     return command
 
 
-def _draft(memory: MemorySession, note: Note) -> Path:
+def _draft(memory: NoteSession, note: Note) -> Path:
     """A file with the note's text for the editor, in the home, so that it outlives a crash of the
     machine.
     """

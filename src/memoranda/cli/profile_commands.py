@@ -20,7 +20,7 @@ _ROW = "{:<8} {:<12} {:<12} {}"
 @command("profile", keys={"entries": _KEYS}, example="memory profile")
 @limit_option(30)
 def profile_(call: Invocation, *, limit: int) -> None:
-    """Show what is known about you: what each session of an agent is told first.
+    """Show what each session of an agent is told about you at its start.
 
     That is what is pinned, category preferences, /memories/user and the files at the root of
     /memories, `- [preference]` lines of any note, values under keys without an end, and the entity

@@ -16,6 +16,13 @@ from memoranda import documents
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.output import Failure
 from memoranda.cli.syntax import Number, Text, Usage, command, flag, group, option, stored
+from memoranda.documents.wording import plural
+from memoranda.engine.attachments import (
+    conventions_of,
+    inventory_of_project,
+    unresolved_links,
+    vault_of,
+)
 from memoranda.note.model import BUILT_IN_PROJECTS
 from memoranda.note.project_access import ProjectAccess
 from memoranda.query import split_list
@@ -40,13 +47,13 @@ _CONVENTION_KEYS = (
 )
 _ACCESS_KEYS = ("read_only", "agents", "write_folder", "ignore")
 # How many names to show of each kind of file that is not a note.
-_SHOWN = 8
+_SHOWN_NAMES = 8
 
 project = group(
     "project",
     "project_commands",
     "add list remove default access check",
-    "Add folders of notes or graph files as projects, list them, take them off the list.",
+    "Add, list and remove projects: folders of notes, or graph files.",
 )
 
 
@@ -108,9 +115,9 @@ def project_add(
         lines = [f"Added project {row['name']} ({row['path']}, {row['notes']} notes)"]
         if is_new and call.on_terminal:
             lines.append(f"{folder} was not there, and was made.")
-        more = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
-        facts = _facts(memory, added) if more else {}
-        call.answer("\n".join(lines + more), project=row, **facts)
+        detail_lines = _found_lines(memory, added) + _access_lines(memory.access_to(added.name))
+        facts = _facts(memory, added) if detail_lines else {}
+        call.answer("\n".join(lines + detail_lines), project=row, **facts)
 
 
 def _add_native(call: Invocation) -> None:
@@ -160,10 +167,10 @@ def _facts(memory: MemorySession, project: Project) -> dict[str, Any]:
             "ignore": list(access.ignore),
         }
     }
-    if memory.vault(project.name) is None:
+    if vault_of(memory, project.name) is None:
         return facts
-    inventory = memory.inventory(project.name)
-    conventions = memory.conventions(project.name)
+    inventory = inventory_of_project(memory, project.name)
+    conventions = conventions_of(memory, project.name)
     facts["found"] = {
         "notes": inventory.notes,
         "attachments": [row._asdict() for row in inventory.attachments],
@@ -180,10 +187,10 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
 
     Empty if it has only notes.
     """
-    if memory.vault(project.name) is None:
+    if vault_of(memory, project.name) is None:
         return []
-    inventory = memory.inventory(project.name)
-    conventions = memory.conventions(project.name)
+    inventory = inventory_of_project(memory, project.name)
+    conventions = conventions_of(memory, project.name)
     lines = []
     if conventions.programs:
         lines.append(f"Known to {conventions.program}. {_places(conventions)}".rstrip())
@@ -192,7 +199,7 @@ def _found_lines(memory: MemorySession, project: Project) -> list[str]:
     if lines:
         lines.append(
             "Nothing in the folder was changed."
-            f" Links that lead nowhere: memory project check {_quoted(project.name)}"
+            f" Links that lead nowhere: memory project check {_quote(project.name)}"
         )
     return lines
 
@@ -232,18 +239,14 @@ def _inventory_lines(inventory: Inventory) -> list[str]:
 
 
 def _left_out_line(row: LeftOut) -> str:
-    if row.notes == 1:
-        notes = "1 note"
-    else:
-        notes = f"{row.notes:,} notes"
-    return f"{row.path} ({notes}; {row.reason})"
+    return f"{row.path} ({plural(row.notes, 'note')}; {row.reason})"
 
 
 def _some(rows: Sequence[str]) -> str:
-    names = ", ".join(one_line(row) for row in rows[:_SHOWN])
-    more = len(rows) - _SHOWN
-    if more > 0:
-        return f"{names} and {more} more"
+    names = ", ".join(one_line(row) for row in rows[:_SHOWN_NAMES])
+    hidden_count = len(rows) - _SHOWN_NAMES
+    if hidden_count > 0:
+        return f"{names} and {hidden_count} more"
     return names
 
 
@@ -261,7 +264,7 @@ def _access_lines(access: ProjectAccess) -> list[str]:
     return lines
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     if re.fullmatch(r"[\w.\-]+", name):
         return name
     return f"'{name}'"
@@ -338,10 +341,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
     reason. Nothing is changed."""
     with call.memory() as memory:
         project = memory.project(name)
-        links = memory.unresolved_links(name)
+        links = unresolved_links(memory, name)
         facts = _facts(memory, project)
         facts.pop("access")
-        links_shown = links[: limit or None]
+        shown_links = links[: limit or None]
         rows = [
             {
                 "path": link.path,
@@ -350,7 +353,7 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
                 "state": link.state,
                 "reason": link.reason,
             }
-            for link in links_shown
+            for link in shown_links
         ]
         lines = _found_lines(memory, project)[:-1]
         if len(links) == 1:
@@ -360,10 +363,10 @@ def project_check(call: Invocation, name: str, limit: int) -> None:
         lines.append(f"{number[:1].upper()}{number[1:]} nowhere.")
         lines += [
             one_line(f"{link.path}, line {link.line}: [[{link.target}]]: {link.reason}")
-            for link in links_shown
+            for link in shown_links
         ]
-        if len(links) > len(links_shown):
-            lines.append(f"… and {len(links) - len(links_shown):,} more: --limit 0")
+        if len(links) > len(shown_links):
+            lines.append(f"… and {len(links) - len(shown_links):,} more: --limit 0")
         call.answer("\n".join(lines), **facts, links=rows, total=len(links))
 
 

@@ -198,7 +198,7 @@ def _tool_names(context: click.Context) -> list[str]:
 )
 @option("--tools", type=_TOOLSET_NAMES, help="Look for TOOL in these toolsets only.")
 def call(run: Invocation, tool: str, given: str = "{}", *, tools: Text) -> int:
-    """Run one tool of any toolset with the arguments JSON and print its reply.
+    """Run one tool of any toolset with JSON arguments and print its reply.
 
     JSON is an object; `-` reads it from stdin.
     """
@@ -360,7 +360,7 @@ kv = group(
     "kv",
     "tool_commands",
     "get set del list",
-    "Keep short texts under a key: print, set, delete and list them.",
+    "Store short texts under keys: print, set, delete and list them.",
 )
 _namespace_option = option(
     "--namespace", metavar="NAME", default=DEFAULT_NAMESPACE, help="Where the key is."
@@ -454,16 +454,18 @@ def kv_list(call: Invocation, text: str = "", *, namespace: str, every: bool) ->
     from memoranda import documents
 
     with _entries(call) as entries:
-        entries_found, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
-        entries_found = sorted(entries_found, key=lambda entry: (entry.namespace, entry.key))
+        matching_entries, _ = entries.search(text, None if every else namespace, _ALL_ENTRIES, 0)
+        matching_entries = sorted(matching_entries, key=lambda entry: (entry.namespace, entry.key))
         names = [
-            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in entries_found
+            f"{entry.namespace}/{entry.key}" if every else entry.key for entry in matching_entries
         ]
-        if call.on_terminal and entries_found:
-            cells = [(name, entry.value) for name, entry in zip(names, entries_found, strict=True)]
+        if call.on_terminal and matching_entries:
+            cells = [
+                (name, entry.value) for name, entry in zip(names, matching_entries, strict=True)
+            ]
             return call.table(("Key", "Value"), cells)
-        rows = [documents.entry(entry) for entry in entries_found]
+        rows = [documents.entry(entry) for entry in matching_entries]
         # A script reads names, and there are not any
-        if not entries_found and not call.json:
+        if not matching_entries and not call.json:
             return output.notice("No entries.")
         call.answer("\n".join(names), namespace=None if every else namespace, entries=rows)

@@ -12,6 +12,7 @@ from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.rows import limit_option
 from memoranda.cli.syntax import Names, Text, command, flag, group, option
+from memoranda.documents.wording import plural
 from memoranda.query import day
 from memoranda.text.unicode import one_line, visible
 
@@ -43,7 +44,7 @@ transcripts = group(
     "transcripts",
     "transcript_commands",
     "status on off sync search show forget",
-    "Find in what agents wrote down of their sessions on this machine; nothing of it is a note.",
+    "Search what agents recorded of their sessions on this machine; none of it becomes a note.",
 )
 
 
@@ -75,10 +76,10 @@ def transcripts_status(call: Invocation) -> None:
             for agent, (files, sessions, turns, ended) in tier.status().items()
         ]
         skipped = tier.troubles()
-        agents_here = found_on_this_machine()
+        agents = found_on_this_machine()
         if call.json:
-            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents_here)
-        lines = [_whether_on(tier, agents_here)]
+            return call.document(enabled=tier.is_on, agents=rows, skipped=skipped, here=agents)
+        lines = [_whether_on(tier, agents)]
         if rows:
             lines.append(output.table_row(_ROW, "Agent", "Files", "Sessions", "Turns", "Latest"))
         lines += [output.table_row(_ROW, *row.values()) for row in rows]
@@ -86,8 +87,8 @@ def transcripts_status(call: Invocation) -> None:
         call.answer("\n".join(lines))
 
 
-def _whether_on(tier: Transcripts, agents_here: dict[str, int]) -> str:
-    result = ", ".join(f"{title} ({count} files)" for title, count in agents_here.items())
+def _whether_on(tier: Transcripts, agents: dict[str, int]) -> str:
+    result = ", ".join(f"{title} ({plural(count, 'file')})" for title, count in agents.items())
     if tier.is_on:
         return "Transcripts are read in place; nothing of them is a note."
     if result:
@@ -161,9 +162,11 @@ def _report(call: Invocation, sync: TranscriptSync) -> None:
     if sync.is_busy:
         reply = "Another process is reading them right now."
     else:
-        reply = f"Read {sync.turns} turns of {sync.files} files."
-        if sync.removed:
-            reply += f" {sync.removed} files are gone."
+        reply = f"Read {plural(sync.turns, 'turn')} of {plural(sync.files, 'file')}."
+        if sync.removed == 1:
+            reply += " 1 file is gone."
+        elif sync.removed:
+            reply += f" {sync.removed:,} files are gone."
     lines = [reply, *_skipped_lines(sync.skipped)]
     call.answer(
         "\n".join(lines),
@@ -222,7 +225,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def hit_lines(memory: ReadVerbs, hits: Sequence[TraceHit]) -> list[str]:
-    """Hits for people: where, then the passage, and below it what answers it."""
+    """Hits as lines for people: the place, the passage, and the answer below it."""
     lines = []
     for hit in hits:
         if hit.time:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda.cli import output
 from memoranda.cli.invocation import Invocation
 from memoranda.cli.syntax import Usage, command, flag, option
-from memoranda.documents.wording import minute
+from memoranda.documents.wording import minute, plural
 from memoranda.engine.overview import by_writer, written_today
 from memoranda.note.model import ARCHIVED, CATEGORIES, CATEGORY_PROJECT, PHASES, TRACE_PROJECT
 from memoranda.sources.files import lock_owner
@@ -46,7 +46,7 @@ _STATE_KEYS = (
     example="memory status",
 )
 def status(call: Invocation) -> None:
-    """Show what the memory holds and whether all is well."""
+    """Show what the memory holds and whether anything needs attention."""
     with call.memory() as memory:
         row = _status(memory)
         settings = memory.settings
@@ -60,7 +60,7 @@ def status(call: Invocation) -> None:
             waiting = ""
         limits = f"of {settings.agent_notes_per_day:,} notes and {settings.agent_bytes_per_day:,} bytes each"
         used = (
-            f"{agent} {n['notes']:,} notes, {n['bytes']:,} bytes"
+            f"{agent} {plural(n['notes'], 'note')}, {plural(n['bytes'], 'byte')}"
             for agent, n in row["written_today"].items()
         )
         document = row | {
@@ -107,8 +107,11 @@ def _daemon(memory: MemorySession) -> dict[str, Any]:
         state = daemon_client.ask(layout.socket, daemon_client.STATE, {}, _DAEMON_SECONDS)
     except OSError:
         state = None
-    more = {"autostarted": daemon_client.AUTOSTARTED in lines, "answers": state is not None}
-    return known_state | more | (state or {})
+    process_state = {
+        "autostarted": daemon_client.AUTOSTARTED in lines,
+        "answers": state is not None,
+    }
+    return known_state | process_state | (state or {})
 
 
 def _daemon_line(daemon: dict[str, Any]) -> str:
@@ -259,18 +262,13 @@ def _counts(row: Mapping[str, int]) -> str:
 def doctor(
     call: Invocation, *, fix: bool, dry_run: bool, citations: bool, folders: tuple[str, ...]
 ) -> int:
-    """Examine the memory: files, links, configuration, index, permissions."""
-    if dry_run and not fix:
-        raise Usage("--dry-run needs --fix")
-    if folders and not citations:
-        raise Usage("--code needs --citations")
-    if citations and fix:
-        raise Usage("--citations has nothing to fix: the notes are yours")
+    """Check files, links, configuration, index and permissions."""
+    _check_doctor_options(fix=fix, dry_run=dry_run, citations=citations, has_folders=bool(folders))
     with call.memory() as memory:
         if citations:
             findings = _citations(memory, folders)
         else:
-            findings = _examined(memory, repairs=fix and not dry_run)
+            findings = _examine(memory, repairs=fix and not dry_run)
     rows = [{key: getattr(finding, key) for key in _FINDING_KEYS} for finding in findings]
     lines = [_finding_line(finding, is_dry_run=dry_run) for finding in findings]
     levels = [finding.level for finding in findings if not finding.fixed]
@@ -279,7 +277,17 @@ def doctor(
     return 1 if "error" in levels else 0
 
 
-def _examined(memory: MemorySession, *, repairs: bool) -> list[Finding]:
+def _check_doctor_options(*, fix: bool, dry_run: bool, citations: bool, has_folders: bool) -> None:
+    """Raise Usage for options of `doctor` that contradict each other."""
+    if dry_run and not fix:
+        raise Usage("--dry-run needs --fix")
+    if has_folders and not citations:
+        raise Usage("--code needs --citations")
+    if citations and fix:
+        raise Usage("--citations has nothing to fix: the notes are yours")
+
+
+def _examine(memory: MemorySession, *, repairs: bool) -> list[Finding]:
     """All that is wrong with the memory; with `repairs`, what loses nothing is repaired."""
     from memoranda.engine.doctor import examine, repair
 
@@ -305,6 +313,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     Links of memories are separate findings. A link to a note that is still to be written is not a
     problem.
     """
+    from memoranda.engine.attachments import unresolved_links
     from memoranda.engine.doctor import Finding
     from memoranda.note.model import MEMORY_PROJECTS, TRACE_PROJECT
 
@@ -312,7 +321,7 @@ def _broken_links(memory: MemorySession) -> list[Finding]:
     for project in memory.projects:
         if project.name in (*MEMORY_PROJECTS, TRACE_PROJECT):
             continue
-        links = memory.unresolved_links(project.name)
+        links = unresolved_links(memory, project.name)
         if not links:
             continue
         first = ", ".join(
@@ -395,7 +404,7 @@ def reindex(call: Invocation) -> None:
             notes, projects = memory.reindex(progress)
         seconds = round(time.perf_counter() - start, 3)
         call.answer(
-            f"Indexed {notes} notes in {projects} projects",
+            f"Indexed {plural(notes, 'note')} in {plural(projects, 'project')}",
             notes=notes,
             projects=projects,
             seconds=seconds,
@@ -404,7 +413,7 @@ def reindex(call: Invocation) -> None:
 
 @command("embed", keys=_EMBED_KEYS, example="memory embed")
 def embed(call: Invocation) -> None:
-    """Make the vectors search by meaning needs, now and all of them."""
+    """Compute the vectors that search by meaning still lacks, now."""
     from memoranda.engine.embedding import Embedding, NoModel
     from memoranda.jobs.classify import learn
     from memoranda.llm import NoAnswer

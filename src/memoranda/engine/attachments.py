@@ -3,7 +3,6 @@ out; and about links that lead to no note, with the reason."""
 
 from __future__ import annotations
 
-import builtins
 import fnmatch
 import json
 import posixpath
@@ -12,10 +11,10 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memoranda.clock import stamp
 from memoranda.engine.engine import verb
-from memoranda.engine.reading import ReadVerbs
 from memoranda.errors import InvalidInput, ProjectNotFound
 from memoranda.index.resolve import AMBIGUOUS, RESOLVED, root_path
 from memoranda.index.rows import Edge, NoteInfo
@@ -33,14 +32,17 @@ from memoranda.sources.inventory import (
 )
 from memoranda.text.pattern import lazy_pattern
 
+if TYPE_CHECKING:
+    from memoranda.engine.reading import ReadVerbs
+
 ATTACHMENT = "attachment"
 """The state of a link that leads to a file which is no note."""
 # A variable of a template (Templater, Obsidian, shell), which names no file.
 _PLACEHOLDER = lazy_pattern(r"\{\{|<%|\$\{")
 # Notes named that link to an attachment.
-_MOST_LINKING = 20
+_MOST_LINKING_NOTES = 20
 # Bytes of a canvas whose texts are listed.
-_LARGEST_CANVAS = 4 << 20
+_MOST_CANVAS_BYTES = 4 << 20
 
 
 @dataclass(slots=True)
@@ -74,187 +76,196 @@ class UnresolvedLink:
     reason: str
 
 
-class AttachmentVerbs(ReadVerbs):
-    """The verbs about a folder as a whole."""
+def vault_of(memory: ReadVerbs, project: str) -> FolderSource | None:
+    """The source of a project in a folder that people keep themselves.
 
-    def vault(self, project: str) -> FolderSource | None:
-        """The source of a project in a folder that people keep themselves.
+    None for other projects.
+    """
+    source = memory.engine.source(project)
+    if not memory.engine.access_to(source.name).admits(memory.agent):
+        raise ProjectNotFound(project, [])
+    if isinstance(source, FolderSource) and source.name not in memory.engine.layout.built_in:
+        return source
+    return None
 
-        None for other projects.
-        """
-        source = self.engine.source(project)
-        if not self.engine.access_to(source.name).admits(self.agent):
-            raise ProjectNotFound(project, [])
-        if isinstance(source, FolderSource) and source.name not in self.engine.layout.built_in:
-            return source
-        return None
 
-    @verb
-    def conventions(self, project: str) -> Conventions:
-        """The settings of other programs for the folder of a project.
+@verb
+def conventions_of(memory: ReadVerbs, project: str) -> Conventions:
+    """The settings of other programs for the folder of a project.
 
-        Empty for projects of memoranda.
-        """
-        source = self.vault(project)
-        if source is None:
-            return Conventions()
-        return source.conventions
+    Empty for projects of memoranda.
+    """
+    source = vault_of(memory, project)
+    if source is None:
+        return Conventions()
+    return source.conventions
 
-    @verb
-    def inventory(self, project: str) -> Inventory:
-        """List the contents of a project's folder, attachments and symlinks too.
 
-        Raises ProjectNotFound, and InvalidInput for a project that memoranda keeps itself.
-        """
-        self.engine.fresh()
-        source = self.vault(project)
-        if source is None:
-            raise InvalidInput(f"Project {project} is kept by memoranda and holds notes alone.")
-        return inventory_of(source)
+@verb
+def inventory_of_project(memory: ReadVerbs, project: str) -> Inventory:
+    """List the contents of a project's folder, attachments and symlinks too.
 
-    @verb
-    def attachments(
-        self, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
-    ) -> builtins.list[Attachment]:
-        """The files below a folder, `depth` levels deep, that are not notes. They are sorted by
-        path.
-        """
-        source = self.vault(project)
-        if source is None:
-            return []
-        attachments = inventory_of(source, folder, is_deep=depth > 1).attachments
-        if folder:
-            level = len(folder.split("/"))
-        else:
-            level = 0
-        return [
-            attachment
-            for attachment in attachments
-            if attachment.path.count("/") < level + depth
-            and (not glob or fnmatch.fnmatch(attachment.path.rpartition("/")[2], glob))
-        ]
+    Raises ProjectNotFound, and InvalidInput for a project that memoranda keeps itself.
+    """
+    memory.engine.fresh()
+    source = vault_of(memory, project)
+    if source is None:
+        raise InvalidInput(f"Project {project} is kept by memoranda and holds notes alone.")
+    return inventory_of(source)
 
-    @verb
-    def attachment(self, name: str, project: str | None = None) -> AttachedFile | None:
-        """The file, no note, that `name` means in a project [the default one, then all others]: a
-        path in it, or the name of one file alone."""
-        plain = name.removeprefix("memory://").strip()
-        for candidate in self._asked(project):
-            source = self.vault(candidate)
-            if source is None or (attachment_kind(plain) == "file" and "." not in plain):
-                continue
-            head, _, rest = plain.partition("/")
-            inside = plain
-            if rest and head.casefold() == source.name.casefold():
-                inside = rest
-            usual = source.conventions.attachments
-            attachment = inventory_of(source).attachment(inside, usual=usual)
-            if attachment is not None:
-                return self._described(source, attachment)
-        return None
 
-    def _asked(self, project: str | None) -> builtins.list[str]:
-        """The names of the projects to look in: `project`, or without it all that the caller may
-        use.
-        """
-        if project is not None:
-            return [project]
-        names = [self.default_project, *self.engine.sources]
-        return [
-            name for name in dict.fromkeys(names) if self.engine.access_to(name).admits(self.agent)
-        ]
+@verb
+def attachments_in(
+    memory: ReadVerbs, project: str, folder: str = "", *, depth: int = 1, glob: str | None = None
+) -> list[Attachment]:
+    """The files below a folder, `depth` levels deep, that are not notes. They are sorted by
+    path.
+    """
+    source = vault_of(memory, project)
+    if source is None:
+        return []
+    attachments = inventory_of(source, folder, is_deep=depth > 1).attachments
+    if folder:
+        level = len(folder.split("/"))
+    else:
+        level = 0
+    return [
+        attachment
+        for attachment in attachments
+        if attachment.path.count("/") < level + depth
+        and (not glob or fnmatch.fnmatch(attachment.path.rpartition("/")[2], glob))
+    ]
 
-    def _described(self, source: FolderSource, attachment: Attachment) -> AttachedFile:
-        changed = stamp(attachment.changed)
-        attached = AttachedFile(
-            source.name, attachment.path, attachment.kind, attachment.size, changed
-        )
-        attached.linked_from = self._linking(source.name, attachment.path)
-        if attachment.path.lower().endswith(".canvas") and attachment.size <= _LARGEST_CANVAS:
-            _read_canvas(Path(source.root, attachment.path), attached)
-        return attached
 
-    def _linking(self, project: str, path: str) -> builtins.list[str]:
-        """The paths of notes whose text has a link with the name of this file."""
-        name = posixpath.basename(path)
-        # Links leave the `.md` of a drawing out
-        short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
-        infos, _ = self.index.notes.listing(
-            Query(projects=(project,), contains=short, order="path"), viewer=self.agent, limit=200
-        )
-        link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
-        linking = []
-        for info in infos:
-            if link.search(self.engine.file_of(info).data.decode("utf-8", "replace")):
-                linking.append(info.path)
-        return linking[:_MOST_LINKING]
-
-    def symlink(self, name: str, project: str | None = None) -> tuple[str, str] | None:
-        """Find the note that a symlink inside a project leads to, as (project, path).
-
-        name: the path of the symlink, with or without `.md`.
-
-        Returns None for a path that is not a symlink, and for a symlink that leads outside the
-        project.
-        """
-        for candidate in self._asked(project):
-            source = self.vault(candidate)
-            if source is None:
-                continue
-            for path in (name, f"{name}.md"):
-                if ".." in path.split("/") or source.rules.reason(path):
-                    continue
-                if Path(source.root, path).is_symlink():
-                    target = symlink_at(source, path)
-                    if target.is_inside:
-                        return source.name, target.target
-                    return None
-        return None
-
-    def mark_attachments(self, info: NoteInfo, edges: Sequence[Edge]) -> builtins.list[Edge]:
-        """Copy the edges of a note, and mark those that lead to an existing file that is not a
-        note.
-        """
-        source = self.vault(info.project)
-        missing = [
-            edge
-            for edge in edges
-            if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
-        ]
-        if source is None or not missing:
-            return [*edges]
-        inventory = inventory_of(source)
+@verb
+def attachment_named(
+    memory: ReadVerbs, name: str, project: str | None = None
+) -> AttachedFile | None:
+    """The file, no note, that `name` means in a project [the default one, then all others]: a
+    path in it, or the name of one file alone."""
+    plain = name.removeprefix("memory://").strip()
+    for candidate in _projects_asked(memory, project):
+        source = vault_of(memory, candidate)
+        if source is None or (attachment_kind(plain) == "file" and "." not in plain):
+            continue
+        head, _, rest = plain.partition("/")
+        inside = plain
+        if rest and head.casefold() == source.name.casefold():
+            inside = rest
         usual = source.conventions.attachments
-        folder = posixpath.dirname(info.path)
-        return [
-            replace(edge, state=ATTACHMENT)
-            if edge in missing and inventory.attachment(edge.target, folder, usual)
-            else edge
-            for edge in edges
-        ]
+        attachment = inventory_of(source).attachment(inside, usual=usual)
+        if attachment is not None:
+            return _described(memory, source, attachment)
+    return None
 
-    @verb
-    def unresolved_links(self, project: str) -> builtins.list[UnresolvedLink]:
-        """The links of a project's notes that lead to no note and to no other file, by path and
-        line, each with the reason."""
-        self.engine.fresh()
-        source = self.vault(project)
-        name = self.engine.source(project).name
-        inventory = Inventory()
-        if source is not None:
-            inventory = inventory_of(source)
-        reasons = _Reasons(source, inventory)
-        links: list[UnresolvedLink] = []
-        for info in self.index.notes.below(name, ""):
-            if not self.sees(info.scope):
+
+def _projects_asked(memory: ReadVerbs, project: str | None) -> list[str]:
+    """The names of the projects to look in: `project`, or without it all that the caller may
+    use.
+    """
+    if project is not None:
+        return [project]
+    names = [memory.default_project, *memory.engine.sources]
+    return [
+        name for name in dict.fromkeys(names) if memory.engine.access_to(name).admits(memory.agent)
+    ]
+
+
+def _described(memory: ReadVerbs, source: FolderSource, attachment: Attachment) -> AttachedFile:
+    changed = stamp(attachment.changed)
+    attached = AttachedFile(source.name, attachment.path, attachment.kind, attachment.size, changed)
+    attached.linked_from = _linking(memory, source.name, attachment.path)
+    if attachment.path.lower().endswith(".canvas") and attachment.size <= _MOST_CANVAS_BYTES:
+        _read_canvas(Path(source.root, attachment.path), attached)
+    return attached
+
+
+def _linking(memory: ReadVerbs, project: str, path: str) -> list[str]:
+    """The paths of notes whose text has a link with the name of this file."""
+    name = posixpath.basename(path)
+    # Links leave the `.md` of a drawing out
+    short = re.sub(r"(?i)(\.excalidraw)\.md$", r"\1", name)
+    infos, _ = memory.index.notes.listing(
+        Query(projects=(project,), contains=short, order="path"), viewer=memory.agent, limit=200
+    )
+    link = re.compile(rf"(?:\[\[|\]\(<?)[^\[\]()<>\n]*?{_pattern_of(short)}", re.IGNORECASE)
+    linking = []
+    for info in infos:
+        if link.search(memory.engine.file_of(info).data.decode("utf-8", "replace")):
+            linking.append(info.path)
+    return linking[:_MOST_LINKING_NOTES]
+
+
+def symlink_to_note(
+    memory: ReadVerbs, name: str, project: str | None = None
+) -> tuple[str, str] | None:
+    """Find the note that a symlink inside a project leads to, as (project, path).
+
+    name: the path of the symlink, with or without `.md`.
+
+    Returns None for a path that is not a symlink, and for a symlink that leads outside the
+    project.
+    """
+    for candidate in _projects_asked(memory, project):
+        source = vault_of(memory, candidate)
+        if source is None:
+            continue
+        for path in (name, f"{name}.md"):
+            if ".." in path.split("/") or source.rules.reason(path):
                 continue
-            for edge in self.index.links.outgoing(info, self.agent):
-                if edge.state == RESOLVED or reasons.is_attachment(info, edge):
-                    continue
-                reason = reasons.reason(info, edge)
-                links.append(UnresolvedLink(info.path, edge.line, edge.target, edge.state, reason))
-        links.sort(key=lambda link: (link.path, link.line))
-        return links
+            if Path(source.root, path).is_symlink():
+                target = symlink_at(source, path)
+                if target.is_inside:
+                    return source.name, target.target
+                return None
+    return None
+
+
+def with_attachments_marked(memory: ReadVerbs, info: NoteInfo, edges: Sequence[Edge]) -> list[Edge]:
+    """Copy the edges of a note, and mark those that lead to an existing file that is not a
+    note.
+    """
+    source = vault_of(memory, info.project)
+    missing = [
+        edge
+        for edge in edges
+        if edge.direction == "out" and edge.note is None and _may_be_file(edge.target)
+    ]
+    if source is None or not missing:
+        return [*edges]
+    inventory = inventory_of(source)
+    usual = source.conventions.attachments
+    folder = posixpath.dirname(info.path)
+    return [
+        replace(edge, state=ATTACHMENT)
+        if edge in missing and inventory.attachment(edge.target, folder, usual)
+        else edge
+        for edge in edges
+    ]
+
+
+@verb
+def unresolved_links(memory: ReadVerbs, project: str) -> list[UnresolvedLink]:
+    """The links of a project's notes that lead to no note and to no other file, by path and
+    line, each with the reason."""
+    memory.engine.fresh()
+    source = vault_of(memory, project)
+    name = memory.engine.source(project).name
+    inventory = Inventory()
+    if source is not None:
+        inventory = inventory_of(source)
+    reasons = _Reasons(source, inventory)
+    links: list[UnresolvedLink] = []
+    for info in memory.index.notes.below(name, ""):
+        if not memory.sees(info.scope):
+            continue
+        for edge in memory.index.links.outgoing(info, memory.agent):
+            if edge.state == RESOLVED or reasons.is_attachment(info, edge):
+                continue
+            reason = reasons.reason(info, edge)
+            links.append(UnresolvedLink(info.path, edge.line, edge.target, edge.state, reason))
+    links.sort(key=lambda link: (link.path, link.line))
+    return links
 
 
 class _Reasons:
@@ -270,8 +281,8 @@ class _Reasons:
         if self._source is None or not _may_be_file(edge.target):
             return False
         folder = posixpath.dirname(info.path)
-        usual = self._source.conventions.attachments
-        return self._inventory.attachment(edge.target, folder, usual) is not None
+        attachment_folder = self._source.conventions.attachments
+        return self._inventory.attachment(edge.target, folder, attachment_folder) is not None
 
     def reason(self, info: NoteInfo, edge: Edge) -> str:
         """The reason in one sentence, without its full stop."""
@@ -303,7 +314,7 @@ class _Reasons:
             return f"{note} is left out by {reason}"
         for hidden in self._inventory.left_out:
             folder = Path(self._source.root, hidden.path)
-            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escaped(path)}.md")):
+            if "/" not in path and folder.is_dir() and any(folder.rglob(f"{_escape(path)}.md")):
                 return f"it is in {hidden.path}, which is left out by {hidden.reason}"
         return ""
 
@@ -333,7 +344,7 @@ def _plain(path: str) -> str:
     return unicodedata.normalize("NFC", path).removesuffix(".md")
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """A name as a glob that means it alone."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -20,7 +20,6 @@ from memoranda.clock import CALL_WAITS, Clock, waits_at_most
 from memoranda.config import Settings, absolute
 from memoranda.engine.freshness import NOT_UTF8, UTF16, Freshness
 from memoranda.engine.guard import Again, Guard
-from memoranda.engine.write_gate import DayUse, Gate
 from memoranda.errors import (
     CannotRead,
     ConfigError,
@@ -47,13 +46,16 @@ from memoranda.note.model import (
 )
 from memoranda.note.names import named_one
 from memoranda.note.project_access import EVERYTHING, ProjectAccess
-from memoranda.sources.base import File, Source, Stamp
+from memoranda.sources.base import File, Stamp
 from memoranda.sources.files import closed_on_error, lock_folders, reason, storing
 from memoranda.sources.folder import FolderSource, add_name_of_day
-from memoranda.sources.layout import Layout
+from memoranda.sources.layout import PRIVATE, Layout
+from memoranda.sources.source import Source
+from memoranda.text.user_path import absolute_path
 from memoranda.text.utf16 import utf16_text
 
 if TYPE_CHECKING:
+    from memoranda.engine.write_gate import DayUse, Gate
     from memoranda.index.sync import BulkSource, Progress, Result
     from memoranda.index.vectors.nearest import Vectors
 
@@ -68,11 +70,11 @@ ONLY_SHARED = (
 # How often a change is planned again when an editor was faster.
 _CONFLICT_RETRIES = 4
 # Seconds of catching up with the files while a call waits.
-_PIECE = 0.004
+_SECONDS_OF_CATCHING_UP = 0.004
 # Seconds of work behind the calls before the guard is given back, and until it is taken again.
-_BETWEEN = 0.004
+_SECONDS_BETWEEN_PIECES = 0.004
 # Seconds a call that only reads waits for the lock, to bring the index up to date.
-_READ_WAITS = 1.0
+_SECONDS_A_READ_WAITS = 1.0
 
 
 class Engine:
@@ -146,8 +148,6 @@ class Engine:
         self.commits = 0
         self.changed_projects: set[str] = set()
         """The projects changed since `memory.md` was last made."""
-        self.gate = Gate(settings, self.layout.root)
-        self.day_use = DayUse(self.ledger.history)
         self.config_trouble = ""
         self.call_waits = CALL_WAITS
         self._depth = 0
@@ -155,6 +155,20 @@ class Engine:
         self.is_closed = False
         self.before_close: list[Callable[[], None]] = []
         """What is done while the home is still open."""
+
+    @cached_property
+    def gate(self) -> Gate:
+        """The write gate, with the rules of the settings."""
+        from memoranda.engine.write_gate import Gate
+
+        return Gate(self.settings, self.layout.root)
+
+    @cached_property
+    def day_use(self) -> DayUse:
+        """How much each agent wrote today."""
+        from memoranda.engine.write_gate import DayUse
+
+        return DayUse(self.ledger.history)
 
     def close(self) -> None:
         """Release the watch, the index and the home: all of them, even where one refuses."""
@@ -194,6 +208,8 @@ class Engine:
         for name, folder in {**self.settings.projects, **self.extra}.items():
             if name not in sources:
                 sources[name] = self._opened_source(name, absolute(folder))
+        for name, source in sources.items():
+            self.register(name, source)
         self.index.projects = frozenset(sources)
         if self.only:
             sources = {
@@ -201,6 +217,27 @@ class Engine:
             }
         # Assigned at once, since threads without the guard may look up a project at any time.
         self.sources = sources
+
+    def register(self, name: str, source: Source) -> None:
+        """Note whether this home keeps the project where `source` is.
+
+        A preset or an option gives this process alone a project, or another place for one. The
+        steps of such a source name its folder, so that every process can take them back.
+        """
+        source.away = self.own_root(name) != source.root
+
+    def own_root(self, project: str) -> str | None:
+        """The folder in which this home keeps the project, even if this process was given another.
+
+        None if the home has no such project.
+        """
+        # The answers of review, which undo takes back
+        if project == PRIVATE:
+            return str(self.layout.private)
+        place = self.layout.built_in.get(project) or self.settings.projects.get(project)
+        if place is None:
+            return None
+        return absolute_path(place)
 
     def _opened_source(self, name: str, place: Path) -> Source:
         """The source of a project that is not built in; a graph file that is open stays open."""
@@ -238,7 +275,7 @@ class Engine:
                     f"{before.file.name} is not in force as it is now, but as it was before: {why}"
                 )
                 return
-            self.gate = Gate(self.settings, self.layout.root)
+            vars(self).pop("gate", None)
             if (self.settings.projects, self.settings.access) != (before.projects, before.access):
                 self._open_sources()
                 self.freshness.sources = self.sources
@@ -332,7 +369,7 @@ class Engine:
         from memoranda.index.sync import Result
 
         try:
-            with nullcontext() if self.is_writing else waits_at_most(_READ_WAITS):
+            with nullcontext() if self.is_writing else waits_at_most(_SECONDS_A_READ_WAITS):
                 return self.freshness.update(progress, is_locked=self.is_writing, whole=whole)
         except (StorageError, OSError, sqlite3.OperationalError) as error:
             is_corrupt = isinstance(error, sqlite3.Error) and self.index.is_corrupt(error)
@@ -348,13 +385,13 @@ class Engine:
 
     def _work_behind(self) -> None:
         """Compare the projects that are late with the disk, in pieces between the calls."""
-        while not self._ended.wait(_BETWEEN):
+        while not self._ended.wait(_SECONDS_BETWEEN_PIECES):
             try:
                 with self.guard:
                     if self.is_closed or not self.freshness.late:
                         self._behind = None
                         return
-                    self.freshness.catch_up(_PIECE)
+                    self.freshness.catch_up(_SECONDS_OF_CATCHING_UP)
             except (MemorandaError, OSError, sqlite3.Error):
                 # A call is at work for long, or the next one says what is wrong
                 continue
@@ -521,11 +558,11 @@ class Engine:
 
     def _lock_outside(self) -> None:
         """Lock the folders outside the home: other homes may use them too."""
-        inside = f"{self.layout.root}/"
+        root_prefix = f"{self.layout.root}/"
         roots = [source.root for source in self.sources.values() if not source.holds_entities]
-        outside = [root for root in roots if not root.startswith(inside)]
-        if outside:
-            self._folders.enter_context(lock_folders(outside))
+        outside_roots = [root for root in roots if not root.startswith(root_prefix)]
+        if outside_roots:
+            self._folders.enter_context(lock_folders(outside_roots))
 
     def make(self, planned: PlannedChange) -> None:
         """Make a change and show it in the index. The lock is held. Raises as `Ledger.write`."""

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from memoranda.engine.engine import Engine, verb
-from memoranda.engine.in_place import Blocked, InPlaceChange
+from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import MemorandaError
 from memoranda.index.index import Index
-from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.lines import KeptLines
+from memoranda.ledger.change import Touched
 from memoranda.note.entity import Entity, EntityKey, GraphRelation
 from memoranda.query import Query
 from memoranda.sources.graph_file import EntityLine, GraphFileSource, LineEdit
 from memoranda.sources.graph_lines import GraphText as GraphText
-from memoranda.sources.graph_lines import entity_line, relation_line, said_by
+from memoranda.sources.graph_lines import entity_line, relation_line
 from memoranda.sources.graph_lines import parse_graph as parse_graph
 
 T = TypeVar("T")
@@ -149,14 +148,12 @@ class Graph(Protocol):
         unique_relations = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> list[GraphRelation]:
-            new = [
-                this_relation for this_relation in unique_relations if not edits.has(this_relation)
-            ]
+            new = [new_relation for new_relation in unique_relations if not edits.has(new_relation)]
             edits.add_relations(new)
             return new
 
         return self._change(
-            "edit", {this_relation.source for this_relation in unique_relations}, plan
+            "edit", {new_relation.source for new_relation in unique_relations}, plan
         )
 
     @verb
@@ -195,10 +192,10 @@ class Graph(Protocol):
         that come with an entity are added if the entity lacks them.
         """
         merged: dict[str, tuple[str, dict[str, None], dict[str, Any]]] = {}
-        for item, more in entities:
+        for item, new_keys in entities:
             _, texts, keys = merged.setdefault(item.name, (item.type, {}, {}))
             texts |= dict.fromkeys(item.observations)
-            keys |= {key: value for key, value in more.items() if key not in keys}
+            keys |= {key: value for key, value in new_keys.items() if key not in keys}
         new = {relation.triple: relation for relation in relations}.values()
 
         def plan(edits: GraphEdits) -> None:
@@ -250,7 +247,8 @@ def graph_lines(graph: Graph) -> list[str]:
         keys = graph.keys()
         rows = zip(keys, graph.observations(keys), graph.further(keys), strict=True)
         entities = [
-            entity_line(Entity(key.name, key.type, tuple(texts)), more) for key, texts, more in rows
+            entity_line(Entity(key.name, key.type, tuple(texts)), other_keys)
+            for key, texts, other_keys in rows
         ]
         return [*entities, *map(relation_line, graph.relations())]
 
@@ -306,21 +304,19 @@ class FileGraph(Graph):
             )
             entities = [self.source.entity(hit.note.path) for hit in hits]
             ranked_lines = {
-                this_entity_line.number: this_entity_line
-                for this_entity_line in entities
-                if this_entity_line is not None
+                entity_line.number: entity_line
+                for entity_line in entities
+                if entity_line is not None
             }
         else:
             # The file is not a project of this process, so the index has nothing of it.
-            holding.sort(
-                key=lambda this_entity_line: (-weight(this_entity_line), this_entity_line.number)
-            )
+            holding.sort(key=lambda entity_line: (-weight(entity_line), entity_line.number))
         ranked_lines |= {
-            this_entity_line.number: this_entity_line
-            for this_entity_line in holding
-            if words and this_entity_line.number not in ranked_lines
+            entity_line.number: entity_line
+            for entity_line in holding
+            if words and entity_line.number not in ranked_lines
         }
-        return [_key(this_entity_line) for this_entity_line in ranked_lines.values()]
+        return [_key(entity_line) for entity_line in ranked_lines.values()]
 
     @verb
     def observations(self, keys: Sequence[EntityKey]) -> list[list[str]]:
@@ -363,67 +359,37 @@ class FileGraph(Graph):
             self._is_current = False
 
     def _fresh(self) -> None:
-        """Show what is on disk, after completing what a writer of this home that died left."""
+        """Read the graph file again, after finishing a change whose writer died."""
         if self._is_current:
             return
         self.source.fresh()
-        if self.engine.ledger.lines.waits():
+        if self.engine.ledger.has_line_change():
             self.engine.ledger.try_to_recover()
             self.source.fresh()
 
     def _change(self, verb: str, names: Iterable[str], plan: Callable[[GraphEdits], T]) -> T:
+        source = self.source
         results = list[T]()
 
         def edited() -> LineEdit:
-            edit = LineEdit(self.source, names, verb)
+            edit = LineEdit(source, names, verb)
             results.append(plan(edit))
             edit.finish()
+            text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
+            replaced = [source.lines[number] for number in edit.lines]
+            self.session.admitted(text, source.name, replaced, whole=True)
             return edit
 
-        self.change(edited)
+        InPlaceChange(self.session, os.path.basename(source.root)).carry_out(source, edited)
         return results[-1]
 
-    def change(self, plan: Callable[[], LineEdit], undoes: int | None = None) -> Change | None:
-        """Carry out what `plan` says, logged as an undo of change `undoes` if that is given.
-        Returns the change, None when nothing was to be done. Raises NotAGraphFile, StorageError."""
-        file = os.path.basename(self.source.root)
-        change = InPlaceChange(self.session, self.source.name, file, undoes=undoes)
 
-        def admitted() -> LineEdit:
-            edit = plan()
-            if undoes is None:
-                text = b"".join([*edit.lines.values(), *edit.added]).decode("utf-8", "replace")
-                self.session.admitted(
-                    text, self.source.name, [self.source.lines[n] for n in edit.lines], whole=True
-                )
-            return edit
-
-        with change.writing():
-            self.source.change(admitted, change.write)
-        return change.made
-
-    def take_back(self, change: Change, kept_lines: KeptLines, blocked: Blocked) -> Change | None:
-        """Take back a change of lines. Returns the undo, or None if nothing had to change.
-
-        Raises CannotUndo, NotAGraphFile, StorageError.
-        """
-
-        def plan() -> LineEdit:
-            edit = _inverse(self.source, kept_lines)
-            if edit is None:
-                raise blocked(change.project, change.path)
-            return edit
-
-        return self.change(plan, undoes=change.number)
-
-
-def graph_of(session: PlaceVerbs, touched: Touched) -> FileGraph:
-    """The graph whose file a change of lines was about."""
+def graph_file_of(session: PlaceVerbs, touched: Touched) -> GraphFileSource:
+    """The graph file that a change of lines was about."""
     known_source = session.engine.sources.get(touched.project)
     if isinstance(known_source, GraphFileSource):
-        return FileGraph(session, known_source)
-    source = source_of(session, touched.file) or GraphFileSource(touched.project, touched.file)
-    return FileGraph(session, source)
+        return known_source
+    return source_of(session, touched.file) or GraphFileSource(touched.project, touched.file)
 
 
 def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
@@ -437,72 +403,6 @@ def source_of(session: PlaceVerbs, file: str) -> GraphFileSource | None:
         ),
         None,
     )
-
-
-def _inverse(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
-    """The edit that takes a change back.
-
-    None if one of its lines has changed since, or if a removed line exists again.
-    """
-    slots = _slots_by_line(source)
-    edit = LineEdit(source, verb="undo")
-    for line in reversed(kept_lines.added):
-        line_slots = slots.get(line.rstrip(b"\r\n"))
-        if not line_slots:
-            return None
-        edit.lines[line_slots.pop()] = b""
-    returning: list[tuple[int, bytes]] = []
-    for number, old, new in kept_lines.replaced:
-        if not new:
-            returning.append((number, old))
-            continue
-        line_slots = slots.get(new.rstrip(b"\r\n"))
-        if not line_slots:
-            return None
-        edit.lines[line_slots.pop(0)] = old
-    for _, old in returning:
-        if _is_there_again(source, edit, old):
-            return None
-    _insert(source, edit, returning)
-    return edit
-
-
-def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
-    """The slots of each line of a file, without its line break."""
-    slots: dict[bytes, list[int]] = {}
-    for slot, line in enumerate(source.lines):
-        if line:
-            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
-    return slots
-
-
-def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
-    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
-    entity_or_relation = said_by(line)
-    slots: list[int] = []
-    if isinstance(entity_or_relation, GraphRelation):
-        slots = [
-            slot
-            for slot in source.ends.get(entity_or_relation.source, ())
-            if source.relations[slot].triple == entity_or_relation.triple
-        ]
-    elif entity_or_relation is not None:
-        slots = source.named.get(entity_or_relation.name, [])
-    return any(slot not in edit.lines for slot in slots)
-
-
-def _insert(
-    source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
-) -> None:
-    """Insert lines at their former places. Each is given with the line number it had."""
-    remaining_slots = [
-        slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
-    ]
-    for before, (number, line) in enumerate(returning):
-        # The lines returned before this one are not in the file yet.
-        at = number - before
-        slot = remaining_slots[at] if at < len(remaining_slots) else len(source.lines)
-        edit.inserted.setdefault(slot, []).append(line)
 
 
 def _key(entity: EntityLine) -> EntityKey:

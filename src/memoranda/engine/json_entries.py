@@ -7,12 +7,11 @@ in the home's ledger and added to the files at the end, so a recall writes none 
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,18 +30,17 @@ from memoranda.engine.entries import (
     purging,
 )
 from memoranda.engine.in_place import InPlaceChange
-from memoranda.engine.json_rows import is_entry, moment_of, row_change, row_name, write_rows
 from memoranda.engine.session import HomeSession
 from memoranda.engine.undo import EXPIRE
 from memoranda.errors import MemorandaError, StorageError
 from memoranda.ledger.reads import Reads
-from memoranda.sources.files import reason, storing
-from memoranda.sources.json_files import (
-    Content,
-    JsonFiles,
-    OpenRows,
+from memoranda.sources.files import storing
+from memoranda.sources.json_files import CannotOpen, Content, JsonFile, JsonFiles
+from memoranda.sources.json_rows import (
     Row,
     RowEdit,
+    is_entry,
+    moment_of,
     namespace_in,
     stem_of,
 )
@@ -76,12 +74,13 @@ class JsonEntryFolder:
             return
         with engine.guard, suppress(OSError):
             for stem in self.files.stems():
-                with suppress(OSError, ValueError):
-                    if not self._pending(stem, self.files.read(stem), engine.reads):
+                with suppress(OSError, StorageError, ValueError):
+                    if not self._pending_recalls(stem, self.files.read(stem), engine.reads):
                         continue
-                    with self.files.changing(stem) as open_rows:
-                        pending = self._pending(stem, open_rows.content, engine.reads)
-                        rows = [*open_rows.content.rows]
+                    file = JsonFile(self.files, stem)
+                    with file.changing():
+                        pending = self._pending_recalls(stem, file.content, engine.reads)
+                        rows = [*file.content.rows]
                         for n, (name, recalls) in pending.items():
                             row = rows[n]
                             rows[n] = row | {
@@ -94,18 +93,16 @@ class JsonEntryFolder:
                                     last.timestamp() if is_number else seconds(last)
                                 )
                         if pending:
-                            open_rows.replace(rows)
+                            file.replace(rows)
                         engine.reads.restart(*(name for name, _ in pending.values()))
 
-    def _pending(self, stem: str, content: Content, reads: Reads) -> dict[int, tuple[str, int]]:
+    def _pending_recalls(
+        self, stem: str, content: Content, reads: Reads
+    ) -> dict[int, tuple[str, int]]:
         """Entries with recalls to add: position -> (name in the log, number)."""
         counts = reads.counts()
-        names = ((n, self.name(row, stem)) for n, row in enumerate(content.rows))
+        names = ((n, self.files.name_of(row, stem)) for n, row in enumerate(content.rows))
         return {n: (name, counts[name]) for n, name in names if counts.get(name)}
-
-    def name(self, row: Row, stem: str) -> str:
-        """The ledger's name of an entry. It changes when the entry is written again."""
-        return row_name(self.files, row, stem)
 
 
 class JsonEntries(Entries):
@@ -134,33 +131,44 @@ class JsonEntries(Entries):
         row |= {"expires_at": expires and expires.timestamp(), "access_count": 0}
         if namespace != stem:
             row["namespace"] = namespace
-        change = self._change(f"{stem}.json:{key}")
-        with change.writing(), self._changing(namespace, make=True) as rows:
-            content = rows.content
+
+        def plan(rows: Sequence[Row]) -> RowEdit:
             old = {
                 number: row_before
-                for number, row_before in enumerate(content.rows)
+                for number, row_before in enumerate(rows)
                 if is_entry(row_before, stem, namespace, key)
             }
             for row_before in old.values():
-                row |= {
-                    name: kept_value
-                    for name, kept_value in row_before.items()
-                    if name not in _KNOWN
-                }
-            edit = RowEdit("overwrite" if old else "write", set(old), added=[row])
-            write_rows(rows, edit, change)
-            names = [self._folder.name(changed, stem) for changed in (*old.values(), row)]
-            self.engine.reads.restart(*names)
-            return self._entry(row, stem, content)
+                row.update(_unknown_fields(row_before))
+            return RowEdit("overwrite" if old else "write", set(old), added=[row])
 
-    def _change(self, path: str) -> InPlaceChange:
-        """A change of this folder, listed under a path in it."""
-        return row_change(self._session, self._files, path)
+        content = self._carry_out(namespace, f"{stem}.json:{key}", plan, make=True)
+        return self._entry(row, stem, content)
+
+    def _carry_out(
+        self,
+        namespace: str,
+        path: str,
+        plan: Callable[[Sequence[Row]], RowEdit],
+        *,
+        make: bool = False,
+    ) -> Content:
+        """Make the edit of the rows of a namespace's file that `plan` returns.
+
+        The change is listed under `path`. Returns what was in the file. Raises Unreadable when it
+        cannot be used, StorageError when it cannot be written.
+        """
+        file = JsonFile(self._files, stem_of(namespace), path, make=make)
+        change = InPlaceChange(self._session, path)
+        try:
+            change.carry_out(file, lambda: plan(file.content.rows))
+        except (CannotOpen, ValueError):
+            raise Unreadable(namespace) from None
+        return file.content
 
     def _find(self, namespace: str, key: str) -> Entry:
         stem = stem_of(namespace)
-        content = self._read(stem, namespace)
+        content = self._read_content(stem, namespace)
         row = next(
             (candidate for candidate in content.rows if is_entry(candidate, stem, namespace, key)),
             None,
@@ -209,7 +217,7 @@ class JsonEntries(Entries):
         found_matches = (
             self._readable()
             if stem is None or namespace is None
-            else [(stem, self._read(stem, namespace))]
+            else [(stem, self._read_content(stem, namespace))]
         )
         for stem, content in found_matches:
             for row in content.rows:
@@ -273,18 +281,18 @@ class JsonEntries(Entries):
         return totals
 
     @verb
-    def purge(self, most: int = PURGED_AT_ONCE) -> None:
-        """Remove up to `most` expired entries, then record how many remain; unreadable files are
+    def purge(self, limit: int = PURGED_AT_ONCE) -> None:
+        """Remove up to `limit` expired entries, then record how many remain; unreadable files are
         left out.
         """
         entries = 0
         names = set[str]()
         for stem in self._stems():
             try:
-                rows = self._read(stem, stem).rows
-                if most > 0 and any(map(self._is_past, rows)):
-                    most -= self._drop(stem, self._is_past, most, verb=EXPIRE)
-                    rows = self._read(stem, stem).rows
+                rows = self._read_content(stem, stem).rows
+                if limit > 0 and any(map(self._is_past, rows)):
+                    limit -= self._drop(stem, self._is_past, limit, verb=EXPIRE)
+                    rows = self._read_content(stem, stem).rows
             except MemorandaError:
                 continue
             entries += len(rows)
@@ -300,40 +308,23 @@ class JsonEntries(Entries):
     def _readable(self) -> Iterator[tuple[str, Content]]:
         for stem in self._stems():
             with suppress(Unreadable):
-                yield stem, self._read(stem, stem)
+                yield stem, self._read_content(stem, stem)
 
     def _stems(self) -> list[str]:
         with storing("the folder of JSON files"):
             return self._files.stems()
 
-    def _read(self, stem: str, namespace: str) -> Content:
+    def _read_content(self, stem: str, namespace: str) -> Content:
         try:
             return self._files.read(stem)
         except (OSError, ValueError):
-            raise Unreadable(namespace) from None
-
-    @contextmanager
-    def _changing(self, namespace: str, make: bool = False) -> Iterator[OpenRows]:
-        """As `JsonFiles.changing`. Raises Unreadable when it cannot be used, StorageError when it
-        cannot be written."""
-        stem = stem_of(namespace)
-        opened = False
-        try:
-            with self._files.changing(stem, make) as opening:
-                opened = True
-                yield opening
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and (
-                opened or error.errno in (errno.ENOSPC, errno.EDQUOT)
-            ):
-                raise StorageError(f"{stem}.json", reason(error)) from None
             raise Unreadable(namespace) from None
 
     def _drop(
         self,
         namespace: str,
         is_meant: Callable[[Row], bool],
-        most: int | None = None,
+        limit: int | None = None,
         *,
         verb: str = "delete",
         key: str | None = None,
@@ -342,21 +333,17 @@ class JsonEntries(Entries):
 
         The change is listed under the file, or under one `key` of it.
         """
-        stem = stem_of(namespace)
-        path = f"{stem}.json"
+        path = f"{stem_of(namespace)}.json"
         if key is not None:
             path += f":{key}"
-        change = self._change(path)
-        with change.writing(), self._changing(namespace) as rows:
-            content = rows.content
-            meant = [number for number, row in enumerate(content.rows) if is_meant(row)]
-            dropped = set(meant[:most])
-            if dropped:
-                edit = RowEdit(verb, dropped)
-                write_rows(rows, edit, change)
-                # A new row with the key starts at zero.
-                names = [self._folder.name(content.rows[number], stem) for number in dropped]
-                self.engine.reads.restart(*names)
+        dropped = set[int]()
+
+        def plan(rows: Sequence[Row]) -> RowEdit:
+            meant = [number for number, row in enumerate(rows) if is_meant(row)]
+            dropped.update(meant[:limit])
+            return RowEdit(verb, dropped)
+
+        self._carry_out(namespace, path, plan)
         return len(dropped)
 
     def _is_past(self, row: Row) -> bool:
@@ -364,7 +351,7 @@ class JsonEntries(Entries):
         return expires is not None and self.engine.clock() > expires
 
     def _entry(self, row: Row, stem: str, content: Content) -> Entry:
-        return replace(entry_of(row, stem, content), id=self._folder.name(row, stem))
+        return replace(entry_of(row, stem, content), id=self._files.name_of(row, stem))
 
 
 def entry_of(row: Row, stem: str, content: Content) -> Entry:
@@ -384,9 +371,14 @@ def entry_of(row: Row, stem: str, content: Content) -> Entry:
     )
 
 
+def _unknown_fields(row: Row) -> Row:
+    """The fields of a row that are another program's."""
+    return {name: value for name, value in row.items() if name not in _KNOWN}
+
+
 def unknown_of(row: Row, stem: str) -> Row:
     """The fields of a row that no entry has."""
-    unknown = {key: value for key, value in row.items() if key not in _KNOWN}
+    unknown = _unknown_fields(row)
     if "namespace" in row and namespace_in(row, stem) != row["namespace"]:
         unknown["namespace"] = row["namespace"]
     return unknown

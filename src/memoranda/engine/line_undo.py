@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from memoranda.engine.graph import graph_of
-from memoranda.engine.in_place import Blocked
-from memoranda.engine.json_rows import take_back_rows
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from memoranda.engine.graph import graph_file_of
+from memoranda.engine.in_place import InPlaceChange
 from memoranda.engine.places import PlaceVerbs
 from memoranda.errors import CannotUndo, NotFound, StorageError
 from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.lines import KeptLines
+from memoranda.sources.json_files import JsonFile, JsonFiles
+from memoranda.sources.line_change import KeptLines
+from memoranda.sources.source import InPlaceEdit, InPlaceSource, NotKept
 from memoranda.sources.step import LINES
+
+Blocked = Callable[[str, str], CannotUndo]
+"""Words that the file at (project, path) changed since."""
 
 
 def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
@@ -21,17 +30,39 @@ def undo_lines(session: PlaceVerbs, change: Change, blocked: Blocked) -> Change:
         kept_lines = session.engine.ledger.lines.kept(touched)
     except (NotFound, StorageError):
         raise CannotUndo("its lines are no longer kept", f"#{change.number}") from None
-    undone = _take_back(session, change, touched, kept_lines, blocked)
+    source = _source_of(session, change, touched)
+
+    def plan() -> InPlaceEdit:
+        edit = _inverse(source, change, kept_lines)
+        if edit is None:
+            raise blocked(change.project, change.path)
+        return edit
+
+    undo = InPlaceChange(session, change.path, undoes=change.number)
+    try:
+        undone = undo.carry_out(source, plan)
+    except ValueError:
+        raise CannotUndo(f"{touched.file} holds no entries any more", f"#{change.number}") from None
     if undone is None:
         raise CannotUndo("nothing of it is left", f"#{change.number}")
     return undone
 
 
-def _take_back(
-    session: PlaceVerbs, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
-) -> Change | None:
-    """Have the source of the file take the change back. Returns the undo, None for nothing to do."""
+def _source_of(session: PlaceVerbs, change: Change, touched: Touched) -> InPlaceSource[Any]:
+    """The source of the file that a change was about."""
     # Only rows of JSON files are recorded with the folder they are in.
     if touched.root and touched.file.endswith(".json"):
-        return take_back_rows(session, change, touched, kept_lines, blocked)
-    return graph_of(session, touched).take_back(change, kept_lines, blocked)
+        stem = os.path.basename(touched.file).removesuffix(".json")
+        return JsonFile(JsonFiles(Path(touched.root)), stem, change.path, make=True)
+    return graph_file_of(session, touched)
+
+
+def _inverse(
+    source: InPlaceSource[Any], change: Change, kept_lines: KeptLines
+) -> InPlaceEdit | None:
+    """The edit that takes a change back. None if something else is there by now."""
+    try:
+        edit: InPlaceEdit | None = source.inverse(kept_lines)
+    except NotKept as error:
+        raise CannotUndo(str(error), f"#{change.number}") from None
+    return edit

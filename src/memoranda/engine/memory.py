@@ -67,12 +67,6 @@ class MemorySession(ReviewVerbs, ProjectVerbs, ReadSession):
         """The rows about what a session of a client with hooks was given."""
         return self.engine.ledger.session(client, name)
 
-    def notes_given(self) -> tuple[int, set[str]]:
-        """How many sessions of clients with hooks were told something, and the ids of the notes."""
-        from memoranda.ledger.sessions import given_notes
-
-        return given_notes(self.engine.ledger.database)
-
     def journal_stamp(self) -> str:
         """A value that changes as soon as any process changes something through memoranda.
 
@@ -107,7 +101,7 @@ open_session = MemorySession.open
 
 
 def as_writer(memory: ReadSession) -> MemorySession:
-    """The same open memory for the same caller, with all verbs."""
+    """This open memory, for the same caller, with the verbs that change it."""
     return MemorySession(memory.engine, memory.agent, memory.face, memory.by)
 
 

@@ -7,14 +7,14 @@ follow both. Header keys say from when until when a note is valid, and which not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memoranda import clock
 from memoranda.clock import microseconds, parse_stamp, stamp
-from memoranda.engine.attachments import AttachmentVerbs
+from memoranda.engine.attachments import vault_of, with_attachments_marked
 from memoranda.engine.engine import verb
 from memoranda.engine.reading import ReadVerbs, Ref
 from memoranda.engine.transaction import Transaction, WritingSession
@@ -78,7 +78,7 @@ class ResolvedLinks:
     unresolved: list[tuple[str, str]]
 
 
-class LinkVerbs(AttachmentVerbs, WritingSession):
+class LinkVerbs(ReadVerbs, WritingSession):
     """The verbs that link, and those that follow links."""
 
     @verb
@@ -93,48 +93,22 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
     ) -> NoteContext:
         """Collect the notes linked to a note (see `Memory.related`)."""
         info = self.find(ref, project)
-        edges, more, reached = self.index.links.around(
+        edges, more_count, reached = self.index.links.around(
             info, depth=depth, viewer=self.agent, since=since, limit=limit
         )
-        edges = self.mark_attachments(info, edges)
-        return NoteContext(info, self.index.notes.observations(info), edges, more, reached)
-
-    @verb
-    def neighbourhood(
-        self, infos: Sequence[NoteInfo], *, depth: int = 1, limit: int = 200
-    ) -> tuple[list[NoteInfo], set[tuple[int, int, str]]]:
-        """The notes `infos` and those within `depth` relations of them, `limit` in all, nearest
-        first; and the relations among them, as (row, row it leads to, type)."""
-        reached = self.index.links.neighbours(
-            infos[:limit], depth=depth, viewer=self.agent, limit=max(0, limit - len(infos))
-        )
-        notes = [*infos[:limit], *(step.note for step in reached)]
-        return notes, self.index.links.pairs({note.row for note in notes}, self.agent)
-
-    @verb
-    def relations(self, rows: Collection[int] | None = None) -> set[tuple[int, int, str]]:
-        """All relations between notes the caller sees, or between these alone, as (row, row it
-        leads to, type).
-        """
-        self.engine.fresh()
-        return self.index.links.pairs(rows, self.agent)
+        edges = with_attachments_marked(self, info, edges)
+        return NoteContext(info, self.index.notes.observations(info), edges, more_count, reached)
 
     @verb
     def outgoing(self, ref: Ref) -> list[Edge]:
         """The note's relations, in the order of its text."""
         info = self.find(ref)
-        return self.mark_attachments(info, self.index.links.outgoing(info, self.agent))
+        return with_attachments_marked(self, info, self.index.links.outgoing(info, self.agent))
 
     @verb
     def incoming(self, ref: Ref, limit: int | None = None, offset: int = 0) -> list[Edge]:
         """Relations that lead to the note, newest source first."""
         return self.index.links.incoming(self.find(ref), self.agent, limit=limit, offset=offset)
-
-    @verb
-    def count_incoming(self, infos: Sequence[NoteInfo], most: int) -> dict[int, int]:
-        """By row, how many relations lead to each of these notes, counted up to `most`."""
-        self.engine.fresh()
-        return self.index.links.count_incoming(infos, self.agent, most)
 
     def backlinks(self, ref: Ref) -> list[NoteInfo]:
         """List the notes that link to a note (see `Memory.backlinks`)."""
@@ -197,7 +171,7 @@ class LinkVerbs(AttachmentVerbs, WritingSession):
         )
         if target is not None and target.row == second.row:
             return second.title if project is None else f"{project}::{second.title}"
-        if project is None and self.vault(second.project) is not None:
+        if project is None and vault_of(self, second.project) is not None:
             return stem(second.path)
         return second.permalink
 
@@ -338,8 +312,8 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
     superseded already.
     """
     infos = [session.find(ref, looseness=Looseness.CASE) for ref in refs]
-    notes_found = {(info.project, info.path): info for info in infos}
-    for info in notes_found.values():
+    infos_by_place = {(info.project, info.path): info for info in infos}
+    for info in infos_by_place.values():
         if info.project == KV_PROJECT:
             raise InvalidInput(_NO_ENTRY)
         for successor in session.index.notes.successors(info):
@@ -352,7 +326,7 @@ def supersedable(session: ReadVerbs, refs: Iterable[Ref]) -> list[NoteInfo]:
                     f"{info.permalink} is superseded by {successor.permalink} already. Supersede that one, or take the "
                     "change back with `memory undo`."
                 )
-    return [*notes_found.values()]
+    return [*infos_by_place.values()]
 
 
 def supersede(

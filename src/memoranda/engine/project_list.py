@@ -12,7 +12,7 @@ from memoranda.note.model import ARCHIVE_PROJECT, TRACE_PROJECT
 from memoranda.value_object import FrozenValueObject
 
 if TYPE_CHECKING:
-    from memoranda.sources.base import Source
+    from memoranda.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -37,7 +36,7 @@ from memoranda.value_object import ValueObject
 if TYPE_CHECKING:
     from memoranda.engine.contested import Contradiction
     from memoranda.index.note_queries import HomeCounts
-    from memoranda.index.rows import Hit, Hits, NotePlace, SmartResult
+    from memoranda.index.rows import Hit, Hits, SmartResult
     from memoranda.index.search.ranking import Nearness
     from memoranda.index.sync import Result
     from memoranda.note.model import Observation
@@ -182,17 +181,34 @@ class ReadVerbs(ProjectList):
             EXACT.
         """
         if isinstance(ref, str):
-            info = self._named(ref, project, looseness)
+            info = self._note_named(ref, project, looseness)
         else:
             info = self._at_place(ref)
         self.engine.count_pending_reads([info])
         return info
 
-    def _named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
-        """The note an identifier names. Raises as `find`."""
+    def _note_named(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+        """The note a reference names. Raises as `find`.
+
+        A reference may be as lists print it: `project: title`. A note with exactly that name
+        comes first.
+        """
         if project is not None:
             project = self.engine.source(project).name
         self.engine.fresh()
+        try:
+            return self._called(identifier, project, looseness)
+        except NotFound:
+            prefix, colon, name = identifier.partition(": ")
+            listed_project = self.engine.project_name(prefix.strip()) if colon else None
+            if listed_project is None or project not in (None, listed_project):
+                raise
+            with suppress(NotFound, InvalidInput, OutsideError):
+                return self._called(name, listed_project, looseness)
+            raise
+
+    def _called(self, identifier: str, project: str | None, looseness: Looseness) -> NoteInfo:
+        """The note that a name means in a project, or in all of them. Raises as `find`."""
         freshness = self.engine.freshness
         target = link_target(identifier)
         if target and not self._is_name_as_written(identifier, project):
@@ -260,52 +276,68 @@ class ReadVerbs(ProjectList):
     def find_any(self, ref: str, *, looseness: Looseness = Looseness.SIGNS) -> NoteInfo:
         """The note of any project that `ref` names.
 
-        ref: a name as for `find`, the beginning of a memory's id, or a note as lists show it,
-            `project/path` or `project: permalink`.
+        ref: a name as for `find`, the beginning of a memory's id, or `project/path`.
 
-        Raises the errors of `find`, and Ambiguous if an exact name is also the beginning of an id.
+        Raises NotFound, and Ambiguous also if an exact name is the beginning of an id.
         """
+        try:
+            return self._memory_or_note(ref, looseness)
+        except Ambiguous:
+            raise
+        except (NotFound, InvalidInput, OutsideError) as error:
+            near = error.suggestions if isinstance(error, NotFound) else ()
+            raise NotFound(ref, CATEGORY_PROJECT, near) from None
+
+    def _memory_or_note(self, ref: str, looseness: Looseness) -> NoteInfo:
         memory: NoteInfo | None = None
         with suppress(NotFound):
             memory = self.memory_id(ref)
         if memory is not None and memory.id == ref.strip().lower():
             return memory
-        note_named: NoteInfo | None = None
+        named_note: NoteInfo | None = None
         with suppress(NotFound, InvalidInput, OutsideError):
-            note_named = self._find_as_listed(ref, Looseness.EXACT)
-        if memory is None and note_named is None:
-            return self._find_as_listed(ref, looseness)
-        if memory is None or note_named is None:
-            return memory or cast("NoteInfo", note_named)
-        if memory.row != note_named.row:
-            raise Ambiguous(ref, [memory.id, f"{note_named.project}/{note_named.path}"])
+            named_note = self._at_path_or_named(ref, Looseness.EXACT)
+        if memory is None and named_note is None:
+            return self._at_path_or_named(ref, looseness)
+        if memory is None or named_note is None:
+            return memory or cast("NoteInfo", named_note)
+        if memory.row != named_note.row:
+            raise Ambiguous(ref, [memory.id, f"{named_note.project}/{named_note.path}"])
         return memory
 
-    def _find_as_listed(self, ref: str, looseness: Looseness) -> NoteInfo:
-        """The note `ref` names, with the project in front as lists show it or without."""
-        names = {source.lower(): source for source in self.engine.sources}
-        project, slash, path = ref.partition("/")
-        if slash and project.lower() in names:
+    def _at_path_or_named(self, ref: str, looseness: Looseness) -> NoteInfo:
+        """The note at `project/path`, or else the one that `ref` names. Raises as `find`."""
+        first, slash, path = ref.partition("/")
+        project = self.engine.project_name(first) if slash else None
+        if project is not None:
             with suppress(NotFound, InvalidInput, OutsideError):
-                return self.find((names[project.lower()], path))
-        project, colon, name = ref.partition(": ")
-        if colon and project.lower() in names:
-            with suppress(NotFound, InvalidInput, OutsideError):
-                return self.find(name, names[project.lower()], looseness=looseness)
+                return self.find((project, path))
         return self.find(ref, looseness=looseness)
 
     @verb
+    def find_memory(self, ref: str) -> NoteInfo:
+        """The memory of `categories` that `ref` names, as `find_any` for a change.
+
+        Raises the errors of `find_any`, and NotFound for a note that is not a memory.
+        """
+        info = self.find_any(ref, looseness=Looseness.CASE)
+        if info.project not in MEMORY_PROJECTS:
+            raise NotFound(ref, CATEGORY_PROJECT)
+        return info
+
+    @verb
     def memory_id(self, text: str) -> NoteInfo:
-        """The memory of `categories` with this id or unique prefix (contract 001, 1). Raises
-        NotFound, Ambiguous.
+        """Find the memory of `categories` with this id or unique prefix (contract 001, 1), and
+        count the read. Raises NotFound, Ambiguous.
         """
         note = self._memory_of_id(text)
         self.engine.count_pending_reads([note])
         return note
 
     def _memory_of_id(self, text: str) -> NoteInfo:
-        """The same without the reads that no header has yet. The index alone answers for a whole id
-        when the file is as it says.
+        """Find a memory as `memory_id` does, without counting the read.
+
+        The index alone answers for a whole id if the file is as the index says.
         """
         reference = text
         text = text.strip().lower()
@@ -358,7 +390,7 @@ class ReadVerbs(ProjectList):
         return hits
 
     def _page_of_hits(self, query: Query, limit: int, offset: int, *, explain: bool) -> Hits:
-        """A page of what the index finds, in the order of a model if there is one for that."""
+        """A page of hits from the index, in the order of a reranking model if there is one."""
         find = partial(
             self.index.search,
             query,
@@ -394,26 +426,15 @@ class ReadVerbs(ProjectList):
         hits.hits = hits.hits[offset : offset + limit]
         return hits
 
-    @verb
-    def holding(self, texts: Sequence[str], limit: int) -> builtins.list[NoteInfo]:
-        """The notes that hold one of these texts, that hold now and may be told unasked: for
-        hooks, which cannot wait for a search.
-        """
-        from memoranda.engine.contested import holding_now
-
-        self.engine.fresh()
-        rows = self.index.notes.rows_with(texts, 4 * limit)
-        infos = holding_now(self, rows)
-        told = [infos[row] for row in rows if row in infos and not self.is_held_back(infos[row])]
-        return told[:limit]
-
     def gate_rules(self) -> Rules:
         """The rules of the write gate, the owner's own among them."""
         return self.engine.gate.rules()
 
     def is_held_back(self, info: NoteInfo) -> bool:
-        """Whether a note is kept out of contexts nobody asked for: it seems to hold injected
-        instructions, and the owner has not said in `review` that it is fine, nor written all of it.
+        """Whether a note is kept out of contexts that nobody asked for.
+
+        It is if it seems to hold injected instructions, unless the owner wrote all of it or called
+        it fine in `review`.
         """
         if not info.suspicious or info.provenance.trust == "owner":
             return False
@@ -548,38 +569,6 @@ class ReadVerbs(ProjectList):
         self.engine.count_pending_reads(infos)
         return NotesListed(infos, total)
 
-    @verb
-    def rows_passing(self, query: Query) -> builtins.list[int]:
-        """The rows of all notes that pass a query's filters, in its order. Raises as `list`.
-
-        For callers that need more than the row of only a few of them.
-        """
-        self.engine.fresh()
-        return self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
-
-    @verb
-    def folders_named(self, names: Sequence[str]) -> builtins.list[tuple[str, str]]:
-        """The project and the name of each folder with notes, at the top of its project, that has
-        one of these names.
-        """
-        self.engine.fresh()
-        return self.index.notes.folders_named(names)
-
-    @verb
-    def list_repeating(self, query: Query, pattern: re.Pattern[str]) -> builtins.list[NoteInfo]:
-        """The notes that pass a query's filters and have `pattern` at least twice in their text, in
-        the query's order. Raises as `list`.
-        """
-        self.engine.fresh()
-        repeating = self.index.notes.rows_repeating(pattern)
-        passing = self.index.notes.rows_passing(self.query_of(query), viewer=self.agent)
-        return self.index.notes.in_order([row for row in passing if row in repeating])
-
-    @verb
-    def places(self, query: Query) -> builtins.list[NotePlace]:
-        """Where all notes are that pass a query's filters, in any order. Raises as `list`."""
-        return self.index.notes.places(self.rows_passing(query))
-
     def since(self, text: str) -> datetime:
         """The moment a time frame such as `2h` or `yesterday` begins (contract 000b, 5)."""
         return clock.since(text, self.clock(), self.settings.zone)
@@ -609,9 +598,11 @@ class ReadVerbs(ProjectList):
 
     @verb
     def version_at(self, ref: Ref, moment: datetime) -> NoteInfo:
-        """The version of a note that was valid at `moment` (`as_of`): the note itself, or one that
-        it supersedes or that supersedes it, in any number of steps. Raises InvalidInput if none was
-        valid."""
+        """The version of a note that was valid at `moment`.
+
+        A version is the note itself, a note that it supersedes, or one that supersedes it, in any
+        number of steps. Raises InvalidInput if none was valid.
+        """
         info = self.find(ref)
         versions = self.versions(info)
         projects = tuple({version.project for version in versions.values()})
@@ -624,19 +615,21 @@ class ReadVerbs(ProjectList):
         return max(valid, key=lambda version: (version.row == info.row, version.created))
 
     def versions(self, info: NoteInfo) -> dict[int, NoteInfo]:
-        """The note, and by row all that the caller sees of what it supersedes and is superseded by, in
-        however many steps."""
+        """A note with all versions before and after it that the caller sees, by row.
+
+        A version supersedes another one, or is superseded by it, in any number of steps.
+        """
         notes = self.index.notes
         notes_by_row = {info.row: info}
         pending = [info]
         while pending:
             current = pending.pop()
-            near = notes.successors(current)
+            neighbours = notes.successors(current)
             if current.may_say(("supersedes",)):
-                near += notes.predecessors(current)
+                neighbours += notes.predecessors(current)
             new = {
                 neighbour.row: neighbour
-                for neighbour in near
+                for neighbour in neighbours
                 if neighbour.row not in notes_by_row and self.sees(neighbour.scope)
             }
             notes_by_row |= new
@@ -748,8 +741,8 @@ class ReadVerbs(ProjectList):
             if info is None or self.sees(info.scope):
                 return kind
             return "hidden"
-        below = self.index.notes.below(project, path)
-        if below and not any(self.sees(info.scope) for info in below):
+        infos_below = self.index.notes.below(project, path)
+        if infos_below and not any(self.sees(info.scope) for info in infos_below):
             return "hidden"
         return kind
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from memoranda.engine.engine import verb
 from memoranda.engine.history import HistoryVerbs
 from memoranda.engine.transaction import Transaction
-from memoranda.engine.undo import PASSING
 from memoranda.errors import CannotUndo, MemorandaError
 from memoranda.ledger.change import ERASE, Change
+from memoranda.sources.json_rows import PASSING
 from memoranda.sources.step import LINES
 
 _UNDONE = "it was undone already"

@@ -10,7 +10,7 @@ from memoranda.ledger.served_rows import Served, ServedRows
 if TYPE_CHECKING:
     from memoranda.engine.session import HomeSession
 
-__all__ = ["Served", "log_of", "note_call"]
+__all__ = ["Served", "log_of", "note_call", "notes_given"]
 
 # The arguments of a tool that say what was asked for, the most telling first.
 _ASKED = ("query", "text", "identifier", "ref", "path", "name", "key", "topic", "url", "command")
@@ -28,3 +28,10 @@ def note_call(session: HomeSession, tool: str, arguments: Mapping[str, Any]) -> 
     texts = (str(arguments[name]) for name in _ASKED if isinstance(arguments.get(name), str))
     asked_for = next(texts, "")
     log_of(session).add(session.engine.clock(), session.agent, tool, asked_for, session.served)
+
+
+def notes_given(memory: HomeSession) -> tuple[int, set[str]]:
+    """How many sessions of clients with hooks were told something, and the ids of the notes."""
+    from memoranda.ledger.sessions import given_notes
+
+    return given_notes(memory.engine.ledger.database)

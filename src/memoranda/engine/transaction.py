@@ -1,8 +1,9 @@
 """Writing: a transaction is the only way to change files, and it belongs to one caller of the home.
 
 A change may be in a project that only its process knows (a preset's vault, a bank root of the
-environment) and no configuration names. Therefore the ledger names the folder in each such step. A
-step without a folder is in the place where this home keeps the project.
+environment) and no configuration names. Such a folder is registered when it is opened
+(`Engine.register`), and the ledger names it in each of its steps. A step without a folder is in the
+place where this home keeps the project.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from memoranda.sources.base import NO_STAMP, File, Stamp, sha256
 from memoranda.sources.files import make_private, storing
 from memoranda.sources.folder import FolderSource
 from memoranda.sources.layout import PRIVATE
+from memoranda.sources.source import FileEdit
 from memoranda.sources.step import Step
 from memoranda.text.remembered import remembering
-from memoranda.text.user_path import absolute_path
 
 
 def check_access(
@@ -63,7 +64,7 @@ def check_access(
 
 
 class WritingSession(HomeSession):
-    """An open home as a caller uses it who may change it."""
+    """An open home for a caller that may change it."""
 
     def check_not_paused(self) -> None:
         """Raise AgentPaused if this caller is an agent the owner paused."""
@@ -93,7 +94,9 @@ class WritingSession(HomeSession):
             transaction = Transaction(self, verb, about)
             yield transaction
             goes_apart = is_outermost and transaction.takes_long and not is_repeated.get()
-            if not goes_apart:
+            if goes_apart:
+                transaction.project_ids = self.index.project_ids()
+            else:
                 transaction.commit(may_wait=is_outermost)
         if goes_apart:
             self._commit_apart(transaction, fresh=fresh)
@@ -125,8 +128,8 @@ class WritingSession(HomeSession):
 
 # Bytes, and files, of a change from which on others go on while it is looked at: some hundredths
 # of a second.
-_LARGE = 100_000
-_MANY = 100
+_LARGE_BYTES = 100_000
+_MANY_FILES = 100
 _TAKING = ("remove", "move", "rmdir", "unlink")
 _BRINGING = ("put", "move", "mkdir", "symlink")
 
@@ -173,6 +176,7 @@ class Transaction:
         little as the least trusted of them.
     undoes, details, run: further fields of the ledger's `Change`. By default `run` is the session's.
     done: the ledger's `Change` after the commit. None if there was nothing to do.
+    project_ids: the ids of the index's projects, by name in lower case, for `foresee`.
     """
 
     def __init__(self, session: WritingSession, verb: str, about: tuple[str, str] | None = None):
@@ -185,6 +189,7 @@ class Transaction:
         self.details: dict[str, Any] | None = None
         self.run: int | None = None
         self.done: Change | None = None
+        self.project_ids: dict[str, int] = {}
         self._session = session
         self._engine = session.engine
         self._notes: dict[tuple[str, str], Note] = {}
@@ -193,56 +198,69 @@ class Transaction:
         self._is_admitted = False
 
     def put(
-        self, project: str, path: str, data: bytes, *, old: File | None = None, **more: Any
+        self, project: str, path: str, data: bytes, *, old: File | None = None, **step_fields: Any
     ) -> Step:
-        """Write `data` to a file; `old` is what was read there, None for a new file. `more`: see
-        `add`.
-        """
-        return self.add("put", project, path, data=data, old=old, **more)
+        """Write `data` to a file.
 
-    def remove(self, project: str, path: str, old: File | None, **more: Any) -> Step:
+        old: the file that was read there; None for a new one.
+        step_fields: see `add`.
+        """
+        return self.add("put", project, path, data=data, old=old, **step_fields)
+
+    def remove(self, project: str, path: str, old: File | None, **step_fields: Any) -> Step:
         """Remove the file that was read as `old`."""
-        return self.add("remove", project, path, old=old, **more)
+        return self.add("remove", project, path, old=old, **step_fields)
 
     def move(
-        self, project: str, path: str, to: str, *, old: File | None = None, **more: Any
+        self, project: str, path: str, to: str, *, old: File | None = None, **step_fields: Any
     ) -> Step:
         """Move a file, read as `old`, or a folder to a free path of the project."""
-        return self.add("move", project, path, to=to, old=old, **more)
+        return self.add("move", project, path, to=to, old=old, **step_fields)
 
     def add(
-        self, do: str, project: str, path: str, *, source: FolderSource | None = None, **more: Any
+        self,
+        do: str,
+        project: str,
+        path: str,
+        *,
+        source: FolderSource | None = None,
+        **step_fields: Any,
     ) -> Step:
-        """Add a step (`do` and `more`: see `Step`) on a file of `project`. `source` is its source, if
-        that is not the usual one.
+        """Add a step on a file of `project`.
+
+        source: the source of the file, if it is not the project's.
+        do, step_fields: see `Step`.
 
         The text of an entry with a time to live is not kept (contract 004, 4). Raises
         ReadOnlyProject, ProjectNotFound.
         """
         if source is None:
             source = self._engine.folder(project)
-        check_access(self._session, source.name, [path, more.get("to") or path], self.undoes)
+        check_access(self._session, source.name, [path, step_fields.get("to") or path], self.undoes)
         access = self._engine.access_to(source.name)
         if access.agents:
-            more["scope"] = access.scope_of(more.get("scope") or GLOBAL)
-        away = own_root(self._engine, project) != source.root
+            step_fields["scope"] = access.scope_of(step_fields.get("scope") or GLOBAL)
         if project == KV_PROJECT:
             from memoranda.note.entry import is_passing
 
-            old = more.get("old")
-            more["kept"] = more.get("kept", True) and not (old and is_passing(old.data))
-            more["is_passing"] = is_passing(more.get("data") or b"")
-        step = Step(do, project, source.root, path, away=away, **more)
+            old = step_fields.get("old")
+            step_fields["kept"] = step_fields.get("kept", True) and not (
+                old and is_passing(old.data)
+            )
+            step_fields["is_passing"] = is_passing(step_fields.get("data") or b"")
+        (step,) = source.steps(FileEdit(do, path, **step_fields))
         self.steps.append(step)
         return step
 
     @property
     def takes_long(self) -> bool:
-        """Whether the change writes so much that others should not wait while that is looked at."""
+        """Whether the change writes so much that others should not wait while its texts are
+        checked.
+        """
         if self.undoes is not None or self._session.run is not None:
             return False
         sizes = [len(step.data) for step in self.steps if step.do == "put" and step.data]
-        return len(sizes) > _MANY or sum(sizes) > _LARGE
+        return len(sizes) > _MANY_FILES or sum(sizes) > _LARGE_BYTES
 
     def foresee(self) -> None:
         """Check the texts that the change writes, and compute their index entries ahead.
@@ -250,6 +268,8 @@ class Transaction:
         `remembered` functions keep the results. Needs no part of the home. Raises SecretRefused.
         """
         self._admit()
+        # The id that a new project gets; a wrong one costs the time of another look
+        next_id = 1 + max(self.project_ids.values(), default=0)
         for step in self.steps:
             if step.do != "put" or step.data is None or step.project == PRIVATE:
                 continue
@@ -259,7 +279,7 @@ class Transaction:
             note = self._note_of(step, step.data)
             if note is not None:
                 self._engine.gate.suspicious(note.text)
-                foresee(note)
+                foresee(note, self.project_ids.get(step.project.casefold(), next_id))
             old_note = self._note_of(step, step.old.data) if step.old else None
             if old_note is not None:
                 foresee_removal(old_note)
@@ -340,7 +360,7 @@ class Transaction:
             folded=self.folded,
         )
         planned.check = self._check_limits
-        planned.show = self._made
+        planned.show = self._take_up
         return planned
 
     def _may_wait(self, planned: PlannedChange) -> bool:
@@ -364,7 +384,7 @@ class Transaction:
             self.steps, engine.settings, self._session.agent, engine.day_use, engine.clock()
         )
 
-    def _made(self, change: Change) -> None:
+    def _take_up(self, change: Change) -> None:
         """Count a change that is on disk, and show it in the index."""
         engine = self._engine
         engine.day_use.count(change)
@@ -495,6 +515,7 @@ class _Shown:
     def bring_into_index(self) -> None:
         """Update the index. Each note then knows its permalink."""
         index = self._engine.index
+        written: list[tuple[Note, Stamp]] = []
         for key in self.removed:
             index.remove(*key)
         for key, loaded in self._written.items():
@@ -503,7 +524,8 @@ class _Shown:
                 continue
             note, stamp = loaded
             note.provenance = self._provenance.get(key, note.provenance)
-            note.permalink = index.put(note, stamp)
+            written.append((note, stamp))
+        index.put_all(written)
 
 
 def _file_of(step: Step) -> File:
@@ -524,28 +546,14 @@ class LocationGone(MemorandaError):
     code = "storage"
 
 
-def own_root(engine: Engine, project: str) -> str | None:
-    """The folder in which this home keeps the project, even if this process was given another.
-
-    None if the home has no such project.
-    """
-    # The answers of review, which undo takes back
-    if project == PRIVATE:
-        return str(engine.layout.private)
-    place = engine.layout.built_in.get(project) or engine.settings.projects.get(project)
-    if place is None:
-        return None
-    return absolute_path(place)
-
-
 def root_of(engine: Engine, project: str) -> str:
     """The folder that the ledger names for this process's project.
 
     Empty for the home's own place.
     """
-    root = engine.source(project).root
-    if own_root(engine, project) != root:
-        return os.path.realpath(root)
+    source = engine.source(project)
+    if source.away:
+        return os.path.realpath(source.root)
     return ""
 
 
@@ -558,7 +566,7 @@ def is_here(engine: Engine, project: str, root: str) -> bool:
         return False
     if root:
         return os.path.realpath(source.root) == root
-    return own_root(engine, project) == source.root
+    return not source.away
 
 
 def source_at(engine: Engine, project: str, root: str) -> FolderSource:
@@ -570,7 +578,7 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
     if project in engine.sources and is_here(engine, project, root):
         # A graph file is refused once something would be written
         return cast(FolderSource, engine.sources[project])
-    folder = root or own_root(engine, project)
+    folder = root or engine.own_root(project)
     if folder is None:
         raise LocationGone(f"there is no project {project} here")
     if root and not os.path.isdir(root):
@@ -580,7 +588,9 @@ def source_at(engine: Engine, project: str, root: str) -> FolderSource:
             f"{root}, the folder of project {project}, is reached through a symlink now"
         )
     is_text = project == "memories"
-    return FolderSource(project, Path(folder), every_text=is_text, links=is_text)
+    source = FolderSource(project, Path(folder), every_text=is_text, links=is_text)
+    engine.register(project, source)
+    return source
 
 
 def read_or_none(source: FolderSource, path: str) -> File | None:

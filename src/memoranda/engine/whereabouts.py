@@ -77,13 +77,13 @@ def _taken_by(change: Change, place: Place) -> Place | None:
     """Where one change took the note of a place: by a move, or by writing it elsewhere."""
     removed = False
     for touched in change.files:
-        at = (touched.project, touched.path)
-        if touched.do == "move" and at == place:
+        old_place = (touched.project, touched.path)
+        if touched.do == "move" and old_place == place:
             return touched.project, touched.to
         # A folder that was moved with all its notes
         if touched.do == "move" and place[1].startswith(f"{touched.path}/") and touched.old is None:
             return touched.project, touched.to + place[1][len(touched.path) :]
-        removed |= touched.do == "remove" and at == place
+        removed |= touched.do == "remove" and old_place == place
     written = [touched for touched in change.files if touched.do == "put"]
     if removed and len(written) == 1:
         return written[0].project, written[0].path

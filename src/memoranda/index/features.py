@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from memoranda.clock import microseconds
 from memoranda.note.model import Note
+from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
 from memoranda.text.remembered import remembered
 from memoranda.text.tokens import parts, passages, pieces, stop_words, tokens, word_count
@@ -92,9 +92,7 @@ def row(note: Note, text: str, project: int) -> dict[str, object]:
     conversation = None
     if style.speaker is not None:
         place = f"{project}\0{note.path.rpartition('/')[0]}\0{day}"
-        conversation = int.from_bytes(
-            blake2b(place.encode("utf-8", "replace"), digest_size=6).digest()
-        )
+        conversation = int.from_bytes(blake2b(place.encode("utf-8", "replace"), 6))
     return {
         "conversation": conversation,
         "position": microseconds(note.created),

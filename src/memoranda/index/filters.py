@@ -33,6 +33,7 @@ from memoranda.note.model import (
 from memoranda.note.project_access import PREFIX as SEVERAL
 from memoranda.note.project_access import is_among
 from memoranda.query import Query
+from memoranda.text.checksum import blake2b
 from memoranda.text.pattern import lazy_pattern
 
 Span = tuple[int, int, int | None]
@@ -77,9 +78,8 @@ def token(kind: int, value: str) -> str:
     if _PLAIN.fullmatch(value):
         return f"{chr(_FIRST_MARK + 2 * kind)}{value}"
     # 3 ms
-    from hashlib import blake2b
-
-    return f"{chr(_FIRST_MARK + 2 * kind + 1)}{blake2b(value.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+    digest = blake2b(value.encode("utf-8", "replace"), 8).hex()
+    return f"{chr(_FIRST_MARK + 2 * kind + 1)}{digest}"
 
 
 def facet_text(note: Note, project: int, extra: Inline) -> str:

@@ -21,9 +21,6 @@ from memoranda.clock import EPOCH, microseconds, to_utc
 from memoranda.index import claims, filters, superseding
 from memoranda.index.database import Queries, held, reads
 from memoranda.index.filters import PINNED, any_of, may_see, project_ids
-from memoranda.index.glance import any_of_texts
-from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY, listing, rows_passing
-from memoranda.index.repeated import RepeatedPatterns
 from memoranda.index.resolve import find, find_id
 from memoranda.index.resolve import key as fold_key
 from memoranda.index.rows import (
@@ -46,6 +43,7 @@ from memoranda.note.model import (
     TRACE_PROJECT,
 )
 from memoranda.note.names import file_key
+from memoranda.query import Query
 from memoranda.sources.base import Stamp
 from memoranda.text.unicode import sqlite_text
 from memoranda.value_object import ValueObject
@@ -102,10 +100,22 @@ class NoteQueries(Queries):
     in_order = reads(in_order)
     text_of = reads(text_of)
     observations = reads(observations)
-    listing = reads(listing)
-    rows_passing = reads(rows_passing)
     find = reads(find)
     find_id = reads(find_id)
+
+    def listing(
+        self, query: Query, *, viewer: str | None, limit: int | None = 10, offset: int = 0
+    ) -> tuple[list[NoteInfo], int]:
+        """See `listing.listing`."""
+        from memoranda.index.listing import listing
+
+        return listing(self._db, query, viewer=viewer, limit=limit, offset=offset)
+
+    def rows_passing(self, query: Query, *, viewer: str | None) -> list[int]:
+        """See `listing.rows_passing`."""
+        from memoranda.index.listing import rows_passing
+
+        return rows_passing(self._db, query, viewer=viewer)
 
     def validity_marks(
         self, infos: Iterable[NoteInfo], viewer: str | None, zone: tzinfo | None
@@ -123,6 +133,8 @@ class NoteQueries(Queries):
 
     def rows_with(self, texts: Sequence[str], limit: int) -> list[int]:
         """The rows of the notes that hold one of these texts, those with the rarest first."""
+        from memoranda.index.glance import any_of_texts
+
         expression = any_of_texts(texts)
         if not expression:
             return []
@@ -241,6 +253,8 @@ class NoteQueries(Queries):
         A note counts on the day it is about or, without one, on the day it was written. The archive
         and traces do not count.
         """
+        from memoranda.index.listing import IS_OF_DAYS, SAYS_DAY
+
         near = [microseconds(to_utc(datetime.combine(day, time()), zone)) for day in (first, until)]
         sql = (
             f"select n.created, case when {SAYS_DAY} then substr(n.date, 1, 10) end, n.scope"
@@ -565,6 +579,8 @@ class NoteQueries(Queries):
         """The rows of the notes whose text after the frontmatter has `pattern` at least twice; rows
         of notes that are gone may be among them.
         """
+        from memoranda.index.repeated import RepeatedPatterns
+
         return held(self._db, RepeatedPatterns).rows(self._db, pattern)
 
     def scoped_bodies(self, project: str) -> Iterator[tuple[str, str]]:

@@ -25,14 +25,12 @@ from zlib import crc32
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.index.database import in_snapshot
 from memoranda.index.filters import may_see, quoted
-from memoranda.index.former_addresses import former_rows
 from memoranda.index.rows import NoteInfo, in_order, infos, original_of
 from memoranda.note.links import fold, lead, parse_address, slug
 from memoranda.note.model import ARCHIVE_PROJECT, CATEGORY_PROJECT, MEMORY_PROJECTS
 from memoranda.note.names import FORMS, Form, Looseness, as_written, stem, without_case
 from memoranda.note.notion import file_address
 from memoranda.text.pattern import lazy_pattern
-from memoranda.text.tokens import fts_text, words
 from memoranda.text.unicode import sqlite_text, unescaped
 
 _CASE = [form.looseness for form in FORMS].index(Looseness.CASE)
@@ -333,6 +331,8 @@ class Resolver:
         """Where a link leads that no note's name fits: to the note that was at this address."""
         if not self.knows_former_addresses or "/" not in target:
             return LinkTarget(UNWRITTEN)
+        from memoranda.index.former_addresses import former_rows
+
         rows = former_rows(self.db, target, home, candidates, self.viewer)
         if len(rows) == 1:
             return LinkTarget(RESOLVED, rows[0])
@@ -633,6 +633,8 @@ class _Search:
         """The notes that upkeep moved away from this address. Not for who needs an exact name."""
         if "/" not in self.target:
             return []
+        from memoranda.index.former_addresses import former_rows
+
         db = self.resolver.db
         home = self.project or self.default_project
         rows = former_rows(db, self.target, home, self.candidates, self.resolver.viewer)
@@ -733,6 +735,8 @@ def _suggestions(
 
 def _similar_rows(db: sqlite3.Connection, target: str, target_key: str) -> dict[int, None]:
     """Rows of notes whose name begins like `target`, or has one of its words."""
+    from memoranda.text.tokens import fts_text, words
+
     rows: dict[int, None] = {}
     for length in dict.fromkeys((len(target_key), max(3, len(target_key) * 2 // 3), 3)):
         beginning = target_key[:length]

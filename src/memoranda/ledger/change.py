@@ -134,29 +134,6 @@ class Change(ValueObject):
         ]
         return _ENCODER.encode(row).encode() + b"\n"
 
-    @classmethod
-    def load(cls, line: bytes) -> Change:
-        """The change a JSON line describes. Raises ValueError when it is not one."""
-        row = json.loads(line)
-        try:
-            files = [Touched(**row_file) for row_file in row["files"]]
-            return cls(
-                row["change"],
-                row["time"],
-                row["verb"],
-                row["project"],
-                row["path"],
-                row.get("agent"),
-                row.get("face"),
-                files,
-                row.get("undoes"),
-                row.get("details"),
-                row.get("run"),
-                row.get("by"),
-            )
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"not a change: {error}") from None
-
 
 def undone_numbers(undoes: int | None, details: Any) -> list[int]:
     """The numbers of the changes that an undo took back, from its `Change` fields.

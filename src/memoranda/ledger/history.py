@@ -23,6 +23,14 @@ from memoranda.ledger.change import (
     Touched,
     undone_numbers,
 )
+from memoranda.ledger.change_rows import (
+    change_of,
+    change_values,
+    loaded,
+    step_values,
+    stored,
+    touched_of,
+)
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.ledger.review_rows import ReviewRows
 from memoranda.note.model import GLOBAL, Provenance
@@ -57,6 +65,15 @@ _LAST_WRITERS = (
     "where s.change between ? and ? and s.do = 'put' and s.new is not null and not exists ("
     "select 1 from step t where t.new = s.new and t.do = 'put' and t.path = s.path "
     "and t.project = s.project and t.root = s.root and t.change > s.change)"
+)
+# The texts that a change keeps: what it replaced, and what lines became.
+_TEXTS_OF_CHANGE = (
+    "select old as digest from step where change = :change and old is not null "
+    f"union select new from step where change = :change and do = '{LINES}' and new is not null"
+)
+_REFERENCE = (
+    "select 1 from step where old = :digest "
+    f"union all select 1 from step where new = :digest and do = '{LINES}' limit 1"
 )
 # Changes looked at together when they are purged.
 _PURGED_AT_A_TIME = 10_000
@@ -360,7 +377,7 @@ class History:
     ) -> Iterator[PlacedStep]:
         sql = f"select s.*, c.verb from step s join change c on c.number = s.change where {where}"
         for row in self.database.rows(sql, values):
-            yield PlacedStep(row["change"], row["position"], row["verb"], _touched_of(row))
+            yield PlacedStep(row["change"], row["position"], row["verb"], touched_of(row))
 
     def changes_of_run(self, run: int) -> list[Change]:
         """The changes of one run of a job, newest first."""
@@ -401,7 +418,7 @@ class History:
             part = min(2 * part, _PART)
 
     def _with_steps(self, rows: Sequence[Row]) -> list[Change]:
-        changes = [_change_of(row) for row in rows]
+        changes = [change_of(row) for row in rows]
         by_number = {change.number: change for change in changes}
         if not changes:
             return []
@@ -411,7 +428,7 @@ class History:
             where = f"change in ({','.join(map(str, by_number))})"
         sql = f"select * from step where {where} order by change, position"
         for row in self.database.rows(sql):
-            by_number[row["change"]].files.append(_touched_of(row))
+            by_number[row["change"]].files.append(touched_of(row))
         return changes
 
     def _origins(self) -> Iterator[Change]:
@@ -431,7 +448,7 @@ class History:
         """
         anywhere: Provenance | None = None
         for row in self.database.rows(_ALL_WRITERS, (etag,)):
-            provenance = _writer_of(row).provenance(_touched_of(row))
+            provenance = _writer_of(row).provenance(touched_of(row))
             if (row["project"], row["path"]) == (project, path):
                 return provenance
             anywhere = anywhere or provenance
@@ -456,11 +473,11 @@ class History:
             if change.verb == ORIGINS:
                 self._insert_origins(connection, change.files)
                 continue
-            connection.execute(_CHANGE, _row_of(change))
+            connection.execute(_CHANGE, change_values(change))
             connection.executemany(
                 _STEP,
                 [
-                    (change.number, position, *_step_row(touched))
+                    (change.number, position, *step_values(touched))
                     for position, touched in enumerate(change.files)
                 ],
             )
@@ -470,7 +487,7 @@ class History:
             (
                 touched.project,
                 touched.path,
-                _stored(touched.root),
+                stored(touched.root),
                 touched.new,
                 touched.scope,
                 json.dumps(touched.by or {}),
@@ -490,25 +507,30 @@ class History:
             self.record(connection, changes)
 
     def retract(self, numbers: Iterable[int]) -> None:
-        """Remove changes that were not made after all."""
+        """Remove changes that were not made after all, with the texts that only they kept."""
         self._last = None
+        unreferenced = list[str]()
         with self.database.transaction() as connection:
             for number in numbers:
                 self._put_rows_back(connection, number)
-                connection.execute(
-                    "delete from text where sha256 in (select old from step where change = :change)"
-                    " and not exists (select 1 from step where old = sha256 and change <> :change)",
-                    {"change": number},
-                )
+                digests = connection.execute(_TEXTS_OF_CHANGE, {"change": number}).fetchall()
                 for table in ("step", "pending_step", "unsynced", "line_change", "waiting"):
                     connection.execute(f"delete from {table} where change = ?", (number,))
                 connection.execute("delete from change where number = ?", (number,))
+                unreferenced += [
+                    row["digest"]
+                    for row in digests
+                    if not _is_referenced(connection, row["digest"])
+                ]
+            rows = [(digest,) for digest in unreferenced]
+            connection.executemany("delete from text where sha256 = ?", rows)
+        self._remove_large(unreferenced)
 
     def _put_rows_back(self, connection: Connection, number: int) -> None:
         """Make the rows of the ledger what they were before a change."""
         sql = "select * from step where change = ? and do = ? order by position"
         rows = connection.execute(sql, (number, SET)).fetchall()
-        self.review_rows.take_back(connection, [_touched_of(row) for row in rows])
+        self.review_rows.take_back(connection, [touched_of(row) for row in rows])
 
     def replace_all(self, changes: Iterable[Change]) -> None:
         """Put these changes, in the order of their numbers, in place of all."""
@@ -530,7 +552,7 @@ class History:
                 self.record(connection, [change])
             connection.executemany(
                 "delete from origin where project = ? and path = ? and root = ?",
-                [(project, path, _stored(root)) for project, path, root in lost],
+                [(project, path, stored(root)) for project, path, root in lost],
             )
 
     # --- texts
@@ -676,7 +698,7 @@ class History:
         for first in range(min(purged), max(purged) + 1, _PURGED_AT_A_TIME):
             values = (first, first + _PURGED_AT_A_TIME - 1)
             for row in self.database.rows(_LAST_WRITERS, values):
-                touched = _touched_of(row)
+                touched = touched_of(row)
                 is_needed = bool(touched.root) or touched.new in living
                 if row["change"] in purged and is_needed:
                     by = _writer_of(row).provenance(touched).row()
@@ -699,10 +721,13 @@ class History:
             with self.database.transaction() as connection:
                 rows = [(digest,) for digest in unreferenced]
                 connection.executemany("delete from text where sha256 = ?", rows)
-        for digest in unreferenced:
+        self._remove_large(unreferenced)
+        return len(unreferenced)
+
+    def _remove_large(self, digests: Iterable[str]) -> None:
+        for digest in digests:
             with suppress(FileNotFoundError):
                 os.unlink(self.object_path(digest))
-        return len(unreferenced)
 
     def unreferenced(self) -> list[str]:
         """The kept texts no change refers to, by SHA-256."""
@@ -728,87 +753,21 @@ class History:
         return {row["digest"] for row in rows}
 
 
-def _row_of(change: Change) -> tuple[Any, ...]:
-    return (
-        change.number,
-        change.time,
-        change.verb,
-        change.project,
-        change.path,
-        change.agent,
-        change.face,
-        change.undoes,
-        change.run,
-        json.dumps(change.details) if change.details else None,
-        json.dumps(change.by) if change.by else None,
-    )
-
-
-def _step_row(touched: Touched) -> tuple[Any, ...]:
-    return (
-        touched.do,
-        touched.project,
-        touched.path,
-        touched.to,
-        touched.old,
-        touched.new,
-        touched.mode,
-        touched.scope,
-        _stored(touched.link),
-        int(touched.kept),
-        _stored(touched.file),
-        _stored(touched.root),
-        touched.size,
-        json.dumps(touched.by) if touched.by else None,
-    )
-
-
-def _change_of(row: Row) -> Change:
-    return Change(
-        row["number"],
-        row["time"],
-        row["verb"],
-        row["project"],
-        row["path"],
-        row["agent"],
-        row["face"],
-        [],
-        row["undoes"],
-        _loaded(row["details"]),
-        row["run"],
-        _loaded(row["made_by"]),
-    )
-
-
-def _touched_of(row: Row) -> Touched:
-    return Touched(
-        row["do"],
-        row["project"],
-        row["path"],
-        row["dest"],
-        row["old"],
-        row["new"],
-        row["mode"],
-        row["scope"],
-        os.fsdecode(row["link"]),
-        bool(row["kept"]),
-        os.fsdecode(row["file"]),
-        os.fsdecode(row["root"]),
-        row["size"],
-        _loaded(row["made_by"]),
-    )
+def _is_referenced(connection: Connection, digest: str) -> bool:
+    """Whether a change refers to a kept text."""
+    return connection.execute(_REFERENCE, {"digest": digest}).fetchone() is not None
 
 
 def _takes_back(undo: Row, number: int) -> bool:
     """Whether an undo took a change back; the run of both is known to be the same, if it has one."""
     if undo["run"] is not None:
         return True
-    return number in undone_numbers(undo["undoes"], _loaded(undo["details"]))
+    return number in undone_numbers(undo["undoes"], loaded(undo["details"]))
 
 
 def _writer_of(row: Row) -> Change:
     """The change of a step, without its files."""
-    by = _loaded(row["by_caller"])
+    by = loaded(row["by_caller"])
     return Change(row["change"], row["at"], row["verb"], "", "", row["agent"], row["face"], by=by)
 
 
@@ -820,24 +779,5 @@ def _origin_of(row: Row) -> Touched:
         new=row["new"],
         scope=row["scope"],
         root=os.fsdecode(row["root"]),
-        by=_loaded(row["made_by"]),
+        by=loaded(row["made_by"]),
     )
-
-
-def _stored(path: str) -> str | bytes:
-    """A path of the system as SQLite takes it: one that is no Unicode text as its bytes."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return os.fsencode(path)
-    return path
-
-
-def _loaded(text: str | None) -> Any:
-    """Parse a JSON value. None for a damaged one, which `memory doctor` reports."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

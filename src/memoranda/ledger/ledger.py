@@ -33,17 +33,12 @@ from memoranda.errors import (
     StorageError,
 )
 from memoranda.ledger.boot import boot_id
-from memoranda.ledger.change import Change, touched_by
 from memoranda.ledger.database import LedgerDatabase, LedgerRefused
-from memoranda.ledger.execution import PARALLEL_WRITES, Execution
-from memoranda.ledger.file_sync import FileSync, places_of, sync_places
-from memoranda.ledger.history import LARGE, History
-from memoranda.ledger.lines import LineChanges
 from memoranda.ledger.lock import HomeLock
 from memoranda.ledger.paused_rows import PausedRows
 from memoranda.ledger.planned_change import ChangeQueue, PlannedChange, accepted
 from memoranda.ledger.reads import ReadRow, Reads
-from memoranda.ledger.review_rows import ANSWER, REQUEST
+from memoranda.ledger.review_rows import ANSWER, REQUEST, ReviewRows
 from memoranda.sources.base import Unconfirmed
 from memoranda.sources.files import (
     UNWRITABLE,
@@ -56,15 +51,21 @@ from memoranda.sources.files import (
     storing,
 )
 from memoranda.sources.layout import TEMP_PREFIX, Layout
-from memoranda.sources.step import SET, Step
 from memoranda.text.pattern import lazy_pattern
 
+# Commands that only read do not load what writes.
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from memoranda.ledger.change import Change
+    from memoranda.ledger.execution import Execution
+    from memoranda.ledger.file_sync import FileSync
+    from memoranda.ledger.history import History
+    from memoranda.ledger.lines import LineChanges
     from memoranda.ledger.served_rows import ServedRows
     from memoranda.ledger.sessions import SessionRows
     from memoranda.sources.line_change import LineChange
+    from memoranda.sources.step import Step
 
 HOME_TEMP = lazy_pattern(
     r"\.(?:(?:memory|pending(?:\.[a-z0-9._-]+)?)\.md-(?=\d+-[0-9a-f]{8})"
@@ -111,11 +112,8 @@ class Ledger:
 
     def _open_parts(self) -> None:
         self.reads = self._open_reads()
-        self.history = self._open_history()
-        self.review_rows = self.history.review_rows
+        self.review_rows = ReviewRows(self.database, str(self.layout.private))
         self.paused_rows = PausedRows(self.database)
-        self.lines = LineChanges(self.history)
-        self.file_sync = FileSync(self._note_synced)
         self.lock = HomeLock(self.layout.private, self._entered)
         if self.unfinished() or self.layout.has_former_files():
             self.try_to_recover()
@@ -129,8 +127,29 @@ class Ledger:
 
         return ServedRows(self.database)
 
+    @cached_property
+    def history(self) -> History:
+        """The changes and the texts they replaced."""
+        return self._open_history()
+
     def _open_history(self) -> History:
+        from memoranda.ledger.history import History
+
         return History(self.layout, self.database)
+
+    @cached_property
+    def lines(self) -> LineChanges:
+        """The changes of lines of files used in place."""
+        from memoranda.ledger.lines import LineChanges
+
+        return LineChanges(self.history)
+
+    @cached_property
+    def file_sync(self) -> FileSync:
+        """The files that were written and are not synced yet."""
+        from memoranda.ledger.file_sync import FileSync
+
+        return FileSync(self._note_synced)
 
     def _open_reads(self) -> Reads:
         return Reads(self.database, self._clock)
@@ -162,7 +181,10 @@ class Ledger:
 
         Empty if all is well. Raises DatabaseRefused.
         """
-        return self.database.trouble or self.file_sync.trouble
+        trouble = self.database.trouble
+        if not trouble and "file_sync" in vars(self):
+            trouble = self.file_sync.trouble
+        return trouble
 
     def runs_jobs(self) -> bool:
         """Whether the upkeep is done here, and not on another machine."""
@@ -182,7 +204,8 @@ class Ledger:
             closing.callback(self.database.close)
             if "_threads" in vars(self):
                 closing.callback(self._threads.shutdown)
-            closing.callback(self.file_sync.close)
+            if "file_sync" in vars(self):
+                closing.callback(self.file_sync.close)
             closing.callback(self.reads.close)
 
     # --- changing
@@ -230,6 +253,8 @@ class Ledger:
         run: as in `Change`; 0 begins a run.
         folded: reads that the new headers will count.
         """
+        from memoranda.ledger.change import Change
+
         time = stamp(self._clock())
         change = Change(0, time, verb, *about, agent, face, [], undoes, details, run, by)
         return PlannedChange(change, [*steps], folded or {})
@@ -251,6 +276,9 @@ class Ledger:
 
         Each is made as a whole, or has an `error` and nothing of it is there: as `write` raises.
         """
+        from memoranda.ledger.execution import Execution
+        from memoranda.ledger.file_sync import places_of
+
         execution = Execution(holds_truth=self.holds_truth)
         try:
             self._promise(execution, changes)
@@ -387,6 +415,10 @@ class Ledger:
 
     def _keep_large_texts(self, execution: Execution, steps: Sequence[Step]) -> None:
         """Have what is too large for the ledger, or may not be in it, safe beside it."""
+        from memoranda.ledger.execution import PARALLEL_WRITES
+        from memoranda.ledger.file_sync import sync_places
+        from memoranda.ledger.history import LARGE
+
         beside = [step for step in steps if step.do == "put" and not _is_in_ledger(step)]
         if beside:
             if len(beside) >= PARALLEL_WRITES:
@@ -422,6 +454,8 @@ class Ledger:
     def _record_change(
         self, connection: Connection, planned: PlannedChange, number: int, batch: int
     ) -> None:
+        from memoranda.ledger.change import touched_by
+
         change = planned.change
         change.number = number
         if change.run == 0:
@@ -449,6 +483,8 @@ class Ledger:
         self.lines.begin(connection, change.number, lines)
 
     def _record_step(self, connection: Connection, number: int, position: int, step: Step) -> None:
+        from memoranda.ledger.history import LARGE
+
         if _keeps_old(step) and step.old is not None and len(step.old.data) < LARGE:
             row = (step.old.etag, step.old.data)
             connection.execute("insert or ignore into text values (?, ?)", row)
@@ -481,6 +517,8 @@ class Ledger:
         """Threads that wait for the disk while it syncs many files at once."""
         from concurrent.futures import ThreadPoolExecutor
 
+        from memoranda.ledger.execution import PARALLEL_WRITES
+
         return ThreadPoolExecutor(PARALLEL_WRITES, thread_name_prefix="sync")
 
     def _note_synced(self, numbers: Sequence[int]) -> None:
@@ -498,7 +536,11 @@ class Ledger:
 
     def unfinished(self) -> bool:
         """Whether a writer died at work, or a change of a file used in place is under way."""
-        return self.lock.died() or self.lines.waits()
+        return self.lock.died() or self.has_line_change()
+
+    def has_line_change(self) -> bool:
+        """Whether a change of a file used in place is under way, or its writer died."""
+        return self.database.row("select 1 from line_change limit 1") is not None
 
     def _entered(self, has_died: bool) -> None:
         """Complete the work of a dead writer, or of a power failure, now that the lock is taken."""
@@ -508,7 +550,7 @@ class Ledger:
             self._temp_folders.clear()
         if not self.database.is_writable:
             return
-        if self.lines.waits():
+        if self.has_line_change():
             self.lines.recover()
         if has_died:
             self._recover()
@@ -569,11 +611,15 @@ class Ledger:
         if any(row["boot"] != self._boot for row in rows):
             self._recover()
         elif rows:
+            from memoranda.ledger.file_sync import places_of
+
             numbers = [row["change"] for row in rows]
             self.file_sync.add(numbers, places_of(self._pending(numbers)))
 
     def _recover(self) -> None:
         """Carry out what the ledger has and the disk may not have, and remove temporary files."""
+        from memoranda.ledger.file_sync import places_of, sync_places
+
         rows = self.database.rows(
             "select change, batch, boot from unsynced "
             "where change not in (select change from waiting) order by change"
@@ -597,6 +643,8 @@ class Ledger:
 
     def _finish(self, number: int, *, lost_power: bool) -> None:
         """Carry out one change. Raises MemorandaError, OSError when a file is out of reach."""
+        from memoranda.ledger.execution import Execution
+
         change = self.history.change(number)
         steps = self._pending([number])
         if change is None or len(steps) != len(change.files):
@@ -618,6 +666,8 @@ class Ledger:
 
     def _pending(self, numbers: Iterable[int]) -> list[Step]:
         """The steps of changes as they were planned."""
+        from memoranda.sources.step import Step
+
         steps = list[Step]()
         sql = (
             "select s.do, s.project, s.path, s.dest, s.scope, s.link, s.kept, p.root, p.temp, "
@@ -665,6 +715,8 @@ class Ledger:
         """Carry out a change that was set aside. The lock must be held. Raises MemorandaError; then
         it still waits.
         """
+        from memoranda.ledger.file_sync import places_of, sync_places
+
         number = int(name.removeprefix(_WAITING))
         try:
             self._finish(number, lost_power=False)
@@ -728,6 +780,8 @@ class Ledger:
 
 def missing_folders(steps: Sequence[Step], made: Collection[tuple[str, str]]) -> list[Step]:
     """Steps that make the folders these steps need and that are not there, nor `made` before."""
+    from memoranda.sources.step import Step
+
     missing: dict[tuple[str, str], Step] = {}
     known = {*made, *((step.root, step.path) for step in steps if step.do == "mkdir")}
     for step in steps:
@@ -755,11 +809,15 @@ def _is_safe_in_file(planned: PlannedChange) -> bool:
 
 def _keeps_old(step: Step) -> bool:
     """Whether the text the step replaces is kept."""
+    from memoranda.sources.step import SET
+
     return step.old is not None and step.kept and step.do in ("put", "remove", SET)
 
 
 def _is_in_ledger(step: Step) -> bool:
     """Whether the ledger has the new text until the file is synced: not of what leaves no text."""
+    from memoranda.ledger.history import LARGE
+
     return not step.is_passing and step.data is not None and len(step.data) < LARGE
 
 

@@ -8,15 +8,16 @@ part are completed, and a change that had not begun is taken out of the ledger.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memoranda.errors import NotFound, StorageError
 from memoranda.ledger.change import Touched
 from memoranda.ledger.history import History
+from memoranda.sources.line_change import KeptLines
 from memoranda.sources.step import LINES, Step
 
 if TYPE_CHECKING:
@@ -25,40 +26,12 @@ if TYPE_CHECKING:
 _BYTES = "utf-8", "surrogateescape"
 
 
-class KeptLines(NamedTuple):
-    """The lines of one change, as the history keeps them.
-
-    replaced: (number, line before, line after). Numbers count from 0, in the file before. The line
-        after is empty if the line was removed.
-    added: lines at the end.
-    """
-
-    replaced: list[tuple[int, bytes, bytes]]
-    added: list[bytes]
-
-    def all(self) -> Iterator[bytes]:
-        """Every line that went or came."""
-        for _, old, new in self.replaced:
-            yield old
-            yield new
-        yield from self.added
-
-    def without(self, is_meant: Callable[[bytes], bool]) -> KeptLines:
-        """The same without the lines that are meant, and those they took the place of."""
-        replaced = [row for row in self.replaced if not (is_meant(row[1]) or is_meant(row[2]))]
-        return KeptLines(replaced, [line for line in self.added if not is_meant(line)])
-
-
 class LineChanges:
-    """The changes of lines of one home. For the holder of the home's lock, except `waits`."""
+    """The changes of lines of one home. For the holder of the home's lock."""
 
     def __init__(self, history: History):
         self._history = history
         self._database = history.database
-
-    def waits(self) -> bool:
-        """Whether a change is under way, or its writer died."""
-        return self._database.row("select 1 from line_change limit 1") is not None
 
     def touched_by(self, connection: Connection, step: Step) -> list[Touched]:
         """Keep the lines of a step. Returns the records of the step. Raises StorageError."""

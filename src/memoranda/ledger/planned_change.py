@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memoranda.errors import NotPutBack
-from memoranda.ledger.change import Change
-from memoranda.ledger.reads import ReadRow
-from memoranda.sources.step import Step
 
 if TYPE_CHECKING:
+    from memoranda.ledger.change import Change
+    from memoranda.ledger.reads import ReadRow
     from memoranda.sources.line_change import LineChange
+    from memoranda.sources.step import Step
 
 # Changes and bytes of one transaction, so that the first caller does not wait long.
 MOST_CHANGES = 64

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memoranda.errors import Conflict
-from memoranda.ledger.change import Touched
 from memoranda.ledger.database import LedgerDatabase
 from memoranda.sources.base import File, Stamp, sha256
 from memoranda.sources.layout import PRIVATE
-from memoranda.sources.step import SET, Step
+
+if TYPE_CHECKING:
+    from memoranda.ledger.change import Touched
+    from memoranda.sources.step import Step
 
 ANSWER = "answer"
 REQUEST = "request"
@@ -77,6 +79,8 @@ class ReviewRows:
 
     def step_at(self, path: str, data: bytes | None, *, kept: bool = True) -> Step:
         """The step that gives a row these bytes. None removes the row."""
+        from memoranda.sources.step import SET, Step
+
         before = self.bytes_at(path)
         old = None
         if before is not None:
@@ -88,6 +92,8 @@ class ReviewRows:
 
         Raises Conflict when a row is not as it was read.
         """
+        from memoranda.sources.step import SET
+
         for step in steps:
             if step.do != SET:
                 continue
@@ -116,6 +122,8 @@ class ReviewRows:
 
     def take_back(self, connection: Connection, files: Sequence[Touched]) -> None:
         """Restore the values that the steps of a change replaced, since the change was not made."""
+        from memoranda.sources.step import SET
+
         for touched in reversed(files):
             if touched.do != SET:
                 continue

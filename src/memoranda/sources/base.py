@@ -1,18 +1,10 @@
-"""The contract every source keeps, and the values that pass through it.
-
-A source is one project's notes on disk: a folder of Markdown files (`folder.py`) or a graph file
-whose entities are its notes (`graph_file.py`). Sources only read. A folder changes through `Ledger.write`
-(`ledger/ledger.py`), which holds the lock and keeps the history; a graph file by its lines, with the same
-lock and history.
-"""
+"""The values that pass through a source of notes (`source.py`): a file as read, its stamp, a listing."""
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.clock import EPOCH
 from memoranda.errors import MemorandaError, StorageError
@@ -137,71 +129,6 @@ class PathInfo(ValueObject):
     path: str
     size: int = 0
     link: str = ""
-
-
-@runtime_checkable
-class Source(Protocol):
-    """One project's notes. Paths are project-relative with `/`; errors come from errors.py."""
-
-    name: str
-    root: str
-    """The folder, or the file, as an absolute path."""
-    holds_entities: bool
-    """Whether the notes are the entities of a graph file, which are changed through the graph
-    alone.
-    """
-
-    optional: bool
-    """Whether the folder or file need not be there yet."""
-
-    def trouble(self) -> str:
-        """Why the notes cannot be listed now, "" when they can; the index then keeps what was last
-        seen.
-        """
-
-    def version(self) -> Stamp | None:
-        """The state of a store that is one file.
-
-        None if only `list` can tell, or if the file is missing.
-        """
-
-    def list(self, below: str = "") -> Listing:
-        """Every note file (of one folder) with its stamp; folders that cannot be read are named,
-        never guessed.
-        """
-
-    def parts(self, below: str, listing: Listing) -> Iterator[None]:
-        """The same, some at a time: each step adds files to `listing`, which the caller may empty."""
-        ...
-
-    def changed_since(self, version: Stamp | None) -> builtins.list[str] | None:
-        """The paths of notes that may have changed since `version`.
-
-        None if only `list` can tell.
-        """
-
-    def folders(self) -> Iterator[str]:
-        """Absolute paths of all folders that may hold notes, for watching.
-
-        None if the store is one file.
-        """
-
-    def is_note(self, path: str) -> bool:
-        """Whether a file of this name would be a note (by name alone)."""
-
-    def stamp(self, path: str) -> Stamp | None:
-        """The note's present stamp. None if there is no such note file."""
-
-    def read(self, path: str) -> File:
-        """The note's bytes. Raises NotFound, OutsideError, StorageError."""
-
-    def place(self, path: str) -> PathInfo:
-        """The thing at `path` ("" = the project), a final symlink not followed. Raises
-        OutsideError, StorageError.
-        """
-
-    def check_writable(self) -> None:
-        """Raises ReadOnlyProject when notes cannot be written file by file."""
 
 
 class Unconfirmed(MemorandaError):

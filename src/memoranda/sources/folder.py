@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +19,8 @@ from memoranda.sources.files import read_file, reason, refusal, stamp_of, stat_i
 from memoranda.sources.ignoring import IgnoreRules, gitignore_patterns
 from memoranda.sources.layout import DRAWING_SUFFIX, NOTE_SUFFIXES, SKIPPED_FOLDERS
 from memoranda.sources.path_guard import Folder, as_on_disk, has_link, open_folder
+from memoranda.sources.source import FileEdit
+from memoranda.sources.step import Step
 from memoranda.text.unicode import is_valid_unicode
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class FolderSource:
     """
 
     holds_entities = False
+    away = False
 
     def __init__(
         self,
@@ -117,6 +120,28 @@ class FolderSource:
 
     def check_writable(self) -> None:
         """Files of a folder can be written."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def steps(self, edit: FileEdit) -> Sequence[Step]:
+        step = Step(
+            edit.do,
+            self.name,
+            self.root,
+            edit.path,
+            edit.to,
+            edit.data,
+            edit.old,
+            edit.mode,
+            edit.scope,
+            edit.link,
+            edit.kept,
+            edit.is_passing,
+            self.away,
+            by=edit.by,
+        )
+        return [step]
 
     def is_note(self, path: str) -> bool:
         """Whether a file of this name would be a note: contract 000b, 1."""

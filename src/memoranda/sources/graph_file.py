@@ -11,27 +11,29 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoranda.errors import InvalidInput, MemorandaError, NotFound, ReadOnlyProject, StorageError
+from memoranda.errors import (
+    Conflict,
+    InvalidInput,
+    MemorandaError,
+    NotFound,
+    ReadOnlyProject,
+    StorageError,
+)
 from memoranda.note import frontmatter
 from memoranda.note.entity import Entity, GraphRelation, file_stem, sections
 from memoranda.note.model import VALIDITY_KEYS
 from memoranda.sources import graph_lines
 from memoranda.sources.base import File, Listing, PathInfo, Stamp, sha256
 from memoranda.sources.files import reason, stamp_of
-from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import (
-    Append,
-    CannotReplace,
-    FileWrite,
-    LockedFile,
-    Overwriting,
-    Replacement,
-)
+from memoranda.sources.line_change import KeptLines, LineChange
+from memoranda.sources.locked_file import Append, FileWrite, LockedFile, Replacement
+from memoranda.sources.step import LINES, Step
 from memoranda.text.user_path import absolute_path
 
 MAX_APPEND = 65536
@@ -43,9 +45,6 @@ _MAX_WARNINGS = 5
 _SUFFIX = ".md"
 _UNKNOWN = Stamp(-1, -1, -1)
 _log = logging.getLogger("memoranda.graph")
-
-Write = Callable[[str, LineChange], None]
-"""Makes the lines of a verb a change of the ledger, and raises if they are not made."""
 
 
 class NotAGraphFile(InvalidInput):
@@ -182,6 +181,7 @@ class GraphFileSource:
     """
 
     holds_entities = True
+    away = False
 
     def __init__(
         self, name: str, file: str | os.PathLike[str], *, optional: bool = False, logs: bool = True
@@ -197,6 +197,11 @@ class GraphFileSource:
         self._other_form: bytes | None = None
         """The file's bytes where they are not `lines` yet: the next change makes them so."""
         self._logs = logs
+        self._opened = ExitStack()
+        self._fd: int | None = None
+        """The file while it is changed."""
+        self._planned: tuple[LineEdit, list[bytes], LineChange] | None = None
+        """The edit that is under way, the lines after it, and the change."""
         self._last_order = 0
         self._places: dict[str, tuple[str, int]] = {}
         self._paths: dict[tuple[str, int], str] = {}
@@ -329,42 +334,62 @@ class GraphFileSource:
             return [*texts[:_MAX_WARNINGS], f"and {more} more"]
         return texts
 
-    def change(self, plan: Callable[[], LineEdit], write: Write) -> None:
-        """Have `write` make what `plan` says one change, durable on return.
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """As in `EditableSource`. At the end `lines` are what the steps made of them.
 
-        `plan` runs under the file's lock with everything on disk shown, and again if the file had
-        to be made. `write` gets its verb and its lines, and raises to prevent it. Raises
-        NotAGraphFile, StorageError, and as `write`, then the file is as it was; Unconfirmed.
+        A missing file is made as soon as there is something to write. Raises NotAGraphFile,
+        StorageError.
         """
+        self._planned = None
         try:
-            for make in (False, True):
-                with self._file.locked(write=True, make=make) as fd:
-                    self._load(fd)
-                    if self._refusal is not None:
-                        raise self._refusal
-                    edit = plan()
-                    if fd is not None and edit:
-                        self._write(fd, edit, write)
-                    if fd is not None or not edit:
-                        return
+            with ExitStack() as opened:
+                self._opened = opened
+                self._open(make=False)
+                yield
+                if self._planned is not None:
+                    self._take_up(self._planned)
         except OSError as error:
             raise StorageError(self._file.name, reason(error)) from None
+        finally:
+            self._fd = None
 
-    def _write(self, fd: int, edit: LineEdit, write: Write) -> None:
-        """Have `edit` written, and show it in `lines`."""
+    def _open(self, *, make: bool) -> None:
+        """Lock the file until the end of `changing`, and show what is in it."""
+        self._fd = self._opened.enter_context(self._file.locked(write=True, make=make))
+        self._load(self._fd)
+        if self._refusal is not None:
+            raise self._refusal
+
+    def steps(self, edit: LineEdit) -> Sequence[Step]:
+        if not edit:
+            return []
+        if self._fd is None:
+            self._open(make=True)
+            if self.lines:
+                raise Conflict(self._file.name, "of another program", "none")
+        assert self._fd is not None
         # Until all went well
         self._stamp = _UNKNOWN
         lines = self._lines_after(edit)
-        change = self._line_change(fd, edit, lines)
-        try:
-            write(edit.verb, change)
-        except CannotReplace:
-            change.write = Overwriting(self._file, fd, b"".join(lines))
-            write(edit.verb, change)
+        change = self._line_change(self._fd, edit, lines)
+        self._planned = (edit, lines, change)
+        return [Step(LINES, self.name, "", self._file.name, lines=change)]
+
+    def _take_up(self, planned: tuple[LineEdit, list[bytes], LineChange]) -> None:
+        """Show the lines after a change that was made."""
+        edit, lines, change = planned
         if change.write.size is None:
             self._other_form = None
         self._follow(lines, edit)
         self._stamp = change.write.stamp or _UNKNOWN
+
+    def inverse(self, kept_lines: KeptLines) -> LineEdit | None:
+        return _inverse_edit(self, kept_lines)
+
+    def counted(self, edit: LineEdit) -> Sequence[str]:
+        # Entities count no reads
+        return ()
 
     def _lines_after(self, edit: LineEdit) -> list[bytes]:
         """The lines that an edit leaves."""
@@ -401,7 +426,8 @@ class GraphFileSource:
         is_addition = not edit.lines and not edit.inserted and self._other_form is None
         if is_addition and len(data) < MAX_APPEND:
             return Append(self._file, fd, data)
-        return Replacement(self._file, fd, b"".join(lines), self._other_form)
+        content = b"".join(lines)
+        return Replacement(self._file, fd, content, self._other_form, may_overwrite=True)
 
     def _follow(self, lines: list[bytes], edit: LineEdit) -> None:
         """Show `lines`, which `edit` made of the ones before."""
@@ -594,3 +620,69 @@ def _lines_of(data: bytes) -> list[bytes]:
     if last:
         lines.append(last)
     return lines
+
+
+def _inverse_edit(source: GraphFileSource, kept_lines: KeptLines) -> LineEdit | None:
+    """The edit that takes a change of these lines back.
+
+    None if one of its lines has changed since, or if a removed line exists again.
+    """
+    slots = _slots_by_line(source)
+    edit = LineEdit(source, verb="undo")
+    for line in reversed(kept_lines.added):
+        line_slots = slots.get(line.rstrip(b"\r\n"))
+        if not line_slots:
+            return None
+        edit.lines[line_slots.pop()] = b""
+    returning: list[tuple[int, bytes]] = []
+    for number, old, new in kept_lines.replaced:
+        if not new:
+            returning.append((number, old))
+            continue
+        line_slots = slots.get(new.rstrip(b"\r\n"))
+        if not line_slots:
+            return None
+        edit.lines[line_slots.pop(0)] = old
+    for _, old in returning:
+        if _is_there_again(source, edit, old):
+            return None
+    _insert(source, edit, returning)
+    return edit
+
+
+def _slots_by_line(source: GraphFileSource) -> dict[bytes, list[int]]:
+    """The slots of each line of a file, without its line break."""
+    slots: dict[bytes, list[int]] = {}
+    for slot, line in enumerate(source.lines):
+        if line:
+            slots.setdefault(line.rstrip(b"\r\n"), []).append(slot)
+    return slots
+
+
+def _is_there_again(source: GraphFileSource, edit: LineEdit, line: bytes) -> bool:
+    """Whether the entity or relation of a line is in the file, in lines that `edit` leaves."""
+    entity_or_relation = graph_lines.said_by(line)
+    slots: list[int] = []
+    if isinstance(entity_or_relation, GraphRelation):
+        slots = [
+            slot
+            for slot in source.ends.get(entity_or_relation.source, ())
+            if source.relations[slot].triple == entity_or_relation.triple
+        ]
+    elif entity_or_relation is not None:
+        slots = source.named.get(entity_or_relation.name, [])
+    return any(slot not in edit.lines for slot in slots)
+
+
+def _insert(
+    source: GraphFileSource, edit: LineEdit, returning: Sequence[tuple[int, bytes]]
+) -> None:
+    """Insert lines at their former places. Each is given with the line number it had."""
+    remaining_slots = [
+        slot for slot, line in enumerate(source.lines) if line and edit.lines.get(slot) != b""
+    ]
+    for before, (number, line) in enumerate(returning):
+        # The lines returned before this one are not in the file yet.
+        at = number - before
+        slot = remaining_slots[at] if at < len(remaining_slots) else len(source.lines)
+        edit.inserted.setdefault(slot, []).append(line)

@@ -2,55 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memoranda.errors import StorageError
+from memoranda.note.model import KV_PROJECT
 from memoranda.sources import files
 from memoranda.sources.base import Stamp
-from memoranda.sources.line_change import LineChange
-from memoranda.sources.locked_file import LockedFile, Replacement
-
-Row = dict[str, Any]
-
-META = "_meta.json"
-_META_NAMESPACE = "_meta_"
-# Signs that agent-memory replaces in the names of its files.
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
-_EXTENSION = ".json"
-# Characters of a file's name without its extension; with it, what file systems take
-_LONGEST = 250
-_TICK = (
-    # Nanoseconds in which a second change may leave a file's size and time as they are
-    50_000_000
+from memoranda.sources.json_rows import (
+    EXTENSION,
+    META,
+    Row,
+    RowEdit,
+    RowUndo,
+    history_line,
+    namespace_in,
+    stem_of,
 )
+from memoranda.sources.line_change import KeptLines, LineChange
+from memoranda.sources.locked_file import LockedFile, Replacement
+from memoranda.sources.step import LINES, Step
+from memoranda.text.checksum import sha256
 
-
-def stem_of(namespace: str) -> str:
-    """The name, without `.json`, of the file for a namespace; several namespaces can come to the
-    same.
-    """
-    stem = _UNSAFE.sub("_", namespace)[:_LONGEST]
-    if stem + _EXTENSION == META:
-        return _META_NAMESPACE
-    return stem
-
-
-def namespace_in(row: Row, stem: str) -> str:
-    """The namespace of a row in the file `stem`; a field of that name that means another file is
-    not ours.
-    """
-    namespace = row.get("namespace")
-    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
-        return namespace
-    return stem
+# Nanoseconds in which a second change may leave a file's size and time as they are
+_TICK = 50_000_000
+# Nothing can be written: the disk, or the share of it, is full.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Content(NamedTuple):
@@ -61,70 +44,6 @@ class Content(NamedTuple):
     size: int = 0
     changed: float = 0.0
     ending: str = ""
-
-
-@dataclass(slots=True)
-class RowEdit:
-    """The changes to the rows of a file, by their numbers from 0.
-
-    `gone`: the rows that go. `inserted`: rows that come before the row of a number. `added`: rows
-    that come at the end.
-    """
-
-    verb: str
-    gone: set[int] = field(default_factory=set)
-    inserted: dict[int, list[Row]] = field(default_factory=dict)
-    added: list[Row] = field(default_factory=list)
-
-    def applied(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows after it."""
-        after: list[Row] = []
-        for number, row in enumerate(rows):
-            after += self.inserted.get(number, ())
-            if number not in self.gone:
-                after.append(row)
-        after += self.inserted.get(len(rows), ())
-        return after + self.added
-
-
-class OpenRows:
-    """The rows of a file that is locked, so that only we change it."""
-
-    def __init__(self, file: LockedFile, fd: int | None, content: Content):
-        self.content = content
-        self._file = file
-        self._fd = fd
-
-    def line_change(self, edit: RowEdit, line_of: Callable[[Row], bytes]) -> LineChange:
-        """An edit as the step that makes it, each row as `line_of` has it for the history. Raises
-        ValueError for what JSON cannot say.
-        """
-        rows = self.content.rows
-        numbers = sorted(edit.gone)
-        old = [line_of(rows[number]) for number in numbers]
-        rows_by_place = (edit.inserted[number] for number in sorted(edit.inserted))
-        coming = list(chain.from_iterable(rows_by_place))
-        added = [line_of(row) for row in [*coming, *edit.added]]
-        new = [b""] * len(old)
-        write = Replacement(self._file, self._open_fd, self._text_of(edit.applied(rows)))
-        return LineChange(self._file.target, numbers, old, new, added, write)
-
-    def replace(self, rows: list[Row]) -> None:
-        """Replace the rows of the file, durable on return. The history does not record it.
-        Raises OSError, ValueError.
-        """
-        self._file.replace(self._open_fd, self._text_of(rows))
-
-    @property
-    def _open_fd(self) -> int:
-        assert self._fd is not None, "a missing file holds nothing to replace"
-        return self._fd
-
-    def _text_of(self, rows: list[Row]) -> bytes:
-        try:
-            return (json.dumps(rows, indent=2, allow_nan=False) + self.content.ending).encode()
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
 
 
 class JsonFiles:
@@ -144,35 +63,39 @@ class JsonFiles:
         except FileNotFoundError:
             return []
         stems = [
-            name.removesuffix(_EXTENSION)
+            name.removesuffix(EXTENSION)
             for name in names
-            if name.endswith(_EXTENSION) and name != META
+            if name.endswith(EXTENSION) and name != META
         ]
         return sorted(stem for stem in stems if stem and stem_of(stem) == stem)
 
     def read(self, stem: str) -> Content:
         """The rows of a file now; a missing file has none."""
-        file = LockedFile(self.root / f"{stem}{_EXTENSION}")
+        file = self.file(stem)
         known_content = self._known.get(stem)
         if known_content and known_content[0] == file.stamp():
             return known_content[1]
         if known_content is None:
             file.remove_leftover()
         with file.locked(write=False) as fd:
-            return self._load(stem, file, fd)
+            return self.load(stem, file, fd)
 
     @contextmanager
     def shared(self, stem: str) -> Iterator[None]:
         """Inside, nobody of ours replaces the file."""
-        with LockedFile(self.root / f"{stem}{_EXTENSION}").locked(write=False):
+        with self.file(stem).locked(write=False):
             yield
 
-    @contextmanager
-    def changing(self, stem: str, make: bool = False) -> Iterator[OpenRows]:
-        """The rows of a file, which only we change inside. With `make` a missing file begins empty."""
-        file = LockedFile(self.root / f"{stem}{_EXTENSION}")
-        with file.locked(write=True, make=make) as fd:
-            yield OpenRows(file, fd, self._load(stem, file, fd))
+    def file(self, stem: str) -> LockedFile:
+        """The file of this stem."""
+        return LockedFile(self.root / f"{stem}{EXTENSION}")
+
+    def name_of(self, row: Row, stem: str) -> str:
+        """The name under which recalls of an entry are counted. It changes when the entry is
+        written again.
+        """
+        parts = (str(self.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
+        return sha256("\0".join(parts).encode("utf-8", "surrogatepass"))[:32]
 
     def count(self, entries: int, namespaces: int) -> None:
         """Bring `_meta.json` up to date; one that is no JSON object stays. Raises OSError,
@@ -190,7 +113,7 @@ class JsonFiles:
             if isinstance(meta, dict) and (now := meta | counts) != meta:
                 file.replace(fd, json.dumps(now, indent=2).encode())
 
-    def _load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
+    def load(self, stem: str, file: LockedFile, fd: int | None) -> Content:
         """The contents of the open file.
 
         Raises ValueError if it is not a JSON array of objects with texts as keys.
@@ -218,6 +141,85 @@ class JsonFiles:
         if time.time_ns() - status.st_mtime_ns > _TICK:
             self._known[stem] = files.stamp_of(status), content
         return content
+
+
+class CannotOpen(StorageError):
+    """The file cannot be opened or read."""
+
+
+class JsonFile:
+    """One file of a folder as a source of entries: see `InPlaceSource` in edit.py.
+
+    about: the path that its steps name.
+    make: whether a missing file is made, empty.
+    content: what is in the file, inside `changing`.
+    """
+
+    name = KV_PROJECT
+
+    def __init__(self, folder: JsonFiles, stem: str, about: str = "", *, make: bool = False):
+        self._folder = folder
+        self._stem = stem
+        self._about = about or f"{stem}{EXTENSION}"
+        self._make = make
+        self._file = folder.file(stem)
+        self._fd: int | None = None
+        self.content = Content()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """As in `EditableSource`. Raises CannotOpen, StorageError, and ValueError for a file that is
+        not an array of entries.
+        """
+        is_open = False
+        try:
+            with self._file.locked(write=True, make=self._make) as fd:
+                self.content = self._folder.load(self._stem, self._file, fd)
+                is_open = True
+                self._fd = fd
+                yield
+        except OSError as error:
+            kind = StorageError if is_open or error.errno in _FULL else CannotOpen
+            raise kind(self._file.name, files.reason(error)) from None
+        finally:
+            self._fd = None
+
+    def steps(self, edit: RowEdit) -> Sequence[Step]:
+        if not edit:
+            return []
+        rows = self.content.rows
+        numbers = sorted(edit.gone)
+        old = [history_line(rows[number]) for number in numbers]
+        added = [history_line(row) for row in edit.coming]
+        text = self._text_of(edit.applied(rows))
+        write = Replacement(self._file, self._open_fd, text)
+        lines = LineChange(self._file.target, numbers, old, [b""] * len(old), added, write)
+        root = os.path.realpath(self._folder.root)
+        return [Step(LINES, self.name, root, self._about, lines=lines)]
+
+    def inverse(self, kept_lines: KeptLines) -> RowEdit | None:
+        return RowUndo(self.content.rows, self._stem).edit(kept_lines)
+
+    def counted(self, edit: RowEdit) -> Sequence[str]:
+        changed = [*(self.content.rows[number] for number in sorted(edit.gone)), *edit.coming]
+        return [self._folder.name_of(row, self._stem) for row in changed]
+
+    def replace(self, rows: list[Row]) -> None:
+        """Replace the rows of the file, durable on return. The history does not record it: nobody
+        sees counts of recalls as a change. Raises OSError, ValueError.
+        """
+        self._file.replace(self._open_fd, self._text_of(rows))
+
+    @property
+    def _open_fd(self) -> int:
+        assert self._fd is not None, "a missing file holds nothing to replace"
+        return self._fd
+
+    def _text_of(self, rows: list[Row]) -> bytes:
+        try:
+            return (json.dumps(rows, indent=2, allow_nan=False) + self.content.ending).encode()
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 def refuse_constant(constant: str) -> Any:

@@ -231,6 +231,10 @@ class FileWrite:
     def cancel(self) -> None:
         """Take back what `prepare` did: the change will not be made."""
 
+    def instead(self) -> FileWrite | None:
+        """The way to write where this one cannot be (CannotReplace), None for none."""
+        return None
+
     def _note_stamp(self, size: int) -> None:
         """Have the file's stamp, unless somebody without the lock wrote too."""
         stamp = files.stamp_of(os.fstat(self._fd))
@@ -266,14 +270,31 @@ class Append(FileWrite):
 class Replacement(FileWrite):
     """Renames a new file with `content` over the old one; mode and owner stay.
 
-    `before` is kept in the history as the file's whole old text. Raises CannotReplace where no file
-    can be renamed over this one, Unconfirmed.
+    before: kept in the history as the file's whole old text.
+    may_overwrite: whether the file may be overwritten where nothing can be renamed over it. Then the
+        history gets its whole old text.
+
+    Raises CannotReplace where no file can be renamed over this one, Unconfirmed.
     """
 
-    def __init__(self, file: LockedFile, fd: int, content: bytes, before: bytes | None = None):
+    def __init__(
+        self,
+        file: LockedFile,
+        fd: int,
+        content: bytes,
+        before: bytes | None = None,
+        *,
+        may_overwrite: bool = False,
+    ):
         super().__init__(file, fd)
         self._content = content
+        self._may_overwrite = may_overwrite
         self.whole = before
+
+    def instead(self) -> FileWrite | None:
+        if self._may_overwrite:
+            return Overwriting(self.file, self._fd, self._content)
+        return None
 
     def prepare(self) -> None:
         with self._saying_why():

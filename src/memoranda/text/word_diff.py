@@ -1,9 +1,8 @@
-"""The differences of two texts, line by line, and within a line word by word."""
+"""The differences of two texts, word by word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memoranda.text.compare import changes
@@ -13,10 +12,6 @@ OLD = "-"
 NEW = "+"
 # Blanks, a word, or one sign: the units of a comparison.
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-# Beyond that the comparison takes long, and nobody reads it
-_LONGEST = 200_000
-# Lines less alike are shown as an old and a new one.
-_ALIKE = 0.3
 
 
 class Part(NamedTuple):
@@ -24,34 +19,6 @@ class Part(NamedTuple):
 
     kind: str
     text: str
-
-
-def changed_lines(before: str, after: str) -> Iterator[list[Part]]:
-    """The lines that differ, each as its parts; lines that stayed are left out."""
-    old_lines = before[:_LONGEST].splitlines()
-    new_lines = after[:_LONGEST].splitlines()
-    for tag, old_start, old_end, new_start, new_end in changes(old_lines, new_lines):
-        if tag == "equal":
-            continue
-        yield from _block(old_lines[old_start:old_end], new_lines[new_start:new_end])
-
-
-def _block(old_lines: Sequence[str], new_lines: Sequence[str]) -> Iterator[list[Part]]:
-    """The parts of changed lines at one place: word by word if a line was edited, otherwise old and
-    new.
-    """
-    if len(old_lines) != len(new_lines):
-        yield from ([Part(OLD, line)] for line in old_lines)
-        yield from ([Part(NEW, line)] for line in new_lines)
-        return
-    for old, new in zip(old_lines, new_lines, strict=True):
-        parts = changed_words(old, new)
-        same = sum(len(part.text) for part in parts if part.kind == SAME)
-        if 2 * same < _ALIKE * (len(old) + len(new)):
-            yield [Part(OLD, old)]
-            yield [Part(NEW, new)]
-        else:
-            yield parts
 
 
 def changed_words(old_text: str, new_text: str) -> list[Part]:

@@ -70,7 +70,7 @@ def proposals(memory: MemorySession) -> Iterator[Proposal]:
     if not memory.settings.transcripts or not path.exists():
         return
     mask = Mask(memory.gate_rules())
-    decided = memory.decided()
+    decided = memory.decisions()
     upkeep = Upkeep(memory)
     count = 0
     try:

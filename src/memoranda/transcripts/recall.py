@@ -189,13 +189,13 @@ def facts(memory: MemorySession, action: Action) -> Iterator[Fact]:
 
 
 def _from_notes(memory: MemorySession, about: ActionTerms) -> Iterator[Fact]:
-    from memoranda.engine.contents import contents
+    from memoranda.engine.contents import contents, notes_holding
     from memoranda.engine.telling import Telling, claimed
     from memoranda.index.rows import day_of
     from memoranda.text.unicode import flat
 
     # Notes are looked for by the words of the action, and each line is judged afterwards.
-    infos = memory.holding(about.words, _MOST_NOTES)
+    infos = notes_holding(memory, about.words, _MOST_NOTES)
     for info, body in zip(infos, contents(memory, infos), strict=True):
         how = memory.telling(info)
         line = _telling_line(body, about)

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.clock import stamp
 from memoranda.engine import overview, session_of
-from memoranda.engine.contents import content_of
+from memoranda.engine.contents import content_of, home_path
 from memoranda.errors import Ambiguous, InvalidInput, NotFound
 from memoranda.faces import registry as registry_of
 from memoranda.faces.arguments import Arguments
 from memoranda.faces.reply import Reply, refused
 from memoranda.faces.tool import Hooks, Registry, Subscription, function_of
-from memoranda.note.model import CATEGORY_PROJECT, Draft
+from memoranda.note.model import CATEGORY_PROJECT, MEMORY_PROJECTS, Draft
+from memoranda.note.names import Looseness
 from memoranda.query import day, memory_query
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
     if not arguments["content"].strip():
         raise InvalidInput("content is required")
     arguments_given = {name: arguments[name] for name in _GIVEN if name in arguments}
-    old = [memory.memory_id(supersede).id for supersede in arguments.get("supersedes", [])]
+    old = [memory.find_memory(ref).id for ref in arguments.get("supersedes", [])]
     note = memory.write(
         Draft(arguments["content"], project=CATEGORY_PROJECT, supersedes=old, **arguments_given)
     )
@@ -310,16 +311,20 @@ def memory_write(memory: MemorySession, arguments: Arguments) -> Reply:
 
 
 def memory_read(memory: MemorySession, arguments: Arguments) -> Reply:
-    info = memory.memory_id(arguments["id"])
+    info = memory.find_any(arguments["id"])
     if "as_of" in arguments:
         info = memory.version_at(info, memory.as_of(arguments["as_of"]))
-    return _success(documents.read_note(memory, info), provenance=info.provenance.row())
+    is_named = info.project not in MEMORY_PROJECTS
+    document = documents.read_note(memory, info, is_named=is_named)
+    return _success(document, provenance=info.provenance.row())
 
 
 def memory_delete(memory: MemorySession, arguments: Arguments) -> Reply:
-    info = memory.memory_id(arguments["id"])
+    info = memory.find_any(arguments["id"], looseness=Looseness.EXACT)
     memory.delete(info)
-    return _success(f"memory {info.id} deleted")
+    if info.project in MEMORY_PROJECTS:
+        return _success(f"memory {info.id} deleted")
+    return _success(f"note {home_path(info)} deleted")
 
 
 def memory_list(memory: MemorySession, arguments: Arguments) -> Reply:
@@ -341,7 +346,8 @@ def memory_search(memory: MemorySession, arguments: Arguments) -> Reply:
 def memory_tag(memory: MemorySession, arguments: Arguments) -> Reply:
     add = arguments.get("add", [])
     remove = arguments.get("remove", [])
-    note = memory.tag(memory.memory_id(arguments["id"]), add, remove)
+    info = memory.find_any(arguments["id"], looseness=Looseness.CASE)
+    note = memory.tag(info, add, remove)
     return _success({"id": note.id, "tags": sorted(note.tags)})
 
 

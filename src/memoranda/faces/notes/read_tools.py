@@ -31,6 +31,7 @@ from memoranda.documents.wording import (
     relation_line,
     short,
 )
+from memoranda.engine.attachments import attachment_named, attachments_in, symlink_to_note
 from memoranda.errors import (
     Ambiguous,
     FolderNotFound,
@@ -230,10 +231,10 @@ def beside_notes(
     """Look in a folder for an identifier of no note: an attachment, which the reply describes, or
     a symlink to the note (project, path); None for neither."""
     with suppress(MemorandaError):
-        target = memory.symlink(identifier.strip(), project)
+        target = symlink_to_note(memory, identifier.strip(), project)
         if target is not None:
             return target
-        attached = memory.attachment(identifier, project)
+        attached = attachment_named(memory, identifier, project)
         if attached is not None:
             return _attached(memory, attached)
     return None
@@ -367,7 +368,7 @@ def list_directory(memory: MemorySession, args: Arguments) -> Reply:
         "entries": listed.rows,
         **page.data(listed),
     }
-    attachments = memory.attachments(project, folder, depth=depth, glob=glob)
+    attachments = attachments_in(memory, project, folder, depth=depth, glob=glob)
     beside = _beside(attachments, page.number)
     text = lines(head, *rows, page.foot(listed), *beside[1])
     return Reply(text, data | beside[0])

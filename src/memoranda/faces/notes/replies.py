@@ -78,6 +78,11 @@ class Page:
         """How many entries come before this page."""
         return min((self.number - 1) * self.size, _LAST_ROW)
 
+    @property
+    def end(self) -> int:
+        """How many entries there are up to the end of this page."""
+        return self.offset + self.size
+
     def part(self, rows: Sequence[Document], total: int, *, is_lower_bound: bool = False) -> Listed:
         """The rows of this page as a part of the list."""
         return Listed.part(rows, total, self.offset, is_lower_bound=is_lower_bound)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda import documents
 from memoranda.clock import parse_stamp
 from memoranda.documents.wording import lines, plural, short
+from memoranda.engine.attachments import conventions_of
 from memoranda.engine.contested import otherwise, written_over
 from memoranda.errors import (
     Exists,
@@ -285,6 +286,8 @@ def _edit_asked_for(args: Arguments) -> edits.Edit:
         raise InvalidInput(
             f'Parameter `section` must name a heading for {operation}; got "{section}".'
         )
+    if operation == "replace_section" and args.get("replace_subsections") is False:
+        return edits.ReplaceSection(section, content, keeps_subsections=True)
     return _SECTION_EDITS[operation](section, content)
 
 
@@ -459,7 +462,7 @@ def list_memory_projects(memory: MemorySession, args: Arguments) -> Reply:
 
 def _habits(memory: MemorySession, project: str) -> dict[str, Any]:
     """Tell an agent about a folder that people keep with another program."""
-    conventions = memory.conventions(project)
+    conventions = conventions_of(memory, project)
     access = memory.access_to(project)
     daily = "/".join(filter(None, (conventions.daily_folder, conventions.daily_format)))
     habit_words = {

@@ -11,12 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from memoranda.clock import parse_stamp
 from memoranda.errors import InvalidInput
 from memoranda.ledger.change import Change
+from memoranda.ledger.change_rows import (
+    CHANGE_COLUMNS,
+    STEP_COLUMNS,
+    change_values,
+    step_values,
+    with_steps,
+)
 from memoranda.ledger.postgres.server_connection import SETTINGS
 from memoranda.ledger.postgres.space_database import _PARTITIONED, SpaceDatabase
-from memoranda.ledger.postgres.space_rows import FileRow
+from memoranda.ledger.postgres.space_rows import FileRow, marks_of
 from memoranda.sources.base import sha256
 
 if TYPE_CHECKING:
@@ -62,17 +68,16 @@ class NewSpace(SpaceDatabase):
         return row is not None
 
     def begin(self) -> None:
-        """Make the tables, unless a move from this source did."""
+        """Make the tables that a move from this source did not make yet."""
         self._again(self._migrate)
-        if self.check_free():
-            return
+        self.check_free()
         from psycopg import sql
 
         with self._connected() as db, db.transaction():
             for table in _PARTITIONED:
                 parent = sql.Identifier("memoranda", table)
                 db.execute(
-                    sql.SQL("create table {} (like {} including all)").format(
+                    sql.SQL("create table if not exists {} (like {} including all)").format(
                         self._table(table), parent
                     )
                 )
@@ -129,43 +134,63 @@ class NewSpace(SpaceDatabase):
         """The SHA-256 of the texts of the history that are there, rebuilt from their bytes."""
         return {
             digest
-            for (digest,) in self._said("select encode(sha256(body), 'hex') from {}", table="blob")
+            for (digest,) in self._said("select encode(sha256(data), 'hex') from {}", table="text")
         }
 
     def put_texts(self, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts of the history."""
-        sql = "insert into {} (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
-        self._said_of_each("blob", sql, ([self.space, digest, data] for digest, data in texts))
+        sql = "insert into {} (space, sha256, data) values (%s, %s, %s) on conflict do nothing"
+        self._said_of_each("text", sql, ([self.space, digest, data] for digest, data in texts))
 
     def remove_texts(self, digests: Iterable[str]) -> None:
         """Take texts of the history out."""
         self._said_of_each(
-            "blob", "delete from {} where sha256 = %s", ([digest] for digest in digests)
+            "text", "delete from {} where sha256 = %s", ([digest] for digest in digests)
         )
 
-    def lines(self) -> dict[int, str]:
-        """The SHA-256 of the journal's lines that are there, by number."""
-        return dict(
-            self._said("select number, encode(sha256(line), 'hex') from {}", table="journal")
-        )
+    def digests_of_changes(self) -> dict[int, str]:
+        """The SHA-256 of the changes that are there, as `Change.dump` says them, by number."""
+        from psycopg import sql
+        from psycopg.rows import dict_row
 
-    def put_lines(self, lines: Iterable[tuple[Change, bytes]]) -> None:
-        """Write lines of the journal, replacing existing ones."""
+        changes = f"select {CHANGE_COLUMNS} from {{}} order by number"
+        steps = f"select change, {STEP_COLUMNS} from {{}} order by change, position"
+        with (
+            self._connected() as db,
+            db.transaction(),
+            db.cursor("changes", row_factory=dict_row) as change_rows,
+            db.cursor("steps", row_factory=dict_row) as step_rows,
+        ):
+            change_rows.execute(sql.SQL(changes).format(self._table("change")))
+            step_rows.execute(sql.SQL(steps).format(self._table("step")))
+            rows = with_steps(change_rows, step_rows)
+            return {change.number: sha256(change.dump()) for change in rows}
+
+    def put_changes(self, changes: Sequence[Change]) -> None:
+        """Write changes in place of those with their numbers."""
+        self.remove_changes([change.number for change in changes])
+        names = f"space, id, {CHANGE_COLUMNS}"
         self._said_of_each(
-            "journal",
-            "insert into {} (space, number, id, at, line) values (%s, %s, %s, %s, %s) "
-            "on conflict (space, number) do update set at = excluded.at, line = excluded.line",
+            "change",
+            f"insert into {{}} ({names}) values ({marks_of(names)})",
+            ([self.space, uuid4(), *change_values(change)] for change in changes),
+        )
+        names = f"space, change, position, {STEP_COLUMNS}"
+        self._said_of_each(
+            "step",
+            f"insert into {{}} ({names}) values ({marks_of(names)})",
             (
-                [self.space, change.number, uuid4(), parse_stamp(change.time), line]
-                for change, line in lines
+                [self.space, change.number, position, *step_values(touched)]
+                for change in changes
+                for position, touched in enumerate(change.files)
             ),
         )
 
-    def remove_lines(self, numbers: Iterable[int]) -> None:
-        """Take lines of the journal out."""
-        self._said_of_each(
-            "journal", "delete from {} where number = %s", ([number] for number in numbers)
-        )
+    def remove_changes(self, numbers: Sequence[int]) -> None:
+        """Take changes out."""
+        for table, column in (("step", "change"), ("change", "number")):
+            statement = f"delete from {{}} where {column} = %s"
+            self._said_of_each(table, statement, ([number] for number in numbers))
 
     def finish(
         self,

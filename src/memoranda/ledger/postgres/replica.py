@@ -327,6 +327,10 @@ class ReplicaHistory(History):
         to.
         """
         super().replace_all(changes)
+        self.drop_texts()
+
+    def drop_texts(self) -> None:
+        """Drop the texts here that no change refers to."""
         super().sweep()
 
     def append(self, change: Change, *, durable: bool = True) -> None:
@@ -360,27 +364,48 @@ class ReplicaHistory(History):
 
     def revise(self, revised: Mapping[int, Change], lost: Collection[tuple[str, str, str]]) -> None:
         """Replace changes for all replicas (see `History.revise`)."""
-        changes = [revised.get(change.number, change) for change in self.changes(origins=True)]
-        for change in changes:
-            if change.verb == ORIGINS:
-                change.files = [
-                    touched
-                    for touched in change.files
-                    if (touched.project, touched.path, touched.root) not in lost
-                ]
-        self._server.rewrite(reversed(changes))
+        changes = list(revised.values())
+        for origins in self._origins():
+            origins.files = [
+                touched
+                for touched in origins.files
+                if (touched.project, touched.path, touched.root) not in lost
+            ]
+            changes.append(origins)
+        self._server.revise(changes)
         super().revise(revised, lost)
         self._rewritten()
 
+    def follow_revised(self, revised: Sequence[Change], oldest: int) -> None:
+        """Put the changes that the database revised in place of those here, and forget those before
+        its `oldest`.
+        """
+        self._last = None
+        with self.database.transaction(durable=False) as connection:
+            connection.execute("delete from step where change < ?", (oldest,))
+            connection.execute("delete from change where number < ?", (oldest,))
+            for change in revised:
+                if change.verb == ORIGINS:
+                    connection.execute("delete from origin")
+                connection.execute("delete from step where change = ?", (change.number,))
+                connection.execute("delete from change where number = ?", (change.number,))
+            self.record(connection, revised)
+
+    def count(self) -> int:
+        """How many changes are here."""
+        row = self.database.row("select count(*) as count from change")
+        assert row is not None
+        return int(row["count"])
+
     def _forget(self, numbers: Collection[int], origins: Sequence[Touched]) -> None:
-        changes_kept = [change for change in self.changes() if change.number not in numbers]
         older = next(iter(self._origins()), None)
         places = [*(older.files if older is not None else ()), *origins]
+        revised = list[Change]()
         if places:
             moment = min((touched.by or {}).get("time", "") for touched in places)
             project = places[0].project
-            changes_kept.append(Change(0, moment, ORIGINS, project, "", None, None, places))
-        self._server.rewrite(reversed(changes_kept))
+            revised.append(Change(0, moment, ORIGINS, project, "", None, None, places))
+        self._server.revise(revised, numbers)
         super()._forget(numbers, origins)
         self._rewritten()
 

@@ -44,6 +44,7 @@ from memoranda.ledger.postgres.replica import (
 from memoranda.ledger.postgres.space_database import SpaceDatabase
 from memoranda.ledger.postgres.space_rows import FileRow, Snapshot, SpaceState
 from memoranda.ledger.reads import ReadRow, Reads
+from memoranda.ledger.review_rows import ReviewRows
 from memoranda.ledger.takeover import Damaged, review_files, review_values, take_over
 from memoranda.sources.files import (
     closed_on_error,
@@ -110,16 +111,18 @@ class ReplicaLedger(Ledger):
             with self.lock:
                 self._bring()
 
+    def _open_parts(self) -> None:
+        self._folder.review_rows = ReviewRows(self.database, str(self.layout.private))
+        super()._open_parts()
+
     def _open_history(self) -> History:
         # After this process revised the changes, the copy here is of the new epoch.
-        history = ReplicaHistory(
+        return ReplicaHistory(
             self.layout,
             self.database,
             self._database,
             lambda: self._note_whole(self._database.newest()),
         )
-        self._folder.review_rows = history.review_rows
-        return history
 
     def _open_reads(self) -> Reads:
         return ReplicaReads(self.database, self._clock, self._database, lambda: self.lock)
@@ -307,12 +310,12 @@ class ReplicaLedger(Ledger):
         news = self._database.news(last, _FEW)
         if not news:
             return False
-        state, lines, rows = news
+        state, changes, rows = news
         if (mine.id, mine.epoch, mine.files) != (state.id, state.epoch, state.files):
             return False
         if last > state.last:
             return False
-        return self._take(lines, {(row.project, row.path) for row in rows}, rows)
+        return self._take(changes, {(row.project, row.path) for row in rows}, rows)
 
     def _bring(self) -> None:
         """Make the folder what the database says. The folder's lock is held. Raises StorageError,
@@ -329,36 +332,34 @@ class ReplicaLedger(Ledger):
                 mine is not None and is_of_this_boot and mine.id == state.id and last <= state.last
             )
             if is_same and mine is not None and mine.epoch == state.epoch:
-                lines = list(snapshot.lines(last or 1))
-                if not self._take(lines, snapshot.places(last), snapshot.rows(last)):
+                changes = list(snapshot.changes(last or 1))
+                if not self._take(changes, snapshot.places(last), snapshot.rows(last)):
                     self._bring_all(snapshot, state, None)
             else:
-                self._bring_all(snapshot, state, last if is_same else None)
+                self._bring_all(snapshot, state, mine if is_same else None)
         if mine is None or mine.files != state.files:
             self._shared.show(self._database.shared_files())
         self._note_whole(state)
 
     def _take(
         self,
-        numbered: list[tuple[int, bytes]],
+        changes: Sequence[Change],
         places_there: Collection[Key],
         rows: Iterable[FileRow],
     ) -> bool:
-        """Apply the changes after the last one here. Returns False if the journals do not match.
+        """Apply the changes after the last one here. Returns False if the histories do not match.
 
-        numbered: the lines of the journal, the first being the last change here. That line is
-            removed.
+        changes: the changes of the space, from the last one here on.
         places_there: the places that exist in the space now.
         rows: the files at those places.
         """
         if self.history.last:
             last_change = next(self.history.changes(), None)
-            if not numbered or last_change is None or Change.load(numbered[0][1]) != last_change:
+            if not changes or changes[0] != last_change:
                 return False
-            del numbered[0]
-        if not numbered:
+            changes = changes[1:]
+        if not changes:
             return True
-        changes = [Change.load(line) for _, line in numbered]
         self._folder.begin()
         for touched in chain.from_iterable(change.files for change in changes):
             for key in self._folder.gone(touched, places_there):
@@ -369,12 +370,13 @@ class ReplicaLedger(Ledger):
         self._note_erased(changes)
         return True
 
-    def _bring_all(self, snapshot: Snapshot, state: SpaceState, last: int | None) -> None:
+    def _bring_all(self, snapshot: Snapshot, state: SpaceState, mine: ReplicaState | None) -> None:
         """Compare everything with the space.
 
-        last: a change up to which the files here are known to be right. None means that every file
-            is read.
+        mine: the state that the files and the history here are of, up to the last change here. None
+            means that every file is read.
         """
+        last = self.history.last if mine is not None else None
         self._folder.set_state(None)
         self._folder.begin()
         wanted_places = snapshot.places(-1)
@@ -395,18 +397,45 @@ class ReplicaLedger(Ledger):
             for row in snapshot.rows(-1 if last is None else last):
                 if (row.project, row.path) in missing:
                     self._folder.put(row)
-        self._bring_journal(snapshot)
+        is_followed = (
+            mine is not None
+            and mine.epoch < state.epoch
+            and self._follow_revised(snapshot, mine.epoch)
+        )
+        if not is_followed:
+            self._bring_history(snapshot)
 
     def _remove_others(self, wanted_places: Collection[Key]) -> None:
         for key in reversed(self._folder.listed()):
             if key not in wanted_places:
                 self._folder.remove(*key)
 
-    def _bring_journal(self, snapshot: Snapshot) -> None:
+    def _bring_history(self, snapshot: Snapshot) -> None:
+        """Fetch the whole history."""
         before = self.history.last
-        changes = [Change.load(line) for _, line in snapshot.lines(0)]
+        changes = list(snapshot.changes(0))
         self.history.replace_all(changes)
         self._note_erased(changes, before)
+
+    def _follow_revised(self, snapshot: Snapshot, epoch: int) -> bool:
+        """Fetch the changes that were revised after `epoch`, and those that came since.
+
+        Returns False if the two histories still differ.
+        """
+        before = self.history.last
+        oldest, count = snapshot.extent()
+        revised = [change for change in snapshot.revised(epoch) if change.number <= before]
+        self.history.follow_revised(revised, oldest)
+        changes = list(snapshot.changes(before))
+        last_change = next(self.history.changes(), None)
+        if not changes or changes[0] != last_change:
+            return False
+        self.history.append_all(changes[1:])
+        if self.history.count() != count:
+            return False
+        self.history.drop_texts()
+        self._note_erased(changes[1:])
+        return True
 
     def _bring_slowly(self, tell: Callable[[int, int], bool]) -> None:
         """Bring everything for the first time, in batches between which others have the folder's
@@ -439,7 +468,7 @@ class ReplicaLedger(Ledger):
                 with self.lock:
                     if self._folder.state() is None:
                         self._remove_others(wanted_places)
-                        self._bring_journal(snapshot)
+                        self._bring_history(snapshot)
                         self._shared.show(database.shared_files())
                         self._note_whole(state)
         finally:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from memoranda import former_name
-from memoranda.clock import block_for, parse_stamp
+from memoranda.clock import block_for
 from memoranda.errors import Busy, DatabaseAway, DatabaseRefused, MemorandaError, OutcomeUnknown
+from memoranda.ledger.change_rows import with_steps
 from memoranda.ledger.postgres.server_connection import Connection, reason_of
 from memoranda.ledger.postgres.space_rows import (
+    CHANGES,
     FILE_ROWS,
-    LINES,
     STATE,
+    STEPS,
     FileRow,
     Snapshot,
     SpaceState,
     SqlStatement,
+    of_change,
     of_fold,
     of_step,
 )
@@ -34,9 +38,9 @@ if TYPE_CHECKING:
     from memoranda.ledger.reads import ReadRow
     from memoranda.sources.step import Step
 
-SCHEMA = 4
+SCHEMA = 5
 """The number of the last migration."""
-_PARTITIONED = ("note", "journal", "blob", "access")
+_PARTITIONED = ("note", "change", "step", "text", "access")
 _SHARED = ("shared_file", "counted", "space")
 _POLICY = (
     "alter table {} enable row level security",
@@ -207,34 +211,33 @@ class SpaceDatabase(Connection):
         sql = "select count(*) from (select from memoranda.note where space = %s limit %s) as found"
         return bool(self._rows(sql, self.space, notes + 1)[0][0] > notes)
 
-    def news(
-        self, since: int, most: int
-    ) -> tuple[SpaceState, list[tuple[int, bytes]], list[FileRow]] | None:
+    def news(self, since: int, most: int) -> tuple[SpaceState, list[Change], list[FileRow]] | None:
         """The news of the space, in one round trip. None if there are more than `most`.
 
-        Returns the state of the space, the journal's lines from number `since` on, and the files
-        that changed after it. Raises DatabaseAway, DatabaseRefused.
+        Returns the state of the space, the changes from number `since` on, and the files that
+        changed after it. Raises DatabaseAway, DatabaseRefused.
         """
+        from psycopg.rows import dict_row
 
-        def work(db: psycopg.Connection[Any]) -> list[list[tuple[Any, ...]]]:
+        def work(db: psycopg.Connection[Any]) -> list[list[Any]]:
+            values = [self.space, since, most + 1]
             with self._pipeline(db):
                 db.execute("begin isolation level repeatable read, read only")
                 cursors = [
                     db.execute(STATE, [self.space]),
-                    db.execute(f"{LINES} limit %s", [self.space, since, most + 1]),
-                    db.execute(
-                        f"{FILE_ROWS} and number > %s limit %s", [self.space, since, most + 1]
-                    ),
+                    db.cursor(row_factory=dict_row).execute(f"{CHANGES} limit %s", values),
+                    db.cursor(row_factory=dict_row).execute(f"{STEPS} limit %s", values),
+                    db.execute(f"{FILE_ROWS} and number > %s limit %s", values),
                 ]
                 db.execute("commit")
             return [cursor.fetchall() for cursor in cursors]
 
-        (state,), lines, rows = self._again(work)
-        if max(len(lines), len(rows)) > most:
+        (state,), changes, steps, rows = self._again(work)
+        if max(len(changes), len(steps), len(rows)) > most:
             return None
         return (
             SpaceState(*state),
-            [(number, bytes(line)) for number, line in lines],
+            [*with_steps(changes, steps)],
             [FileRow(*row) for row in rows],
         )
 
@@ -272,7 +275,7 @@ class SpaceDatabase(Connection):
 
     def text(self, digest: str) -> bytes | None:
         """A text of the history by its SHA-256. None if the space does not have it."""
-        sql = "select body from memoranda.blob where space = %s and sha256 = %s"
+        sql = "select data from memoranda.text where space = %s and sha256 = %s"
         rows = self._rows(sql, self.space, digest)
         if rows:
             return bytes(rows[0][0])
@@ -530,8 +533,8 @@ class SpaceDatabase(Connection):
         self._write(statements, [change for change, _ in changes])
 
     def append(self, change: Change, texts: Mapping[str, bytes]) -> None:
-        """Commit a line of the journal that changes no note, with texts it keeps."""
-        sql = "insert into memoranda.blob (space, sha256, body) values (%s, %s, %s) on conflict do nothing"
+        """Commit a change that changes no note, with texts it keeps."""
+        sql = "insert into memoranda.text (space, sha256, data) values (%s, %s, %s) on conflict do nothing"
         statements = [
             SqlStatement(sql, [self.space, digest, data]) for digest, data in texts.items()
         ]
@@ -540,19 +543,13 @@ class SpaceDatabase(Connection):
     def _write(self, statements: Sequence[SqlStatement], changes: Sequence[Change]) -> None:
         ids = [uuid4() for _ in changes]
         numbers = [change.number for change in changes]
-        lines = [
-            numbers,
-            ids,
-            [parse_stamp(change.time) for change in changes],
-            [change.dump() for change in changes],
+        rows = [
+            of_change(self.space, change, change_id)
+            for change, change_id in zip(changes, ids, strict=True)
         ]
         every_statements = [
             *statements,
-            SqlStatement(
-                "insert into memoranda.journal (space, number, id, at, line) select %s, * from "
-                "unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::bytea[])",
-                [self.space, *lines],
-            ),
+            *chain.from_iterable(rows),
             SqlStatement(
                 "update memoranda.space set last = %s where name = %s and last = %s",
                 [numbers[-1], self.space, numbers[0] - 1],
@@ -600,7 +597,7 @@ class SpaceDatabase(Connection):
         try:
             # Whoever has it, the lost session has ended, so the answer stands
             self.take_lock()
-            sql = "select 1 from memoranda.journal where space = %s and id = %s"
+            sql = "select 1 from memoranda.change where space = %s and id = %s"
             with self._connected() as db:
                 is_there = bool(db.execute(sql, [self.space, id]).fetchall())
         except (Busy, DatabaseRefused):
@@ -608,31 +605,31 @@ class SpaceDatabase(Connection):
         if not is_there:
             raise DatabaseAway(self.server, "the connection was lost")
 
-    def rewrite(self, changes: Iterable[Change]) -> None:
-        """Put these changes in place of the whole journal. The lock must be held."""
-        space = self.space
+    def revise(self, revised: Iterable[Change], removed: Collection[int] = ()) -> None:
+        """Put these changes in place of those with their numbers, and remove others. The lock must
+        be held.
+
+        The space begins a new epoch, and the revised changes are of it: so every replica fetches
+        them, and no others.
+        """
         self._locked_connection  # noqa: B018
         with self._connected() as db, db.transaction():
-            sql = "select number, id from memoranda.journal where space = %s"
-            ids = dict(db.execute(sql, [space]).fetchall())
-            db.execute("delete from memoranda.journal where space = %s", [space])
-            rows = (
-                [
-                    space,
-                    change.number,
-                    ids.get(change.number) or uuid4(),
-                    parse_stamp(change.time),
-                    change.dump(),
-                ]
-                for change in changes
-            )
-            sql = "insert into memoranda.journal (space, number, id, at, line) values (%s, %s, %s, %s, %s)"
-            db.cursor().executemany(sql, rows)
-            db.execute("update memoranda.space set epoch = epoch + 1 where name = %s", [space])
+            sql = "update memoranda.space set epoch = epoch + 1 where name = %s returning epoch"
+            epoch = db.execute(sql, [self.space]).fetchall()[0][0]
+            changes = list(revised)
+            self._remove_changes(db, [*removed, *(change.number for change in changes)])
+            for change in changes:
+                for statement in of_change(self.space, change, uuid4(), epoch):
+                    db.execute(statement.sql, statement.values)
+
+    def _remove_changes(self, db: psycopg.Connection[Any], numbers: Collection[int]) -> None:
+        values = [self.space, [*numbers]]
+        db.execute("delete from memoranda.step where space = %s and change = any(%s)", values)
+        db.execute("delete from memoranda.change where space = %s and number = any(%s)", values)
 
     def sweep(self, wanted_digests: set[str]) -> int:
         """Remove the texts of the history except these. The lock must be held. Returns how many."""
-        sql = "delete from memoranda.blob where space = %s and sha256 <> all(%s)"
+        sql = "delete from memoranda.text where space = %s and sha256 <> all(%s)"
         with self._connected() as db:
             return db.execute(sql, [self.space, [*wanted_digests]]).rowcount
 

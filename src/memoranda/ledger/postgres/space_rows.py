@@ -6,18 +6,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from memoranda.errors import Conflict, DatabaseRefused, Exists
+from memoranda.ledger.change_rows import (
+    CHANGE_COLUMNS,
+    STEP_COLUMNS,
+    change_values,
+    step_values,
+    with_steps,
+)
 from memoranda.sources.step import SET
 
 if TYPE_CHECKING:
     import psycopg
 
+    from memoranda.ledger.change import Change
     from memoranda.ledger.reads import ReadRow
     from memoranda.sources.step import Step
 
 # Rows of notes fetched at once.
 _ROWS = 200
+_STEP_COLUMNS_OF_S = ", ".join(f"s.{column}" for column in f"change, {STEP_COLUMNS}".split(", "))
 
 
 class SpaceState(NamedTuple):
@@ -53,8 +63,22 @@ class FileRow(NamedTuple):
 
 
 FILE_ROWS = "select project, path, kind, body, sha256, link, mode, changed_ns from memoranda.note where space = %s"
-LINES = (
-    "select number, line from memoranda.journal where space = %s and number >= %s order by number"
+CHANGES = (
+    f"select {CHANGE_COLUMNS} from memoranda.change where space = %s and number >= %s "
+    "order by number"
+)
+STEPS = (
+    f"select change, {STEP_COLUMNS} from memoranda.step where space = %s and change >= %s "
+    "order by change, position"
+)
+# Changes that were revised after an epoch.
+_REVISED = (
+    f"select {CHANGE_COLUMNS} from memoranda.change where space = %s and epoch > %s order by number"
+)
+_STEPS_OF_REVISED = (
+    f"select {_STEP_COLUMNS_OF_S} from memoranda.step s join memoranda.change c "
+    "on c.space = s.space and c.number = s.change where s.space = %s and c.epoch > %s "
+    "order by s.change, s.position"
 )
 
 
@@ -69,14 +93,36 @@ class Snapshot:
         """Where the space is."""
         return SpaceState(*self._db.execute(STATE, [self._space]).fetchall()[0])
 
-    def lines(self, since: int) -> Iterator[tuple[int, bytes]]:
-        """The lines of the journal from this number on, the oldest first."""
-        with self._db.cursor("lines") as cursor:
-            cursor.itersize = _ROWS
-            yield from (
-                (number, bytes(line))
-                for number, line in cursor.execute(LINES, [self._space, since])
-            )
+    def changes(self, since: int) -> Iterator[Change]:
+        """The changes from this number on, the oldest first."""
+        yield from self._changes(CHANGES, STEPS, since)
+
+    def revised(self, epoch: int) -> Iterator[Change]:
+        """The changes that were revised after this epoch of the space, the oldest first."""
+        yield from self._changes(_REVISED, _STEPS_OF_REVISED, epoch)
+
+    def _changes(self, changes: str, steps: str, since: int) -> Iterator[Change]:
+        from psycopg.rows import dict_row
+
+        with (
+            self._db.cursor("changes", row_factory=dict_row) as change_cursor,
+            self._db.cursor("steps", row_factory=dict_row) as step_cursor,
+        ):
+            change_cursor.itersize = _ROWS
+            step_cursor.itersize = _ROWS
+            values = [self._space, since]
+            change_cursor.execute(changes, values)
+            step_cursor.execute(steps, values)
+            yield from with_steps(change_cursor, step_cursor)
+
+    def extent(self) -> tuple[int, int]:
+        """The number of the oldest change there is, and how many there are."""
+        sql = (
+            "select coalesce(min(number), 0), count(*) from memoranda.change "
+            "where space = %s and number > 0"
+        )
+        oldest, count = self._db.execute(sql, [self._space]).fetchall()[0]
+        return oldest, count
 
     def places(self, since: int) -> dict[tuple[str, str], str | None]:
         """(project, path) of the files that changed after this number, with SHA-256 or None. -1
@@ -116,6 +162,35 @@ class SqlStatement:
     refused: Callable[[], Exception] | None = None
 
 
+def marks_of(columns: str) -> str:
+    """The marks that the values of these columns take in a statement."""
+    return ", ".join(["%s"] * len(columns.split(",")))
+
+
+_INSERT_CHANGE = (
+    f"insert into memoranda.change (space, id, epoch, {CHANGE_COLUMNS}) "
+    f"values (%s, %s, %s, {marks_of(CHANGE_COLUMNS)})"
+)
+_INSERT_STEP = (
+    f"insert into memoranda.step (space, change, position, {STEP_COLUMNS}) "
+    f"values (%s, %s, %s, {marks_of(STEP_COLUMNS)})"
+)
+
+
+def of_change(
+    space: str, change: Change, change_id: UUID, epoch: int = 0
+) -> Iterator[SqlStatement]:
+    """The SQL that puts a change and its steps into the history.
+
+    epoch: the epoch of the space, if the change takes the place of one with its number.
+    """
+    values = [space, change_id, epoch, *change_values(change)]
+    yield SqlStatement(_INSERT_CHANGE, values)
+    for position, touched in enumerate(change.files):
+        row = [space, change.number, position, *step_values(touched)]
+        yield SqlStatement(_INSERT_STEP, row)
+
+
 def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlStatement]:
     """The SQL that applies one step to the rows."""
     if step.do == SET:
@@ -132,7 +207,7 @@ def of_step(server: str, space: str, number: int, step: Step) -> Iterator[SqlSta
 
     if step.do in ("put", "remove") and step.old is not None and step.kept:
         yield SqlStatement(
-            "insert into memoranda.blob (space, sha256, body) select space, sha256, body "
+            "insert into memoranda.text (space, sha256, data) select space, sha256, body "
             f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
             [*where, step.old.etag],
         )
@@ -227,7 +302,7 @@ def of_row(space: str, number: int, step: Step) -> Iterator[SqlStatement]:
 
     if old is not None and step.kept:
         yield SqlStatement(
-            "insert into memoranda.blob (space, sha256, body) select space, sha256, body "
+            "insert into memoranda.text (space, sha256, data) select space, sha256, body "
             f"from memoranda.note {at} and sha256 = %s on conflict do nothing",
             [*where, old],
         )

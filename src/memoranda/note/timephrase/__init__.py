@@ -25,19 +25,22 @@ from memoranda.errors import (
 )
 from memoranda.note.timephrase import leftovers
 from memoranda.note.timephrase.moments import read_once
-from memoranda.note.timephrase.parts import PARAGRAPH, Part, clusters, parts_of, settled
+from memoranda.note.timephrase.parts import PARAGRAPH, Part, clusters, parts_of, parts_that_count
 from memoranda.note.timephrase.reading import GAP, Clock, Reading, Sentence
-from memoranda.note.timephrase.rules import Recurrence, following
+from memoranda.note.timephrase.rules import Recurrence, next_time_after
 from memoranda.note.timephrase.series import read_series, with_weekday_range
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.values import Unclear
 
 _LONGEST_ADVERB = len("fortnightly")
-__all__ = ["GAP", "Reading", "Recurrence", "following", "read", "read_all", "read_times"]
+__all__ = ["GAP", "Reading", "Recurrence", "next_time_after", "read", "read_all", "read_times"]
 
 
 def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
-    """The one time `text` speaks of. As `read_times`; several times raise AmbiguousTime."""
+    """Read the one time that a text names: "call Bob tomorrow at 3pm".
+
+    See `read_times` for arguments and errors. Several times raise AmbiguousTime.
+    """
     readings = read_times(text, now, zone, day_hour)
     if len(readings) > 1:
         raise AmbiguousTime(readings[0].phrase, sorted({reading.due for reading in readings}))
@@ -45,8 +48,7 @@ def read(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> Reading:
 
 
 def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> list[Reading]:
-    """Read the times after `now` that a text names, in order. Joined times give several: "8am and
-    8pm".
+    """Read the times after `now` that a text names, in order: two for "8am and 8pm".
 
     text: the text.
     now: the present, aware.
@@ -57,7 +59,7 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     UnusedWords if a time word of the text was not used.
     """
     written = Text(text)
-    parts = settled(parts_of(written), written.plain)
+    parts = parts_that_count(parts_of(written), written.plain)
     for part in parts:
         if part.kind == "vague":
             raise VagueTime(written.as_written(part.lexeme.start, part.lexeme.end))
@@ -68,15 +70,15 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
     try:
         readings = _meaning(sentence, clock)
     except AmbiguousTime as refusal:
-        # The words that were left say more than two candidates
+        # To name the words that were not used helps more than to list the possible times
         if isinstance(refusal, UnusedWords):
             unused = ""
         else:
-            unused = _unused(sentence, parts)
+            unused = _unused_words(sentence, parts)
         if unused:
             raise UnusedWords(sentence.phrase, unused) from None
         raise
-    unused = _unused(sentence, parts)
+    unused = _unused_words(sentence, parts)
     if unused:
         raise UnusedWords(sentence.phrase, unused)
     return readings
@@ -85,9 +87,12 @@ def read_times(text: str, now: datetime, zone: tzinfo, day_hour: int = 9) -> lis
 def read_all(
     text: str, now: datetime, zone: tzinfo, day_hour: int = 9
 ) -> list[tuple[tuple[int, int], Reading | TimeRefused]]:
-    """Every group of joined time words with its place in `text` (start, end) and its reading or the
-    reason why not. Arguments as for `read`. A vague word refuses all times of its paragraph (contract
-    001, 6 and 9)."""
+    """Read every group of joined time words in a long text.
+
+    Returns the place (start, end) of each group in `text`, with its reading or the reason why it
+    cannot be read. The arguments are the same as for `read_times`. A vague word such as "soon"
+    refuses all times of its paragraph (contract 001, 6 and 9).
+    """
     written = Text(text)
     clock = Clock(now.astimezone(zone), zone, day_hour)
     groups = _groups(written)
@@ -110,7 +115,7 @@ def _groups(text: Text) -> list[Sentence]:
     """The joined time words of a text that say when."""
     groups = []
     for cluster in clusters(parts_of(text)):
-        parts = [part for part in settled(cluster, text.plain) if not part.is_loose]
+        parts = [part for part in parts_that_count(cluster, text.plain) if not part.is_loose]
         if any(_says_when(part) or part.kind == "vague" for part in parts):
             groups.append(Sentence(text, parts))
     return groups
@@ -143,7 +148,7 @@ def _says_when(part: Part) -> bool:
 
 
 def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
-    """Whether an adverb is about the subject: "send the weekly report every Friday"."""
+    """Whether an adverb only describes the subject: "send the weekly report every Friday"."""
     is_adverb = part.kind == "repeat" and part.link == "apart" and not part.lexeme.value.days
     if not is_adverb or part.lexeme.end - part.lexeme.start > _LONGEST_ADVERB:
         return False
@@ -152,7 +157,10 @@ def _says_nothing(part: Part, parts: Sequence[Part]) -> bool:
 
 
 def _without_time(written: Text, text: str) -> TimeRefused:
-    """The refusal of a text without a time: with the words that may be one and are not read."""
+    """Return the refusal of a text in which no time was found.
+
+    It names words of other languages that may say one, such as "morgen".
+    """
     words = leftovers.foreign_words(written, ())
     if words:
         return UnusedWords(text, words)
@@ -187,7 +195,7 @@ def _readings(sentence: Sentence, clock: Clock) -> list[Reading]:
     return readings
 
 
-def _unused(sentence: Sentence, parts: Sequence[Part]) -> str:
+def _unused_words(sentence: Sentence, parts: Sequence[Part]) -> str:
     """The first words of the text that name a time but were not used, as written. Empty if all were
     used.
 

@@ -16,8 +16,12 @@ from memoranda.note.timephrase.values import Delay
 
 @dataclass
 class Bounds:
-    """When a series starts and ends. `last` is its last day; `length` and `times` count from its
-    first time."""
+    """When a series starts and ends. None stands for what the text does not say.
+
+    first, last: its first and its last day.
+    length: how long it lasts, from its first time on.
+    times: how often it comes, its first time included.
+    """
 
     first: date | None = None
     last: date | None = None
@@ -68,7 +72,8 @@ def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
     """Limit a series by a month: "every Monday in June", "from June", "until June"."""
     year, month = part.lexeme.value
     if year is None:
-        year = today.year + (month < today.month)
+        has_passed = month < today.month
+        year = today.year + 1 if has_passed else today.year
     if part.role != END:
         bounds.first = max(date(year, month, 1), today)
     if part.role != START:
@@ -76,7 +81,10 @@ def _bound_by_month(bounds: Bounds, part: Part, today: date) -> None:
 
 
 def _bound_by_days(bounds: Bounds, sentence: Sentence, today: date) -> None:
-    """From Monday until Friday. "Until next month" is not clear, so a span ends nothing."""
+    """Limit a series by days: "from Monday until Friday".
+
+    Raises AmbiguousTime for "until next month", whose first or last day may be meant.
+    """
     days = [part for part in sentence.parts if part.is_day]
     starts = [part for part in days if part.role in (START, BETWEEN)]
     ends = [part for part in days if part.role == END]

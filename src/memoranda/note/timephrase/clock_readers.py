@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import re
 
-from memoranda.note.timephrase.day_readers import UNCLEAR, WRONG, Reader, Values, named_value
-from memoranda.note.timephrase.numbers import whole
-from memoranda.note.timephrase.values import TimeOfDay
+from memoranda.note.timephrase.day_readers import UNCLEAR, WRONG, Meanings, Reader, named_value
+from memoranda.note.timephrase.numbers import read_whole_number
+from memoranda.note.timephrase.values import Meaning, TimeOfDay
 from memoranda.note.timephrase.words import table
 
 # Minutes of "half past" and the like.
 _MINUTES = {"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 
 
-def read_part(match: re.Match[str], before: str) -> Values:
+def read_part(match: re.Match[str], before: str) -> Meanings:
+    """A part of the day: "in the morning", 下午. All but noon are weak, as they name no hour."""
     short_parts = table("chinese.short_parts")
     if match["zwords"] in short_parts:
         part = short_parts[match["zwords"]]
     else:
         part = named_value(match, "parts")
-    # "noon" is a time alone, "morning" is not
-    if part == "noon":
-        return [("part", part)]
-    return [("part?", part)]
+    return [Meaning("part", part, is_weak=part != "noon")]
 
 
-def read_clock_word(match: re.Match[str], before: str) -> Values:
-    """Noon, midnight, the end of the working day."""
+def read_clock_word(match: re.Match[str], before: str) -> Meanings:
+    """ "noon", "midnight", and "end of day", which is the end of the working day."""
     if match["eod"]:
-        return [("clock", TimeOfDay(18, form="eod"))]
+        return [Meaning("clock", TimeOfDay(18, form="eod"))]
     if match["word"] in ("midnight", "午夜"):
-        return [("clock", TimeOfDay(0, form="midnight"))]
-    return [("clock", TimeOfDay(12))]
+        return [Meaning("clock", TimeOfDay(0, form="midnight"))]
+    return [Meaning("clock", TimeOfDay(12))]
 
 
-def read_clock(match: re.Match[str], before: str) -> Values:
-    """Digits or a word with minutes: 15:30, 3pm, at three thirty."""
+def read_clock(match: re.Match[str], before: str) -> Meanings:
+    """A clock in digits or words: 15:30, 3pm, "at three thirty".
+
+    After a word such as "by" a bare hour is weak: "by 5" may be about five things.
+    """
     groups = match.groupdict()
-    hour = whole(match["h"] or groups["hh"])
-    minute = whole(groups.get("min") or groups.get("spelled") or "0")
+    hour = read_whole_number(match["h"] or groups["hh"])
+    minute = read_whole_number(groups.get("min") or groups.get("spelled") or "0")
     if groups.get("half"):
         return _by_half(match, hour, minute)
     is_soft = groups.get("soft") not in (None, "at")
@@ -51,9 +52,9 @@ def read_clock(match: re.Match[str], before: str) -> Values:
     return _clock(hour, minute, form, second=int(groups.get("s") or 0), is_weak=is_soft)
 
 
-def read_clock_past(match: re.Match[str], before: str) -> Values:
-    """Half past three, ten to nine."""
-    hour = whole(match["h"])
+def read_clock_past(match: re.Match[str], before: str) -> Meanings:
+    """ "half past three", "ten to nine"."""
+    hour = read_whole_number(match["h"])
     if match["past"]:
         minute = _MINUTES[re.sub(r"\s+", "-", match["past"])]
     else:
@@ -64,16 +65,16 @@ def read_clock_past(match: re.Match[str], before: str) -> Values:
     return _clock(hour, minute, "bare")
 
 
-def read_clock_zh(match: re.Match[str], before: str) -> Values:
+def read_clock_zh(match: re.Match[str], before: str) -> Meanings:
     """A number and 点: 三点半, 差五分三点."""
     if not _is_hour(match, before):
         return []
-    hour = whole(match["h"])
-    minute = whole(match["min"] or match["bare"] or "0")
+    hour = read_whole_number(match["h"])
+    minute = read_whole_number(match["min"] or match["bare"] or "0")
     if match["thirty"]:
         minute = 30
     elif match["quarters"]:
-        minute = 15 * whole(match["quarters"])
+        minute = 15 * read_whole_number(match["quarters"])
     if match["lack"]:
         minute = 60 - _lacking_minutes(match["lack"])
         hour = (hour - 1) or 12
@@ -83,8 +84,8 @@ def read_clock_zh(match: re.Match[str], before: str) -> Values:
 def _lacking_minutes(spelled: str) -> int:
     """The minutes before an hour: 差一刻, 差五分."""
     if spelled.endswith("刻"):
-        return 15 * whole(spelled[0])
-    return whole(spelled.rstrip("分"))
+        return 15 * read_whole_number(spelled[0])
+    return read_whole_number(spelled.rstrip("分"))
 
 
 def _is_hour(match: re.Match[str], before: str) -> bool:
@@ -101,35 +102,45 @@ def _is_hour(match: re.Match[str], before: str) -> bool:
     return not before or match["h"].isdigit() or before not in table("chinese.little")
 
 
-def read_clock_unclear(match: re.Match[str], before: str) -> Values:
+def read_clock_unclear(match: re.Match[str], before: str) -> Meanings:
+    """A clock that is read in two ways, such as "half nine"."""
     return UNCLEAR
 
 
-def _by_half(match: re.Match[str], hour: int, minute: int) -> Values:
-    """Read a clock with am or pm.
+def _by_half(match: re.Match[str], hour: int, minute: int) -> Meanings:
+    """Read a clock with am or pm: `3pm` is TimeOfDay(15).
 
-    In a range such as 11-1pm, the first hour may be in the other half of the day. So may a quarter
-    to 12.
+    In two cases the hour is in the other half of the day than the words say: the first hour of a
+    range (11 in 11-1pm is in the morning), and "a quarter to 12pm", which is before noon.
     """
     if not (1 <= hour <= 12 and minute < 60):
         return WRONG
     groups = match.groupdict()
-    until = groups.get("until")
-    is_other_half = (groups.get("to") and hour == 11) or (until and hour % 12 > int(until) % 12)
-    is_afternoon = (match["half"] == "p") != bool(is_other_half)
-    return [("clock", TimeOfDay(hour % 12 + (12 if is_afternoon else 0), minute))]
+    range_end = groups.get("until")
+    begins_before_noon = bool(range_end) and hour % 12 > int(range_end or 0) % 12
+    is_quarter_to_twelve = bool(groups.get("to")) and hour == 11
+    is_other_half = begins_before_noon or is_quarter_to_twelve
+    is_afternoon = (match["half"] == "p") != is_other_half
+    hour_of_day = hour % 12
+    if is_afternoon:
+        hour_of_day += 12
+    return [Meaning("clock", TimeOfDay(hour_of_day, minute))]
 
 
-def _clock(hour: int, minute: int, form: str, *, second: int = 0, is_weak: bool = False) -> Values:
+def _clock(
+    hour: int, minute: int, form: str, *, second: int = 0, is_weak: bool = False
+) -> Meanings:
+    """Make the meaning of a clock. WRONG if no clock shows it; 24:00 is shown.
+
+    form: the form of an hour from 1 to 12 (see TimeOfDay). Other hours are fixed.
+    """
     is_past_midnight = hour == 24 and (minute or second)
     if hour > 24 or minute > 59 or second > 59 or is_past_midnight:
         return WRONG
     if not 1 <= hour <= 12:
         form = "fixed"
     clock = TimeOfDay(hour, minute, second, form)
-    if is_weak:
-        return [("clock?", clock)]
-    return [("clock", clock)]
+    return [Meaning("clock", clock, is_weak)]
 
 
 READERS: dict[str, Reader] = {

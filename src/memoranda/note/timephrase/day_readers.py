@@ -1,4 +1,8 @@
-"""Readers of the shapes that name days, distances in time and zones: a match -> kinds and values."""
+"""Readers of the shapes that name days, distances in time and zones.
+
+A shape of shapes.toml has matched a piece of text. Its reader turns the match into meanings:
+"next Friday" becomes `[Meaning("weekday", Weekday(weeks=1, day=4, is_english_next=True))]`.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +13,47 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import available_timezones
 
-from memoranda.note.timephrase.numbers import HALF, number, whole, whole_or_none
+from memoranda.note.timephrase.numbers import HALF, number, read_whole_number, whole_or_none
 from memoranda.note.timephrase.values import (
     UNIT_SECONDS,
+    CalendarDate,
     Delay,
+    Edge,
     LunarDate,
+    Meaning,
+    Month,
+    MonthEdge,
     NthWeekday,
     Repetition,
+    Span,
     Weekday,
+    Weekend,
 )
 from memoranda.note.timephrase.words import compiled, table, units
 
-Values = list[tuple[str, Any]]
-"""Kinds and values of the lexemes of a match; empty when a closer look says it is no time. A kind
-with `?` is weak.
+Meanings = list[Meaning]
+"""The meanings of one match. Empty if a closer look shows that it names no time.
+
+Two meanings share one place: "tonight" is a day and a part of the day.
 """
-Reader = Callable[[re.Match[str], str], Values]
-"""Takes the match and the character before it ("" after a lexeme); may raise ValueError for no
-time.
+Reader = Callable[[re.Match[str], str], Meanings]
+"""A function of the match and of the character before it.
+
+That character is "" if the time word before ends right there. A reader raises ValueError if the
+match names no time.
 """
-WRONG: Values = [("wrong", None)]
+WRONG: Meanings = [Meaning("wrong", None)]
 """A time word with a value that does not exist, such as 25:00."""
-UNCLEAR: Values = [("unclear", None)]
+UNCLEAR: Meanings = [Meaning("unclear", None)]
 """A time word with two meanings, such as "every second Tuesday"."""
 
 
 def named_value(match: re.Match[str], name: str) -> Any:
-    """The value of the matched `words` or `zwords` in the table `name` of their language."""
+    """Look up the matched words in a table of words.toml.
+
+    name: the table, e.g. `days`. It is looked up in the language of the words: the group `words`
+        holds English ones, `zwords` Chinese ones.
+    """
     if match["words"]:
         return table(f"english.{name}")[" ".join(match["words"].split())]
     return table(f"chinese.{name}")[match["zwords"]]
@@ -45,31 +63,41 @@ _RELATIVE = {"this": 0, "next": 1, "last": -1}
 
 
 def which(spelled: str | None) -> int | None:
-    """How many calendar weeks or months ahead. None if the words do not say."""
+    """Return how many calendar weeks or months ahead the words point, e.g. "next" and 下个 1.
+
+    None if the words do not say, as in "the Friday" or "the coming Friday".
+    """
     spelled = (spelled or "").strip()
     if not spelled or spelled.endswith("the") or spelled == "coming":
         return None
-    return _RELATIVE.get(spelled, spelled.count("下") - spelled.count("上"))
+    # Each 下 is one week on, each 上 one back: 下下周 is the week after next
+    chinese_offset = spelled.count("下") - spelled.count("上")
+    return _RELATIVE.get(spelled, chinese_offset)
 
 
-def read_vague(match: re.Match[str], before: str) -> Values:
-    return [("vague", None)]
+def read_vague(match: re.Match[str], before: str) -> Meanings:
+    """Words without a definite time: "soon", "in a few days"."""
+    return [Meaning("vague", None)]
 
 
-def read_day_part(match: re.Match[str], before: str) -> Values:
-    day, part = named_value(match, "day_parts")
-    return [("day", day), ("part", part)]
+def read_day_part(match: re.Match[str], before: str) -> Meanings:
+    """A word for a day and a part of it: "tonight" is today, in the night."""
+    days_ahead, part = named_value(match, "day_parts")
+    return [Meaning("day", days_ahead), Meaning("part", part)]
 
 
-def read_weekend(match: re.Match[str], before: str) -> Values:
-    return [("weekend", (which(match["which"]), match["which"] == "next"))]
+def read_weekend(match: re.Match[str], before: str) -> Meanings:
+    """ "next weekend", 这周末."""
+    weekend = Weekend(which(match["which"]), is_english_next=match["which"] == "next")
+    return [Meaning("weekend", weekend)]
 
 
-def read_instant(match: re.Match[str], before: str) -> Values:
+def read_instant(match: re.Match[str], before: str) -> Meanings:
+    """A moment as ISO 8601 writes it: 2026-05-07T10:00Z."""
     offset = (match["offset"] or "").upper()
     clock = match["clock"] or match["local"]
     try:
-        return [("instant", datetime.fromisoformat(f"{match['date']}T{clock}{offset}"))]
+        return [Meaning("instant", datetime.fromisoformat(f"{match['date']}T{clock}{offset}"))]
     except ValueError:
         return WRONG
 
@@ -87,31 +115,36 @@ _WORDED_AMOUNTS = (
 )
 
 
-def read_distance(match: re.Match[str], before: str) -> Values:
+def read_distance(match: re.Match[str], before: str) -> Meanings:
     """A delay from now ("in 2 hours", 3天后) or a distance from a named time ("a week from")."""
     groups = match.groupdict()
-    if "over" in groups and not (groups["over"] or groups["after"] or groups["ago"]):
+    # 3天 is a distance only with 过 before it, or with 后 or 前 behind it
+    needs_direction = "over" in groups
+    if needs_direction and not (groups["over"] or groups["after"] or groups["ago"]):
         return []
     amount = read_amount(match["amount"])
     if groups.get("ago") or groups.get("way") == "before":
         amount = Delay(-amount.months, -amount.days, -amount.seconds)
     if "way" in groups:
-        return [("offset", amount)]
+        return [Meaning("offset", amount)]
     if any(amount):
-        return [("delay", amount)]
+        return [Meaning("delay", amount)]
     return WRONG
 
 
-def read_length(match: re.Match[str], before: str) -> Values:
+def read_length(match: re.Match[str], before: str) -> Meanings:
     """How long something lasts: "for 5 days", 连续三天."""
     amount = read_amount(match["amount"] or match["zamount"])
     if any(amount):
-        return [("length", amount)]
+        return [Meaning("length", amount)]
     return WRONG
 
 
 def read_amount(amount: str) -> Delay:
-    """The value of a sum such as "an hour and a half" or 两个半小时. Raises ValueError."""
+    """Return the value of an amount of time, e.g. `Delay(0, 0, 5400)` for "an hour and a half".
+
+    The amount may be a sum: "1 day and 2 hours", 两个半小时. Raises ValueError if it is none.
+    """
     text, halves = _FINAL_HALF.subn("", amount.strip())
     for pattern, spelling in _WORDED_AMOUNTS:
         text = pattern.sub(spelling, text)
@@ -138,6 +171,7 @@ def read_amount(amount: str) -> Delay:
 
 
 def _count(piece: re.Match[str]) -> Fraction:
+    """The number of one piece of an amount: 5/2 for "two and a half" and for 两个半."""
     if piece["half"]:
         count = HALF
     else:
@@ -146,7 +180,11 @@ def _count(piece: re.Match[str]) -> Fraction:
 
 
 def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> Delay:
-    """Half a month is 15 days; the rest of a day is elapsed time."""
+    """Make a delay of whole months, days and seconds.
+
+    Half a month becomes 15 days, a fraction of a day becomes seconds. Raises ValueError for other
+    fractions, such as a third of a month.
+    """
     if months.denominator == 2:
         months -= HALF
         days += 15
@@ -157,86 +195,113 @@ def _delay(months: Fraction, days: Fraction, seconds: Fraction, text: str) -> De
     return Delay(int(months), int(days), int(seconds))
 
 
-def read_workdays(match: re.Match[str], before: str) -> Values:
-    return [("workdays", whole(match["count"] or "1"))]
+def read_workdays(match: re.Match[str], before: str) -> Meanings:
+    """ "in 3 working days"."""
+    return [Meaning("workdays", read_whole_number(match["count"] or "1"))]
 
 
 # Which one of a month; -1 counts from its end.
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
 
 
-def read_nth_weekday(match: re.Match[str], before: str) -> Values:
-    groups = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
+def read_nth_weekday(match: re.Match[str], before: str) -> Meanings:
+    """ "the last Friday of June", "the first Monday of next month", "every second Tuesday of the
+    month".
+
+    The shape has four alternatives, whose groups are numbered from the second on: `nth`, `nth2`,
+    `nth3`, `nth4`. One of them matched.
+    """
+    groups = {name.rstrip("234"): text for name, text in match.groupdict().items() if text}
     spelled = groups["nth"]
     if spelled in _NTH:
         nth = _NTH[spelled]
     else:
+        # 1st to 5th
         nth = int(spelled[0])
-    day = table("english.weekdays")[groups["day"]]
+    weekday = table("english.weekdays")[groups["day"]]
     if groups.get("every"):
-        return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
-    month = table("english.months").get(groups.get("month"))
-    year = groups.get("y")
-    months = which(groups.get("which")) or 0
-    return [("nth_weekday", NthWeekday(nth, day, month, whole_or_none(year), months))]
+        return [Meaning("repeat", Repetition("month", interval_of(match), (weekday,), nth=nth))]
+    day = NthWeekday(
+        nth,
+        weekday,
+        month=table("english.months").get(groups.get("month")),
+        year=whole_or_none(groups.get("y")),
+        months=which(groups.get("which")) or 0,
+    )
+    return [Meaning("nth_weekday", day)]
 
 
-def read_nth_weekday_zh(match: re.Match[str], before: str) -> Values:
+def read_nth_weekday_zh(match: re.Match[str], before: str) -> Meanings:
+    """下个月第二个周五, 每月最后一个周一."""
     if match["last"]:
         nth = -1
     else:
-        nth = whole(match["nth"])
-    day = table("chinese.weekdays")[match["day"]]
+        nth = read_whole_number(match["nth"])
+    weekday = table("chinese.weekdays")[match["day"]]
     if match["every"]:
-        return [("repeat", Repetition("month", interval_of(match), (day,), nth=nth))]
+        return [Meaning("repeat", Repetition("month", interval_of(match), (weekday,), nth=nth))]
     month = whole_or_none(match["m"])
     if month is not None and not 1 <= month <= 12:
         return WRONG
-    return [("nth_weekday", NthWeekday(nth, day, month, None, which(match["which"]) or 0))]
+    day = NthWeekday(nth, weekday, month, months=which(match["which"]) or 0)
+    return [Meaning("nth_weekday", day)]
 
 
 def interval_of(match: re.Match[str]) -> Fraction:
-    """How many units are between two times: every other 2, every N N, 每隔一 2."""
+    """Return the interval of a repetition in its units.
+
+    "every week" is 1, "every other week" 2, "every 3 weeks" 3, 每隔一周 2.
+    """
     groups = match.groupdict()
-    gap = (groups.get("gap") or "").split()
+    gap_words = (groups.get("gap") or "").split()
     count = number(groups.get("count") or "1")
-    if not gap or gap[0] == "week":
+    if not gap_words or gap_words[0] == "week":
         return count
-    if gap[0] == "隔":
-        return count + (count == 1)
-    if gap[0] in ("other", "second"):
+    if gap_words[0] == "隔":
+        # 隔一周 leaves one week out; 隔两周 is said for every second one
+        return count + 1 if count == 1 else count
+    if gap_words[0] in ("other", "second"):
         return Fraction(2)
-    return number(" ".join(word for word in gap if word not in ("weeks", "week", "on")))
+    return number(" ".join(word for word in gap_words if word not in ("weeks", "week", "on")))
 
 
-def read_date(match: re.Match[str], before: str) -> Values:
+# The sign for the beginning of a month in 三月初; all other signs of an edge mean its end.
+_MONTH_BEGINNING = "初"
+
+
+def read_date(match: re.Match[str], before: str) -> Meanings:
+    """A day with its month ("May 7", 2026年5月7日), or the edge of a named month (三月底)."""
     groups = match.groupdict()
     year = whole_or_none(groups["y"])
     if "m" in groups:
-        month = whole(groups["m"])
+        month = read_whole_number(groups["m"])
     else:
         month = table("english.months")[groups["month"]]
     edge = groups.get("edge")
-    if edge and not 1 <= month <= 12:
+    if not edge:
+        return [Meaning("date", (CalendarDate(year, month, read_whole_number(groups["d"])),))]
+    if not 1 <= month <= 12:
         return WRONG
-    if edge:
-        return [("month_edge", (year, month, edge != "初"))]
-    return [("date", ((year, month, whole(groups["d"])),))]
+    return [Meaning("month_edge", MonthEdge(year, month, is_last=edge != _MONTH_BEGINNING))]
 
 
-def read_date_slash(match: re.Match[str], before: str) -> Values:
+def read_date_slash(match: re.Match[str], before: str) -> Meanings:
+    """A date with slashes. 5/7 is 7 May or 5 July, so it has two values; 24/7 is none."""
     first = int(match["a"])
     second = int(match["b"])
     year = match["y"]
     is_round_the_clock = (first, second) == (24, 7)
     if is_round_the_clock or not (0 < first < 32 and 0 < second < 32):
+        # Without a year it is a fraction: 100/50
         if year and year > "1900":
             return WRONG
         return []
     pairs = dict.fromkeys([(first, second), (second, first)])
-    dates = tuple((whole_or_none(year), month, day) for month, day in pairs if month <= 12)
+    dates = tuple(
+        CalendarDate(whole_or_none(year), month, day) for month, day in pairs if month <= 12
+    )
     if dates:
-        return [("date", dates)]
+        return [Meaning("date", dates)]
     return WRONG
 
 
@@ -247,147 +312,174 @@ _AFTER_MONTHDAY = re.compile(
 )
 
 
-def read_monthday(match: re.Match[str], before: str) -> Values:
-    """ "the 3rd" is a day when it follows "on" or "by", or when no name follows it ("the 3rd
-    rock").
+def read_monthday(match: re.Match[str], before: str) -> Meanings:
+    """A day of a month without its name: "on the 3rd", 15号.
+
+    "the 3rd" alone is a day if no noun follows: "the 3rd rock" is none.
     """
-    day = whole(match["d"])
-    if "sure" not in match.groupdict():
+    day = read_whole_number(match["d"])
+    is_chinese = "sure" not in match.groupdict()
+    if is_chinese:
         if 1 <= day <= 31:
-            return [("monthday", day)]
+            return [Meaning("monthday", day)]
         return []
-    rest = match.string[match.end() : match.end() + 20]
-    if not (match["sure"] or _AFTER_MONTHDAY.match(rest)):
+    following_text = match.string[match.end() : match.end() + _LOOKAHEAD_CHARACTERS]
+    has_preposition = bool(match["sure"])
+    if not (has_preposition or _AFTER_MONTHDAY.match(following_text)):
         return []
     if 1 <= day <= 31:
-        return [("monthday", day)]
+        return [Meaning("monthday", day)]
     return WRONG
 
 
+# More of the text than any alternative of _AFTER_MONTHDAY needs.
+_LOOKAHEAD_CHARACTERS = 20
 # How many years from now the Chinese word means.
 _YEARS = {None: 0, "今": 0, "明": 1, "后": 2, "去": -1}
 
 
-def read_edge(match: re.Match[str], before: str) -> Values:
-    """The first or last day of a month or year."""
-    late = match["late"]
-    is_last = bool(late) or (match["edge"] or "").startswith(("end", "last"))
+def read_edge(match: re.Match[str], before: str) -> Meanings:
+    """ "the end of the month", "the first day of next year", "late June"."""
+    late_unit = match["late"]
+    is_last = bool(late_unit) or (match["edge"] or "").startswith(("end", "last"))
     if match["month"]:
-        return [("month_edge", (None, table("english.months")[match["month"]], is_last))]
-    return [("edge", (late or match["unit"], which(match["which"]) or 0, is_last))]
+        month = table("english.months")[match["month"]]
+        return [Meaning("month_edge", MonthEdge(None, month, is_last))]
+    span = Span(late_unit or match["unit"], which(match["which"]) or 0)
+    return [Meaning("edge", Edge(span, is_last))]
 
 
-def read_edge_zh(match: re.Match[str], before: str) -> Values:
+def read_edge_zh(match: re.Match[str], before: str) -> Meanings:
+    """下个月初, 年底."""
     is_last = not (match["start"] or match["ystart"])
     if "月" in match[0]:
-        return [("edge", ("month", which(match["which"]) or 0, is_last))]
-    return [("edge", ("year", _YEARS[match["year"]], is_last))]
+        span = Span("month", which(match["which"]) or 0)
+    else:
+        span = Span("year", _YEARS[match["year"]])
+    return [Meaning("edge", Edge(span, is_last))]
 
 
-def read_month(match: re.Match[str], before: str) -> Values:
-    """A month by its bare name; whether it says when, the words before it tell."""
+def read_month(match: re.Match[str], before: str) -> Meanings:
+    """A month by its bare name. It is weak: the words around it decide whether it says when."""
     if match["month"]:
         month = table("english.months")[match["month"]]
     else:
-        month = whole(match["m"])
+        month = read_whole_number(match["m"])
     if not 1 <= month <= 12:
         return []
-    return [("month?", (whole_or_none(match["y"]), month))]
+    return [Meaning("month", Month(whole_or_none(match["y"]), month), is_weak=True)]
 
 
-def read_weekday(match: re.Match[str], before: str) -> Values:
-    day = match["day"]
+def read_weekday(match: re.Match[str], before: str) -> Meanings:
+    """ "Friday", "next Friday", 下周五. 三周日 counts weeks and names no Sunday."""
+    name = match["day"]
     weeks = which(match["which"])
-    chinese = table("chinese.weekdays")
-    if day in chinese:
+    chinese_weekdays = table("chinese.weekdays")
+    if name in chinese_weekdays:
         is_count = not match["which"] and before and before in "一二两三四五六七八九十几0123456789"
         if is_count:
             return []
-        return [("weekday", Weekday(weeks, chinese[day]))]
+        return [Meaning("weekday", Weekday(weeks, chinese_weekdays[name]))]
     is_next = weeks == 1
-    if day in ("sat", "sun") and not is_next:
-        kind = "weekday?"
-    else:
-        kind = "weekday"
-    return [(kind, Weekday(weeks, table("english.weekdays")[day], is_next))]
+    # "sat" and "sun" are also other words
+    is_weak = name in ("sat", "sun") and not is_next
+    weekday = Weekday(weeks, table("english.weekdays")[name], is_next)
+    return [Meaning("weekday", weekday, is_weak)]
 
 
-def read_weekday_range(match: re.Match[str], before: str) -> Values:
-    """Mon-Fri, 周一到周五: the first weekday and the last."""
+def read_weekday_range(match: re.Match[str], before: str) -> Meanings:
+    """Mon-Fri, 周一到周五. The value is the pair (first weekday, last weekday), 0 for Monday."""
     names = table("english.weekdays") | table("chinese.weekdays")
-    return [("weekday_range", (names[match["first"]], names[match["last"]]))]
+    return [Meaning("weekday_range", (names[match["first"]], names[match["last"]]))]
 
 
-def read_day(match: re.Match[str], before: str) -> Values:
+def read_day(match: re.Match[str], before: str) -> Meanings:
+    """ "today", "tomorrow", 后天. The value is the number of days ahead."""
+    # 今后天天 is "from now on, daily"
     is_part_of_word = match["zwords"] == "后天" and before and before in "之以今"
     if is_part_of_word:
         return []
-    return [("day", named_value(match, "days"))]
+    return [Meaning("day", named_value(match, "days"))]
 
 
-def read_span(match: re.Match[str], before: str) -> Values:
+def read_span(match: re.Match[str], before: str) -> Meanings:
+    """A week, month or year: "next week", 明年. The present one is weak: "this week" alone."""
     groups = match.groupdict()
+    # 一年 is a length
     if "year" in groups and before == "一":
         return []
     if groups.get("after_next"):
-        return [("span", ("week", 2))]
+        return [Meaning("span", Span("week", 2))]
     if groups.get("year"):
         offset = _YEARS[groups["year"]]
     else:
         offset = which(groups["which"]) or 0
     unit = units().get(groups["unit"] or "", "year")
-    return [("span" if offset else "span?", (unit, offset))]
+    return [Meaning("span", Span(unit, offset), is_weak=offset == 0)]
 
 
 # Months of the lunar calendar that have names.
 _LUNAR_MONTHS = {"正": 1, "冬": 11, "腊": 12}
 
 
-def read_lunar(match: re.Match[str], before: str) -> Values:
-    """农历八月十五, 腊月初八, 除夕."""
+def read_lunar(match: re.Match[str], before: str) -> Meanings:
+    """A day of the Chinese calendar: 农历八月十五, 腊月初八, 除夕.
+
+    A yearly one is unclear, as no rule of ours follows that calendar.
+    """
     if match["eve"]:
-        return [("lunar?", LunarDate(12, 0))]
+        return [Meaning("lunar", LunarDate(12, 0), is_weak=True)]
     spelled = match["month"]
     if spelled in _LUNAR_MONTHS:
         month = _LUNAR_MONTHS[spelled]
     else:
-        month = whole(spelled)
-    day = whole(match["day"].replace("廿", "二十").replace("初", ""))
+        month = read_whole_number(spelled)
+    day = read_whole_number(match["day"].replace("廿", "二十").replace("初", ""))
     if not (1 <= month <= 12 and 1 <= day <= 30):
         return WRONG
     year = whole_or_none(match["y"])
     date = LunarDate(month, day, year, bool(match["leap"]))
     if match["every"]:
         return UNCLEAR
-    return [("lunar", date)]
+    return [Meaning("lunar", date)]
 
 
-def read_where(match: re.Match[str], before: str) -> Values:
-    """A city; only right behind a clock it may be its zone."""
-    return [("where?", table("zones.where")[" ".join(match["place"].split())])]
+def read_where(match: re.Match[str], before: str) -> Meanings:
+    """A city. It names a zone only right behind a clock: "9am London"."""
+    return [Meaning("where", table("zones.where")[" ".join(match["place"].split())], is_weak=True)]
 
 
-def read_zone(match: re.Match[str], before: str) -> Values:
-    """A zone named in words, "" for a name of several zones. Abbreviations are weak."""
+def read_zone(match: re.Match[str], before: str) -> Meanings:
+    """A zone: "Europe/Berlin", "UTC+8", "Tokyo time", 北京时间, "CET".
+
+    The value is an IANA name or an offset. It is "" if the words name several zones. An
+    abbreviation is weak.
+    """
     groups = match.groupdict()
     if groups.get("iana"):
         names = {name.lower(): name for name in available_timezones()}
-        return [("zone", names.get(match["iana"], ""))]
+        return [Meaning("zone", names.get(match["iana"], ""))]
     if groups.get("offset"):
-        return [("zone", match["offset"].replace(" ", ""))]
-    for group, kind in (("place", "zone"), ("zplace", "zone"), ("short", "zone?")):
-        if groups.get(group):
-            name = " ".join(match[group].split())
-            is_lone = kind == "zone?" and name in table("zones.lone")
-            if is_lone and not _CLAUSE_END.match(match.string, match.end()):
-                return [(kind, "")]
-            return [(kind, table(f"zones.{_ZONE_TABLES[group]}")[name])]
+        return [Meaning("zone", match["offset"].replace(" ", ""))]
+    for group, table_name in _ZONE_TABLES.items():
+        if not groups.get(group):
+            continue
+        spelled = " ".join(match[group].split())
+        is_weak = group == _ABBREVIATION
+        zone = table(f"zones.{table_name}")[spelled]
+        if is_weak and spelled in table("zones.lone"):
+            # Such an abbreviation is also a word, unless it ends the clause
+            is_at_clause_end = _CLAUSE_END.match(match.string, match.end())
+            zone = zone if is_at_clause_end else ""
+        return [Meaning("zone", zone, is_weak)]
     return []
 
 
-# The end of a clause, which a phrase without context needs after it.
+# The end of a clause, or a word that shows that the abbreviation before it names a zone.
 _CLAUSE_END = re.compile(r"\s*(?:$|[,.;:!?)\n-]|(?:on|today|tomorrow|every|daily)\b)|\s+time\b")
-_ZONE_TABLES = {"place": "places", "zplace": "chinese", "short": "short"}
+_ABBREVIATION = "short"
+# Groups of the shape, each with the table of zones.toml that its words are in.
+_ZONE_TABLES = {"place": "places", "zplace": "chinese", _ABBREVIATION: "short"}
 
 
 READERS: dict[str, Reader] = {

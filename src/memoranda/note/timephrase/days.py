@@ -8,12 +8,20 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import chain
 from typing import Any
 
-from memoranda.note.timephrase.values import DAY_KINDS, Lexeme, NthWeekday, Weekday
+from memoranda.note.timephrase.values import (
+    DAY_KINDS,
+    CalendarDate,
+    Edge,
+    Lexeme,
+    MonthEdge,
+    NthWeekday,
+    Span,
+    Weekday,
+    Weekend,
+)
 
-Span = tuple[str, int]
-"""A calendar week, month or year: its unit and how many on from this one."""
-# The span that may be named with a kind of day word: "Friday of next week".
-_SPAN_OF = {
+# The unit of the span that may be named with a kind of day word: "Friday of next week".
+_SPAN_UNIT_OF = {
     "weekday": "week",
     "weekend": "week",
     "monthday": "month",
@@ -24,14 +32,20 @@ _SATURDAY = 5
 
 
 def wall_time(day: date, clock: time, zone: tzinfo) -> datetime:
-    """The moment a clock on the wall shows `clock` on `day`: the first of two, and where the clock
-    jumps ahead that far after the jump. Raises OverflowError at the ends of the calendar."""
+    """Return the moment at which a clock on the wall of this zone shows `clock` on `day`.
+
+    Where summer time ends, a clock shows some times twice: the first one is returned. Where it
+    begins, 02:30 does not exist: the moment half an hour after the jump is returned. Raises
+    OverflowError at the ends of the calendar.
+    """
     return datetime.combine(day, clock).replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
 
 
 def shifted(day: date, months: int, days: int = 0) -> date:
-    """`day` some months and days later; the end of a shorter month for a day it lacks. Raises
-    OverflowError or ValueError beyond the calendar."""
+    """Return the day some months and days later: a month after 31 January is 28 February.
+
+    Raises OverflowError or ValueError beyond the calendar.
+    """
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError
@@ -41,26 +55,25 @@ def shifted(day: date, months: int, days: int = 0) -> date:
 
 def first_day(span: Span, today: date) -> date:
     """The first day of a week, month or year, counted from the present one."""
-    unit, offset = span
-    if unit == "week":
-        return today + timedelta(days=7 * offset - today.weekday())
-    if unit == "month":
-        return shifted(today.replace(day=1), offset)
-    return date(today.year + offset, 1, 1)
+    if span.unit == "week":
+        return today + timedelta(days=7 * span.offset - today.weekday())
+    if span.unit == "month":
+        return shifted(today.replace(day=1), span.offset)
+    return date(today.year + span.offset, 1, 1)
 
 
 def last_day(span: Span, today: date) -> date:
     """The last day of a week, month or year, counted from the present one."""
-    unit, offset = span
-    return first_day((unit, offset + 1), today) - timedelta(days=1)
+    following_span = Span(span.unit, span.offset + 1)
+    return first_day(following_span, today) - timedelta(days=1)
 
 
 def possible_days(lexemes: Sequence[Lexeme], today: date) -> list[date]:
-    """The days the words of one time may mean, in order: one when they are clear, none without
-    words.
+    """Return the days that the words of one time may mean, in order.
 
-    Words that agree ("Thursday, May 7") give one day; those that contradict each other give the
-    days of all. Raises ValueError for a day that does not exist, OverflowError beyond the calendar.
+    Clear words give one day; no words give none. Words that agree ("Thursday, May 7") give one day,
+    words that contradict each other give the days of all. Raises ValueError for a day that does not
+    exist, OverflowError beyond the calendar.
     """
     choices = _choices([lexeme for lexeme in lexemes if lexeme.kind in DAY_KINDS], today)
     candidates = sorted(set(chain.from_iterable(days for _, days in choices)))
@@ -78,8 +91,14 @@ def _fits(day: date, lexeme: Lexeme, days: list[date]) -> bool:
 
 
 def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[date]]]:
-    """Each day word with its possible days. A span beside a word may tell its week or year."""
-    spans = {lexeme.value[0]: lexeme.value for lexeme in lexemes if lexeme.kind == "span"}
+    """Return each day word with its possible days.
+
+    A span beside a day word is used for its week, month or year: "Friday" and "next week". A span
+    that no word uses counts as its own first day.
+    """
+    spans: dict[str, Span] = {
+        lexeme.value.unit: lexeme.value for lexeme in lexemes if lexeme.kind == "span"
+    }
     used: set[Span] = set()
     choices: list[tuple[Lexeme, list[date]]] = []
     for lexeme in lexemes:
@@ -88,13 +107,13 @@ def _choices(lexemes: Sequence[Lexeme], today: date) -> list[tuple[Lexeme, list[
         if _names_its_span(lexeme):
             span = None
         else:
-            span = spans.get(_SPAN_OF.get(lexeme.kind, ""))
+            span = spans.get(_SPAN_UNIT_OF.get(lexeme.kind, ""))
         if span:
             used.add(span)
         choices.append((lexeme, _days_of(lexeme, span, today)))
     for lexeme in lexemes:
-        is_left = lexeme.kind == "span" and lexeme.value not in used
-        if is_left and not (lexeme.weak and choices):
+        is_unused_span = lexeme.kind == "span" and lexeme.value not in used
+        if is_unused_span and not (lexeme.weak and choices):
             choices.append((lexeme, [first_day(lexeme.value, today)]))
     return choices
 
@@ -104,8 +123,8 @@ def _names_its_span(lexeme: Lexeme) -> bool:
     if lexeme.kind == "weekday":
         return lexeme.value.weeks is not None
     if lexeme.kind == "weekend":
-        return lexeme.value[0] is not None
-    return lexeme.kind == "date" and lexeme.value[0][0] is not None
+        return lexeme.value.weeks is not None
+    return lexeme.kind == "date" and lexeme.value[0].year is not None
 
 
 def _days_of(lexeme: Lexeme, span: Span | None, today: date) -> list[date]:
@@ -121,50 +140,52 @@ def _delayed_day(value: Any, _: Span | None, today: date) -> list[date]:
 
 
 def _weekday(value: Weekday, span: Span | None, today: date) -> list[date]:
-    """Bare: the next one ahead, today's name being ambiguous. Else of a calendar week; "next X"
-    said while this week's is ahead may be either."""
-    weeks = span[1] if span else value.weeks
+    """Return the days that a weekday may mean.
+
+    A bare name is the next such day. If it is today's name, today and the
+    same day of next week are possible. "next Friday" may be this week's as long as that is ahead.
+    """
+    weeks = span.offset if span else value.weeks
     if weeks is None:
         ahead = (value.day - today.weekday()) % 7
         if ahead:
             return [today + timedelta(days=ahead)]
         return [today, today + timedelta(days=7)]
-    day = first_day(("week", weeks), today) + timedelta(days=value.day)
+    day = first_day(Span("week", weeks), today) + timedelta(days=value.day)
     week_before = day - timedelta(days=7)
     if value.is_english_next and not span and week_before > today:
         return [week_before, day]
     return [day]
 
 
-def _weekend(value: tuple[int | None, bool], span: Span | None, today: date) -> list[date]:
+def _weekend(value: Weekend, span: Span | None, today: date) -> list[date]:
     """The next weekend, today included if it is Saturday, or the weekend of a calendar week."""
-    weeks, is_english_next = value
-    if span or weeks is not None:
-        return _weekday(Weekday(weeks, _SATURDAY, is_english_next), span, today)
+    if span or value.weeks is not None:
+        saturday = Weekday(value.weeks, _SATURDAY, value.is_english_next)
+        return _weekday(saturday, span, today)
     return [today + timedelta(days=(_SATURDAY - today.weekday()) % 7)]
 
 
-def _edge(value: tuple[str, int, bool], _: Span | None, today: date) -> list[date]:
-    unit, offset, is_last = value
-    if is_last:
-        return [last_day((unit, offset), today)]
-    return [first_day((unit, offset), today)]
+def _edge(value: Edge, _: Span | None, today: date) -> list[date]:
+    if value.is_last:
+        return [last_day(value.span, today)]
+    return [first_day(value.span, today)]
 
 
-def _month_edge(value: tuple[int | None, int, bool], span: Span | None, today: date) -> list[date]:
+def _month_edge(value: MonthEdge, span: Span | None, today: date) -> list[date]:
     """The first or last day of a named month.
 
     Without a year it is the next such day, today included.
     """
-    year, month, is_last = value
+    year = value.year
     if year is None and span:
-        year = today.year + span[1]
+        year = today.year + span.offset
     if year:
         years = [year]
     else:
         years = [today.year, today.year + 1]
-    days = [date(candidate, month, 1) for candidate in years]
-    if is_last:
+    days = [date(candidate, value.month, 1) for candidate in years]
+    if value.is_last:
         days = [shifted(day, 1, -1) for day in days]
     return [next((day for day in days if day >= today), days[-1])]
 
@@ -193,15 +214,16 @@ def _nth_weekday(value: NthWeekday, _: Span | None, today: date) -> list[date]:
     raise ValueError(value)
 
 
-def _dates(
-    value: Sequence[tuple[int | None, int, int]], span: Span | None, today: date
-) -> list[date]:
-    """The dates (year, month, day), one without a year being the next one. 5/7 may be two; one of
-    several that does not exist is left out."""
+def _dates(value: Sequence[CalendarDate], span: Span | None, today: date) -> list[date]:
+    """Return the dates that a word may mean, in order: 5/7 may be two.
+
+    A date without a year is the next one. If only some of several dates exist, the others are left
+    out. Raises ValueError or OverflowError if none exists.
+    """
     days = []
     for year, month, day in value:
         if year is None and span:
-            year = today.year + span[1]
+            year = today.year + span.offset
         try:
             days.append(next_date(today, day, month) if year is None else date(year, month, day))
         except (ValueError, OverflowError):
@@ -244,12 +266,14 @@ _READERS: dict[str, Callable[[Any, Span | None, date], list[date]]] = {
 
 
 def next_date(today: date, day: int, month: int | None = None) -> date:
-    """The next such day of a month (of every month by default), today included. Raises ValueError
-    for none.
+    """Return the next day with this number, today included, in this month or in any.
+
+    Raises ValueError if there is none, e.g. for 31 June.
     """
     first = today.replace(day=1)
-    # 29 February may be eight years away
-    for months in range(97 if month else 13):
+    # 29 February may be eight years away: 1896 to 1904
+    months_ahead = 8 * 12 if month else 12
+    for months in range(months_ahead + 1):
         candidate = shifted(first, months)
         if month not in (None, candidate.month):
             continue

@@ -10,7 +10,12 @@ from memoranda.note.timephrase.parts import Part, clusters
 from memoranda.note.timephrase.text import Text
 from memoranda.note.timephrase.words import compiled, data_file
 
+# Characters before a time word that are looked at.
 _LONGEST_BEFORE = 60
+# Letters of a word, below which a typing error makes it another word.
+_SHORTEST_MISSPELLED = 5
+# Letters of a name in which two typing errors are forgiven.
+_LONG_NAME = 8
 # A word with its apostrophes and hyphens.
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
@@ -20,19 +25,22 @@ def _patterns(name: str) -> list[re.Pattern[str]]:
 
 
 def beside(text: Text, cluster: Sequence[Part]) -> str:
-    """The words right beside joined parts that make them another time, as written; "" without."""
+    """Return the words right beside joined parts that change their time, as written.
+
+    "the day after" does before "Friday". Empty if there are none.
+    """
     start = cluster[0].start
     end = max(part.end for part in cluster)
-    near = max(0, start - _LONGEST_BEFORE)
+    search_start = max(0, start - _LONGEST_BEFORE)
     patterns = list(data_file("leftovers.toml")["before"])
     if cluster[0].is_day:
         patterns += data_file("leftovers.toml")["before_day"]
     if cluster[0].kind == "clock":
         patterns += data_file("leftovers.toml")["before_clock"]
     for pattern in patterns:
-        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[near:start])
+        match = compiled(rf"(?<![a-z0-9])(?:{pattern})\Z").search(text.plain[search_start:start])
         if match:
-            return text.as_written(near + match.start(), start)
+            return text.as_written(search_start + match.start(), start)
     for pattern in _patterns("after"):
         match = pattern.match(text.plain, end)
         if match:
@@ -41,7 +49,10 @@ def beside(text: Text, cluster: Sequence[Part]) -> str:
 
 
 def number_beside(text: Text, cluster: Sequence[Part]) -> str:
-    """A bare number right beside a day, which may be its hour, as written; "" without."""
+    """Return a bare number right beside a day, as written, since it may be the hour: "Friday 5".
+
+    Empty if there is none.
+    """
     table = data_file("leftovers.toml")
     start = cluster[0].start
     end = max(part.end for part in cluster)
@@ -59,10 +70,11 @@ def number_beside(text: Text, cluster: Sequence[Part]) -> str:
 
 
 def unused_words(text: Text, parts: Sequence[Part]) -> str:
-    """The first time word of a text outside of these parts, as written; "" without.
+    """Return the first time word of a text that was not read, as written. Empty if there is none.
 
-    `parts` are those that were read. Words that are often part of a subject ("Christmas") count
-    where the text names no day, or no clock.
+    parts: the parts that were read.
+
+    A word that is often part of a subject ("Christmas") counts if the text names no day.
     """
     spans: list[tuple[int, int]] = []
     for cluster in clusters(parts):
@@ -91,7 +103,7 @@ def _tables_for(parts: Sequence[Part]) -> list[str]:
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a piece is a part of one of the spans."""
+    """Whether one of the spans contains a piece whole."""
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
@@ -110,7 +122,7 @@ def _foreign() -> frozenset[str]:
 
 
 def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """Time words of other languages, as written; "" without."""
+    """Return the first time word of another language, as written. Empty if there is none."""
     foreign = _foreign()
     for match in _WORD.finditer(text.plain):
         is_foreign = match[0] in foreign and not _is_covered(match.span(), spans)
@@ -125,14 +137,14 @@ def foreign_words(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def unread_script(text: Text) -> str:
-    """The first word in a script whose words are not read here, as written; "" without."""
+    """Return the first word in a script that is not read here, as written. Empty if there is none."""
     for match in re.finditer(data_file("foreign.toml")["scripts"], text.plain):
         return text.as_written(*match.span())
     return ""
 
 
 def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
-    """A word that is nearly a time word, as written; "" without."""
+    """Return a word that is nearly a time word, as written: "tommorow". Empty if there is none."""
     spelling = data_file("leftovers.toml")["spelling"]
     for match in _WORD.finditer(text.plain):
         if _is_covered(match.span(), spans) or match[0] in spelling["correct"]:
@@ -147,14 +159,11 @@ def misspelled_word(text: Text, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def _is_near(word: str, names: Sequence[str]) -> bool:
-    """Whether a word is one letter from one of the names, two of a long one."""
-    if len(word) < 5 or not word.isascii():
+    """Whether a word is one of the names with one typing error, or two in a long name."""
+    if len(word) < _SHORTEST_MISSPELLED or not word.isascii():
         return False
     for name in names:
-        if len(name) >= 8:
-            limit = 2
-        else:
-            limit = 1
+        limit = 2 if len(name) >= _LONG_NAME else 1
         if abs(len(name) - len(word)) <= limit and word[0] == name[0]:
             distance = _distance(word, name)
             if 0 < distance <= limit:
@@ -163,7 +172,10 @@ def _is_near(word: str, names: Sequence[str]) -> bool:
 
 
 def _distance(word: str, name: str) -> int:
-    """The number of letters put in, left out, changed or swapped between two words."""
+    """Return how many letters were added, left out, changed or swapped between two words.
+
+    "tommorow" and "tomorrow" have the distance 2.
+    """
     before: list[int] = []
     row = list(range(len(name) + 1))
     for index, letter in enumerate(word, 1):

@@ -20,8 +20,11 @@ _Shapes = dict[str, list[tuple[str, str]]]
 
 @cache
 def _shapes() -> tuple[_Shapes, re.Pattern[str]]:
-    """The shapes (kind, pattern) by their first word: an English word, a Chinese character, or "0"
-    for digits; and a pattern that finds the next word, digits or character that may begin one."""
+    """Return the shapes by their leads, and a pattern that finds the next possible lead.
+
+    A lead is the English word or the Chinese character that a shape begins with, or "0" for digits:
+    `{"next": [("weekday", "…"), …], "0": …}`. Shapes are looked up by it, so that few are tried.
+    """
     shapes: _Shapes = {}
     for entry in data_file("shapes.toml")["shape"]:
         for lead in _leads(entry["leads"]):
@@ -31,7 +34,10 @@ def _shapes() -> tuple[_Shapes, re.Pattern[str]]:
 
 
 def _leads(names: str) -> list[str]:
-    """The first words (in Chinese, characters) of the names; @table means the names of a table."""
+    """Return the leads that one shape names: `["on", "0"]` for "on 0".
+
+    `@english.months` stands for the first word of each name in that table.
+    """
     leads: dict[str, None] = {}
     for name in names.split():
         if name[0] == "@":
@@ -44,8 +50,12 @@ def _leads(names: str) -> list[str]:
 
 
 def scan(plain: str) -> list[Lexeme]:
-    """The time words of `plain` (see Text) in order, not overlapping. Words such as "tonight" give
-    two lexemes with one place."""
+    """Return the time words of a text in order. They do not overlap.
+
+    A word such as "tonight" gives two lexemes with the same place.
+
+    plain: the text in its plain form (see Text).
+    """
     shapes, starts = _shapes()
     lexemes: list[Lexeme] = []
     end = 0
@@ -66,7 +76,12 @@ def scan(plain: str) -> list[Lexeme]:
 
 
 def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> list[Lexeme]:
-    """The lexemes of a shape at `start`; the one before ends at `end`."""
+    """Return the lexemes of a shape at `start`. Empty if it does not match.
+
+    end: where the lexeme before ends.
+    kind: the name of the reader.
+    pattern: the pattern of the shape.
+    """
     match = compiled(pattern).match(plain, start)
     if not match or not match[0]:
         return []
@@ -76,13 +91,12 @@ def _lexemes_at(plain: str, start: int, end: int, kind: str, pattern: str) -> li
     else:
         before = ""
     try:
-        values = _READERS[kind](match, before)
+        meanings = _READERS[kind](match, before)
     except ValueError:
         return []
     text = match[0]
     last = first + len(text.rstrip())
     first += len(text) - len(text.lstrip())
     return [
-        Lexeme(name.removesuffix("?"), value, first, last, name.endswith("?"))
-        for name, value in values
+        Lexeme(meaning.kind, meaning.value, first, last, meaning.is_weak) for meaning in meanings
     ]

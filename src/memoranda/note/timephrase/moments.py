@@ -17,7 +17,7 @@ from memoranda.note.timephrase.slots import (
     DaySlot,
     clock_slots,
     day_slots,
-    paired,
+    pair_slots,
     without_range_ends,
 )
 
@@ -26,8 +26,10 @@ _LATE = time(18)
 
 
 def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
-    """The times of a sentence without a repetition, in order. Raises TimeRefused, ValueError,
-    OverflowError."""
+    """Return the times of a sentence without a repetition, in order.
+
+    Raises TimeRefused, or ValueError and OverflowError for a day that does not exist.
+    """
     _refuse_unusable(sentence)
     sentence = sentence.without("length", "times")
     offsets = sentence.of("offset")
@@ -36,11 +38,11 @@ def read_once(sentence: Sentence, clock: Clock) -> list[Reading]:
     exact = [part for part in sentence.parts if _is_exact(part)]
     if exact:
         moments = {_exact_moment(part, sentence, clock) for part in exact}
-        rest = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
-        is_today = all(part.kind == "day" and part.lexeme.value == 0 for part in rest)
-        if not is_today:
-            moments |= _moments_beside(sentence, rest, clock)
-        due = _decided(sentence, moments, clock)
+        others = [part for part in sentence.parts if part not in exact and part.kind != "zone"]
+        is_only_today = all(part.kind == "day" and part.lexeme.value == 0 for part in others)
+        if not is_only_today:
+            moments |= _moments_beside(sentence, others, clock)
+        due = _the_one_moment(sentence, moments, clock)
         return [Reading(sentence.phrase, due, is_dated=True, is_explicit=True)]
     return _read_days_and_clocks(sentence, clock)
 
@@ -79,18 +81,21 @@ def _exact_moment(part: Part, sentence: Sentence, clock: Clock) -> datetime:
     return zone.check(wall_time(instant.date(), instant.time(), zone.zone))
 
 
-def _moments_beside(sentence: Sentence, rest: Sequence[Part], clock: Clock) -> set[datetime]:
-    """The moments that the parts beside an exact one name; they must be the same."""
-    if not rest:
+def _moments_beside(sentence: Sentence, others: Sequence[Part], clock: Clock) -> set[datetime]:
+    """Return the moments that the parts beside an exact one name.
+
+    Two ways to say one time give the same moment: "in 2 hours, at 5pm".
+    """
+    if not others:
         return set()
-    loose = [part for part in rest if part.is_loose]
+    loose = [part for part in others if part.is_loose]
     if loose:
         raise sentence.unused(*loose)
-    readings = _read_days_and_clocks(Sentence(sentence.text, rest), clock)
+    readings = _read_days_and_clocks(Sentence(sentence.text, others), clock)
     return {reading.due for reading in readings}
 
 
-def _decided(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
+def _the_one_moment(sentence: Sentence, moments: set[datetime], clock: Clock) -> datetime:
     """The one moment. Raises PastTime when all have passed, AmbiguousTime for several."""
     if not moments:
         raise AmbiguousTime(sentence.phrase)
@@ -141,7 +146,7 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
     zone = NamedZone(sentence, clock)
     if zone.is_named and not clocks:
         raise sentence.unused(*sentence.of("zone"))
-    pairs = paired(days, clocks)
+    pairs = pair_slots(days, clocks)
     if pairs is None:
         raise AmbiguousTime(sentence.phrase)
     is_explicit = _is_explicit(sentence)
@@ -152,7 +157,7 @@ def _read_days_and_clocks(sentence: Sentence, clock: Clock) -> list[Reading]:
         readings.append(
             Reading(
                 sentence.phrase,
-                _decided(sentence, moments, clock),
+                _the_one_moment(sentence, moments, clock),
                 all_day=clock_slot is None,
                 is_dated=is_dated,
                 is_explicit=is_explicit,
@@ -222,12 +227,14 @@ def _without_clock(day: date, is_only: bool, clock: Clock) -> datetime:
 
 
 def _next_showing(hour: Hour, zone: tzinfo, clock: Clock) -> datetime:
-    """The next time a clock shows an hour; the end of the working day is today's."""
+    """Return the next time a clock shows an hour. The end of the working day is always today's."""
     today = clock.now.astimezone(zone).date()
-    ahead = [hour.on(today + timedelta(days=step), zone) for step in (-1, 0, 1)]
     if hour.word == "eod":
-        return ahead[1]
-    for moment in ahead:
+        return hour.on(today, zone)
+    # An hour after midnight of yesterday may be ahead: "1 at night"
+    days = [today + timedelta(days=step) for step in (-1, 0, 1)]
+    moments = [hour.on(day, zone) for day in days]
+    for moment in moments:
         if moment.astimezone(UTC) > clock.now.astimezone(UTC):
             return moment
-    return ahead[-1]
+    return moments[-1]

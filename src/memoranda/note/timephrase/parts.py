@@ -26,11 +26,12 @@ BETWEEN = "between"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A time word at plain[start:end], the words of its role included.
+    """A time word with its place in the sentence: "until Friday" is Friday with the role `end`.
 
-    `role`: "", `start`, `between` or `end` of a range or series, `except`. `link`: how it is joined to the
-    part before, "beside", "and", "or" or "apart". A loose one may be about something else: the
-    "night" of a night shift.
+    start, end: its place in the plain text, the words of its role included.
+    role: `start`, `between` or `end` of a range or series, or `except`. Empty for most words.
+    link: how it is joined to the part before: "beside", "and", "or" or "apart".
+    is_loose: whether it may be about something else, as the "night" of a night shift.
     """
 
     lexeme: Lexeme
@@ -63,7 +64,7 @@ def _ending(name: str) -> re.Pattern[str]:
 
 
 def parts_of(text: Text) -> list[Part]:
-    """The parts of a text in order, weak words that say no time left out."""
+    """Return the time words of a text as parts, in order. Weak words are among them (see `parts_that_count`)."""
     parts: list[Part] = []
     for lexeme in scan(text.plain):
         if parts:
@@ -74,21 +75,21 @@ def parts_of(text: Text) -> list[Part]:
             # The second lexeme of a word such as "tonight"
             parts.append(replace(previous, lexeme=lexeme, link="beside"))
         else:
-            parts.append(_joined(text.plain, previous, lexeme))
+            parts.append(_part_after(text.plain, previous, lexeme))
     return parts
 
 
-def _joined(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
+def _part_after(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
     """A lexeme with its role and its link to the part before."""
     if previous:
         gap_start = previous.end
     else:
         gap_start = 0
     # The words of a role are close by
-    near = max(gap_start, lexeme.start - _LONGEST_ROLE)
-    role, role_start = _role_before(plain[near : lexeme.start])
+    search_start = max(gap_start, lexeme.start - _LONGEST_ROLE)
+    role, role_start = _role_before(plain[search_start : lexeme.start])
     if role:
-        start = near + role_start
+        start = search_start + role_start
     else:
         start = lexeme.start
     link = "apart"
@@ -107,7 +108,10 @@ def _joined(plain: str, previous: Part | None, lexeme: Lexeme) -> Part:
 
 
 def _role_before(gap: str) -> tuple[str, int]:
-    """The role that the words at the end of a gap give, and where they begin."""
+    """Return the role that the words at the end of a gap give, and where they begin.
+
+    "call from " gives (START, 5). Without such words it is ("", 0).
+    """
     for name, role in (
         ("except", EXCEPT),
         ("between", BETWEEN),
@@ -121,7 +125,12 @@ def _role_before(gap: str) -> tuple[str, int]:
 
 
 def _link(plain: str, previous: Part, lexeme: Lexeme, start: int) -> tuple[str, str]:
-    """How a lexeme is joined to the part before, and the role that this gives it."""
+    """Return how a lexeme is joined to the part before, and the role that this gives it.
+
+    start: where the words of its own role begin.
+
+    "5pm" is ("beside", END) after "3pm to", ("or", "") after "3pm or", ("apart", "") elsewhere.
+    """
     gap = plain[previous.end : start]
     whole_gap = plain[previous.end : lexeme.start]
     if PARAGRAPH.search(whole_gap) or "vague" in (previous.kind, lexeme.kind):
@@ -175,9 +184,11 @@ def clusters(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield cluster
 
 
-def settled(parts: Sequence[Part], plain: str) -> list[Part]:
-    """The parts that count. A weak word counts beside a sure one, or where the words before it say
-    that it is a time; a part of the day or a span elsewhere is loose; others say no time.
+def parts_that_count(parts: Sequence[Part], plain: str) -> list[Part]:
+    """Return the parts that count as times.
+
+    A weak word counts beside a sure one, or if the words before it announce a time: "on sat".
+    Elsewhere a part of the day or a span is loose, and other weak words are left out.
     """
     counting: list[Part] = []
     for cluster in clusters(parts):
@@ -191,8 +202,10 @@ def settled(parts: Sequence[Part], plain: str) -> list[Part]:
 
 
 class _Surroundings:
-    """The surroundings of a weak part: its cluster, the other parts of the text, the words before
-    it."""
+    """The surroundings of a weak part, which decide whether it names a time.
+
+    They are the other parts of its cluster and of the text, and the words before it.
+    """
 
     def __init__(self, parts: Sequence[Part], cluster: Sequence[Part], index: int, plain: str):
         self._parts = parts
@@ -202,14 +215,14 @@ class _Surroundings:
         self._plain = plain
 
     def make_sure(self) -> bool:
-        """Whether they make the part one that says a time."""
+        """Whether the part names a time in these surroundings."""
         return _CHECKS.get(self._part.kind, _Surroundings._is_beside_sure)(self)
 
     def _is_beside_sure(self) -> bool:
         return any(not part.lexeme.weak for part in self._neighbours)
 
     def _is_announced(self) -> bool:
-        """Whether it has a role, or a preposition before it."""
+        """Whether the part has a role ("until June") or a preposition before it ("in June")."""
         start = self._part.lexeme.start
         before = self._plain[max(0, start - _LONGEST_ROLE) : start]
         return bool(self._part.role) or bool(_ending("sure").search(before))
@@ -245,8 +258,9 @@ class _Surroundings:
         return has_time and (is_said or _is_clause(self._part, self._plain))
 
     def _check_clock(self) -> bool:
-        """Whether "by 5" means a clock: beside a time, or if the text names a day and no sure
-        clock.
+        """Whether "by 5" means a clock.
+
+        It does beside another time word, or if the text names a day and no sure clock.
         """
         has_day_part = any(part.kind == "part" for part in self._neighbours)
         if self._is_beside_sure() or has_day_part:
@@ -271,7 +285,7 @@ _CHECKS: dict[str, Callable[[_Surroundings], bool]] = {
 
 
 def _is_clause(part: Part, plain: str) -> bool:
-    """Whether a Chinese part of the day is a clause: 明天去医院，下午."""
+    """Whether a Chinese part of the day is a clause of its own: 下午 in 明天去医院，下午."""
     start = part.lexeme.start
     end = part.lexeme.end
     if plain[start:end].isascii():
@@ -284,8 +298,10 @@ def _is_clause(part: Part, plain: str) -> bool:
 
 
 def _linked_again(counting: list[Part], parts: Sequence[Part]) -> list[Part]:
-    """Parts with the links that remain once others are left out: what was joined to a word that is
-    left out, and that to the one before, is joined to that one."""
+    """Return the counting parts with the links that remain when the others are left out.
+
+    If A, B and C are joined and B is left out, C is joined to A. If B was apart from A, so is C.
+    """
     links: list[Part] = []
     remaining = {part.lexeme: part for part in counting}
     pending = ""

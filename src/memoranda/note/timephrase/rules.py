@@ -40,8 +40,16 @@ _PERIODS = 100
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A rule taken apart. `monthdays` may hold -1, the last day of the month; `nth`, of a monthly
-    rule, which of the month's weekdays `days` it is, -1 the last. `until` is a local wall time."""
+    """A rule in its parts.
+
+    freq: `MINUTELY`, `HOURLY`, `DAILY`, `WEEKLY`, `MONTHLY` or `YEARLY`.
+    months: 1 to 12.
+    monthdays: 1 to 31, or -1 for the last day of the month.
+    days: weekdays, 0 for Monday.
+    nth: for a monthly rule, which of these weekdays of the month; -1 is the last.
+    until: the last time, on a local clock.
+    zone_name: the IANA name of the zone of the hours. None means the reader's zone.
+    """
 
     freq: str
     interval: int = 1
@@ -95,17 +103,20 @@ class Recurrence:
 
 
 def parse_rule(text: str) -> Recurrence:
-    """A stored rule taken apart. Raises InvalidInput for anything `read` does not give, e.g. a rule
-    without an hour, of another frequency, or of less than 5 minutes."""
+    """Parse a stored rule: "FREQ=DAILY;BYHOUR=9;BYMINUTE=0".
+
+    Raises InvalidInput for a rule that `read` never gives, e.g. one without an hour, of another
+    frequency, or of less than 5 minutes.
+    """
     try:
-        return _parsed(text)
+        return _parse_rule(text)
     except (KeyError, ValueError, ZoneInfoNotFoundError, OSError):
         raise InvalidInput(
             f'Not a rule of repetition: "{text}". Use e.g. FREQ=DAILY;BYHOUR=9;BYMINUTE=0.'
         ) from None
 
 
-def _parsed(text: str) -> Recurrence:
+def _parse_rule(text: str) -> Recurrence:
     parts = [part.partition("=") for part in text.strip().removeprefix("RRULE:").split(";")]
     values = {key.upper(): value for key, _, value in parts}
     zone_name = values.get("TZID")
@@ -174,9 +185,11 @@ def _numbers(text: str | None, least: int, most: int) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
-def completed(repeat: str, due: datetime) -> str:
-    """A rule written by hand, with what calendars leave to the first time filled in from the local
-    time `due`.
+def complete_rule(repeat: str, due: datetime) -> str:
+    """Complete a rule that a person or a calendar wrote.
+
+    Calendars leave to the first time what they can: "FREQ=WEEKLY" means the weekday and the hour of
+    `due`, a local time. These are added.
     """
     pairs = [part.partition("=") for part in repeat.strip().removeprefix("RRULE:").split(";")]
     values = {key.upper(): value.upper() for key, _, value in pairs}
@@ -193,7 +206,7 @@ def completed(repeat: str, due: datetime) -> str:
     return ";".join([repeat.strip().rstrip(";"), *missing])
 
 
-def following(
+def next_time_after(
     repeat: str, after: datetime, zone: tzinfo, since: datetime | None = None
 ) -> datetime:
     """The first time of a rule strictly after a moment.
@@ -221,8 +234,12 @@ def following(
 
 
 def next_time(rule: Recurrence, after: datetime, zone: tzinfo, since: datetime) -> datetime:
-    """The first time of `rule` after `after`, its periods counted from `since`, in `zone`. Raises
-    InvalidInput when none is left."""
+    """Return the first time of a rule after a moment, in `zone`.
+
+    since: a time of the rule, from which its intervals are counted.
+
+    Raises InvalidInput if no time is left.
+    """
     rule_zone = rule.zone(zone)
     moment: datetime | None
     try:
@@ -264,15 +281,18 @@ def _next_on_calendar(
 
 
 def _rule_days(rule: Recurrence, since: date, after: date) -> Iterator[date]:
-    """The days of the rule in order, from a period before `after` on; months without the day are
-    skipped.
+    """Yield the days of a rule in order, beginning a period before `after`.
+
+    A month without the day is skipped: the 31st of June.
     """
     if rule.freq in ("DAILY", "WEEKLY"):
         yield from _days_by_length(rule, since, after)
         return
-    months = _months(rule, since, after)
-    for year, month in (divmod(month, 12) for month in months if month >= 12):
-        yield from _days_of_month(rule, year, month + 1)
+    for months_since_year_0 in _months(rule, since, after):
+        year, month_index = divmod(months_since_year_0, 12)
+        # There is no year 0
+        if year >= 1:
+            yield from _days_of_month(rule, year, month_index + 1)
 
 
 def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date]:
@@ -289,7 +309,7 @@ def _days_by_length(rule: Recurrence, since: date, after: date) -> Iterator[date
 
 
 def _months(rule: Recurrence, since: date, after: date) -> Iterator[int]:
-    """The months of a monthly or yearly rule, counted from the year 0."""
+    """Yield the months of a monthly or yearly rule, each as the number of months since the year 0."""
     step = rule.interval
     if rule.freq == "MONTHLY":
         start = since.year * 12 + since.month - 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
+from typing import NamedTuple
 
 from memoranda.errors import AmbiguousTime, PastTime
 from memoranda.note.timephrase.bounds import Bounds, bounds_of, repeated_days
@@ -18,11 +19,15 @@ from memoranda.note.timephrase.reading import Clock, NamedZone, Reading, Sentenc
 from memoranda.note.timephrase.rules import SHORTEST, Recurrence, next_time
 from memoranda.note.timephrase.series_readers import WEEKEND_DAYS, days_between
 from memoranda.note.timephrase.slots import ClockSlot, clock_slots
-from memoranda.note.timephrase.values import UNIT_SECONDS, Lexeme, Repetition
+from memoranda.note.timephrase.values import UNIT_SECONDS, CalendarDate, Lexeme, Repetition, Span
 
 _FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _BARE_UNITS = ("week", "month", "year")
-_ALL_DAYS = range(7)
+_ALL_WEEKDAYS = range(7)
+_SATURDAY = 5
+# The last day of a month, as a day of the month.
+_LAST_DAY = -1
+_LEAP_YEAR = 2000
 
 
 def read_series(sentence: Sentence, clock: Clock) -> list[Reading]:
@@ -199,7 +204,10 @@ class _Series:
         return Reading(self._sentence.phrase, due, is_all_day, str(rule))
 
     def _first_time(self, rule: Recurrence) -> datetime:
-        """The first time starts the count of the interval, so it does not wait for one."""
+        """Return the first time of the series, from which its intervals are counted.
+
+        So it is the next time of the rule as if the interval were 1.
+        """
         after = self._clock.now
         first = self._bounds.first
         if first and first > after.date():
@@ -220,8 +228,10 @@ class _Series:
 
 
 def _at_hour(rule: Recurrence, hour: Hour) -> Recurrence | None:
-    """A rule with its hour; an hour after midnight is of the next day. None for dates, which cannot
-    be moved.
+    """Return a rule with its hour, or None if there is no such rule.
+
+    An hour after midnight belongs to the next day: "every Friday night at 1" is Saturday at 1:00. A
+    rule of dates cannot be moved in this way.
     """
     timed = replace(rule, hours=(hour.at.hour,), minutes=(hour.at.minute,))
     if not hour.days or rule.freq == "DAILY":
@@ -246,7 +256,7 @@ def _without_exceptions(sentence: Sentence, rule: Recurrence) -> Recurrence:
         if not excepted:
             raise sentence.unused(part)
         days.update(excepted)
-    remaining = [day for day in rule.days or _ALL_DAYS if day not in days]
+    remaining = [day for day in rule.days or _ALL_WEEKDAYS if day not in days]
     is_of_days = rule.freq == "WEEKLY" or rule == Recurrence("DAILY")
     if not is_of_days or rule.interval != 1 or not remaining:
         raise sentence.unused(*exceptions)
@@ -268,8 +278,13 @@ def _excepted_days(part: Part) -> tuple[int, ...]:
 def _rules(
     repetition: Repetition, day_words: Sequence[Lexeme], first: date | None
 ) -> list[Recurrence]:
-    """The rules, without an hour, of a repetition and the day words beside it; none when a part is
-    missing or two contradict each other."""
+    """Return the rules, without an hour, of a repetition and the day words beside it.
+
+    "every year" and "May 7" give one rule, "every year" and "5/7" two. Empty if a part is missing or
+    two contradict each other.
+
+    first: the first day of the series, if the text names it.
+    """
     plain = Recurrence(
         _FREQUENCIES[repetition.unit],
         int(repetition.interval),
@@ -292,7 +307,10 @@ def _rules(
 
 
 def _rules_of_complete(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
-    """A rule that says its days; beside it a day can only say the same again."""
+    """Return a rule that has its days already.
+
+    A day word beside it can only repeat what it says: "every Friday" and "Friday". Otherwise empty.
+    """
     for lexeme in day_words:
         is_same = (
             lexeme.kind == "weekday"
@@ -316,7 +334,7 @@ def _on_day(plain: Recurrence, day: date) -> Recurrence:
 
 def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recurrence]:
     if [lexeme.kind for lexeme in day_words] == ["weekend"]:
-        return [replace(plain, days=(5,))]
+        return [replace(plain, days=(_SATURDAY,))]
     for lexeme in day_words:
         if lexeme.kind != "weekday" or lexeme.value.weeks is not None:
             return []
@@ -327,38 +345,46 @@ def _rules_of_week(plain: Recurrence, day_words: Sequence[Lexeme]) -> list[Recur
 
 
 def _rules_of_month(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
-    if lexeme.kind == "edge" and lexeme.value[:2] == ("month", 0):
-        return [replace(plain, monthdays=(-1 if lexeme.value[2] else 1,))]
+    if lexeme.kind == "edge" and lexeme.value.span == Span("month", 0):
+        return [replace(plain, monthdays=(_LAST_DAY if lexeme.value.is_last else 1,))]
     if lexeme.kind == "monthday":
         return [replace(plain, monthdays=(lexeme.value,))]
     return []
 
 
 def _rules_of_year(plain: Recurrence, lexeme: Lexeme) -> list[Recurrence]:
-    dates = _dates_of_year(lexeme)
-    return [replace(plain, months=(month,), monthdays=(day,)) for month, day in dates]
+    days = _days_of_year(lexeme)
+    return [replace(plain, months=(day.month,), monthdays=(day.day,)) for day in days]
 
 
-def _dates_of_year(lexeme: Lexeme) -> list[tuple[int, int]]:
-    """The dates (month, day) that a word without a year may mean. Raises ValueError when no year
-    has them.
+class _DayOfYear(NamedTuple):
+    """A day that comes every year. `day` may be _LAST_DAY of the month."""
+
+    month: int
+    day: int
+
+
+def _days_of_year(lexeme: Lexeme) -> list[_DayOfYear]:
+    """Return the days that a word without a year may mean. Empty for other words.
+
+    Raises ValueError if no year has them.
     """
     value = lexeme.value
-    if lexeme.kind == "date" and value[0][0] is None:
-        dates = [(month, day) for _, month, day in value if _is_date(month, day)]
+    if lexeme.kind == "date" and value[0].year is None:
+        dates = [_DayOfYear(date.month, date.day) for date in value if _exists(date)]
         if not dates:
             raise ValueError(value)
         return dates
-    if lexeme.kind == "month_edge" and value[0] is None:
-        return [(value[1], -1 if value[2] else 1)]
-    if lexeme.kind == "edge" and value[:2] == ("year", 0):
-        return [(12, 31) if value[2] else (1, 1)]
+    if lexeme.kind == "month_edge" and value.year is None:
+        return [_DayOfYear(value.month, _LAST_DAY if value.is_last else 1)]
+    if lexeme.kind == "edge" and value.span == Span("year", 0):
+        return [_DayOfYear(12, 31) if value.is_last else _DayOfYear(1, 1)]
     return []
 
 
-def _is_date(month: int, day: int) -> bool:
-    """Whether some year has this day."""
-    return 1 <= month <= 12 and 1 <= day <= monthrange(2000, month)[1]
+def _exists(date: CalendarDate) -> bool:
+    """Whether some year has this day, 29 February included."""
+    return 1 <= date.month <= 12 and 1 <= date.day <= monthrange(_LEAP_YEAR, date.month)[1]
 
 
 def with_weekday_range(sentence: Sentence) -> Sentence:

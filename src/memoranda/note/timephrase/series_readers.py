@@ -8,131 +8,143 @@ from fractions import Fraction
 from memoranda.note.timephrase.day_readers import (
     UNCLEAR,
     WRONG,
+    Meanings,
     Reader,
-    Values,
     interval_of,
 )
-from memoranda.note.timephrase.numbers import whole
-from memoranda.note.timephrase.values import Repetition
+from memoranda.note.timephrase.numbers import read_whole_number
+from memoranda.note.timephrase.values import Meaning, Repetition
 from memoranda.note.timephrase.words import table, units
 
 WORKDAYS = (0, 1, 2, 3, 4)
 WEEKEND_DAYS = (5, 6)
-_LAST = -1
+_SATURDAY = 5
+# The last day of a month, as a day of the month.
+_LAST_DAY = -1
 
 
-def read_yearly(match: re.Match[str], before: str) -> Values:
-    return [("repeat", Repetition("year"))]
+def read_yearly(match: re.Match[str], before: str) -> Meanings:
+    """ "every" before a date, as in "every May 7". The date is read as a time word of its own."""
+    return [Meaning("repeat", Repetition("year"))]
 
 
-def _weekly(match: re.Match[str], days: list[int], is_range: bool) -> Values:
-    if len(days) >= 2 and is_range:
-        days = [*days, *days_between(days[0], days[1])]
-    return [("repeat", Repetition("week", interval_of(match), tuple(sorted(set(days)))))]
+def _weekly(interval: Fraction, weekdays: list[int], *, is_range: bool) -> Repetition:
+    """Make a repetition on some weekdays.
+
+    is_range: whether the first two are the ends of a range: Monday to Friday.
+    """
+    if is_range and len(weekdays) >= 2:
+        weekdays = [*weekdays, *days_between(weekdays[0], weekdays[1])]
+    return Repetition("week", interval, tuple(sorted(set(weekdays))))
 
 
 def days_between(first: int, last: int) -> list[int]:
-    """The weekdays from `first` to `last`, round the end of the week where need be."""
+    """Return the weekdays from `first` to `last`: [5, 6, 0] for Saturday to Monday."""
     return [(first + step) % 7 for step in range((last - first) % 7 + 1)]
 
 
-def read_repeat_days(match: re.Match[str], before: str) -> Values:
-    """Every Monday and Thursday; on Tuesdays."""
-    gap = match.groupdict().get("gap") or ""
-    if gap.strip() == "second" or gap.strip() == "2nd":
+def read_repeat_days(match: re.Match[str], before: str) -> Meanings:
+    """ "every Monday and Thursday", "on Tuesdays". "Mondays are hard" says no time, so is weak."""
+    gap = (match.groupdict().get("gap") or "").strip()
+    if gap in ("second", "2nd"):
         # Every other one, or the second of the month
         return UNCLEAR
     names = table("english.weekdays")
-    days = []
+    weekdays = []
     words = re.findall(r"[a-z]+", match["days"])
     for word in words:
-        day = names.get(word, names.get(word.removesuffix("s")))
-        if day is not None:
-            days.append(day)
+        weekday = names.get(word, names.get(word.removesuffix("s")))
+        if weekday is not None:
+            weekdays.append(weekday)
     is_range = "-" in match["days"] or not {"to", "through"}.isdisjoint(words)
-    values = _weekly(match, days, is_range)
+    repetition = _weekly(interval_of(match), weekdays, is_range=is_range)
     is_bare = "on" in match.groupdict() and match["on"] is None
-    # "Mondays are hard" says no time
-    if is_bare:
-        return [("repeat?", value) for _, value in values]
-    return values
+    return [Meaning("repeat", repetition, is_weak=is_bare)]
 
 
-def read_repeat_zh_week(match: re.Match[str], before: str) -> Values:
+def read_repeat_zh_week(match: re.Match[str], before: str) -> Meanings:
+    """每周一三五, 隔周周五, 每周末."""
     if match["alternate"]:
         interval = Fraction(2)
     elif match["gap"] and match["count"] and match["count"] not in ("一", "1"):
+        # 每隔两周 is every second or every third week
         return UNCLEAR
     else:
         interval = interval_of(match)
     if match["weekend"]:
-        return [("repeat", Repetition("week", interval, (5,)))]
+        return [Meaning("repeat", Repetition("week", interval, (_SATURDAY,)))]
     names = table("chinese.weekdays")
     spelled = re.sub("周|星期|礼拜", "", match["days"])
-    days = [names[char] for char in spelled if char in names]
-    if len(days) >= 2 and any(char in spelled for char in "至到-"):
-        days = [*days, *days_between(days[0], days[1])]
-    return [("repeat", Repetition("week", interval, tuple(sorted(set(days)))))]
+    weekdays = [names[char] for char in spelled if char in names]
+    is_range = any(char in spelled for char in "至到-")
+    return [Meaning("repeat", _weekly(interval, weekdays, is_range=is_range))]
 
 
-def read_repeat_monthly(match: re.Match[str], before: str) -> Values:
+def read_repeat_monthly(match: re.Match[str], before: str) -> Meanings:
+    """ "every month on the 1st and 15th", "the last day of every month", 每月5号."""
     groups = match.groupdict()
     interval = interval_of(match)
     if match["last"]:
-        days = [_LAST]
+        days = [_LAST_DAY]
     elif groups.get("first"):
         days = [1]
     else:
         numbers = re.findall(r"[0-9零〇一二两三四五六七八九十]+", match["list"])
-        days = sorted({whole(number) for number in numbers})
-    if not all(1 <= day <= 31 or day == _LAST for day in days):
+        days = sorted({read_whole_number(number) for number in numbers})
+    if not all(1 <= day <= 31 or day == _LAST_DAY for day in days):
         return WRONG
-    return [("repeat", Repetition("month", interval, monthdays=tuple(days)))]
+    return [Meaning("repeat", Repetition("month", interval, monthdays=tuple(days)))]
 
 
-def read_repeat_adverb(match: re.Match[str], before: str) -> Values:
-    count, unit, part = table("english.adverbs")[match["adverb"]]
-    values: Values = [("repeat", Repetition(unit, Fraction(count)))]
-    if part:
-        return [*values, ("part", part)]
-    return values
+def read_repeat_adverb(match: re.Match[str], before: str) -> Meanings:
+    """ "weekly", "fortnightly", "nightly"; the last also names a part of the day."""
+    count, unit, day_part = table("english.adverbs")[match["adverb"]]
+    repetition = Meaning("repeat", Repetition(unit, Fraction(count)))
+    if day_part:
+        return [repetition, Meaning("part", day_part)]
+    return [repetition]
 
 
-def read_repeat_workdays(match: re.Match[str], before: str) -> Values:
-    """Every weekday. The bare noun is weak: "weekdays are busy"."""
+def read_repeat_workdays(match: re.Match[str], before: str) -> Meanings:
+    """ "every weekday", 工作日. The bare noun is weak: "weekdays are busy"."""
+    # No rule of ours says "every other weekday"
     if match.groupdict().get("gap"):
         return []
     is_bare = match[0] in ("weekdays", "workdays", "工作日")
-    return [("repeat?" if is_bare else "repeat", Repetition("week", Fraction(1), WORKDAYS))]
+    return [Meaning("repeat", Repetition("week", days=WORKDAYS), is_weak=is_bare)]
 
 
-def read_repeat_weekends(match: re.Match[str], before: str) -> Values:
-    return [("repeat", Repetition("week", Fraction(1), WEEKEND_DAYS))]
+def read_repeat_weekends(match: re.Match[str], before: str) -> Meanings:
+    """ "on weekends": both days, while "every weekend" is once."""
+    return [Meaning("repeat", Repetition("week", days=WEEKEND_DAYS))]
 
 
-def read_repeat_unit(match: re.Match[str], before: str) -> Values:
-    """Every day, every 3 hours, every other week, every morning."""
+def read_repeat_unit(match: re.Match[str], before: str) -> Meanings:
+    """ "every day", "every 3 hours", "every other week", "every morning"."""
     unit = match["unit"]
     interval = interval_of(match)
     part = table("english.parts").get(unit)
     if part:
-        return [("repeat", Repetition("day", interval)), ("part", part)]
+        return [Meaning("repeat", Repetition("day", interval)), Meaning("part", part)]
     if unit == "weekend":
-        return [("repeat", Repetition("week", interval, (5,)))]
+        return [Meaning("repeat", Repetition("week", interval, (_SATURDAY,)))]
     if unit.startswith("half"):
-        return [("repeat", Repetition("minute", 30 * interval))]
+        return [Meaning("repeat", Repetition("minute", 30 * interval))]
     # "second" alone is not a unit of an amount.
     name = units().get(unit, unit)
     if name == "fortnight":
-        return [("repeat", Repetition("week", 2 * interval))]
-    return [("repeat", Repetition(name, interval))]
+        return [Meaning("repeat", Repetition("week", 2 * interval))]
+    return [Meaning("repeat", Repetition(name, interval))]
 
 
-def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
+def read_repeat_zh_unit(match: re.Match[str], before: str) -> Meanings:
+    """每天, 每3小时, 隔天, 每晚, 每年年底."""
     if match["year_end"]:
-        return [("repeat", Repetition("year", months=(12,), monthdays=(31,)))]
-    if match["alternate"] or match["daily"]:
-        return [("repeat", Repetition("day", Fraction(2 if match["alternate"] else 1)))]
+        return [Meaning("repeat", Repetition("year", months=(12,), monthdays=(31,)))]
+    if match["alternate"]:
+        return [Meaning("repeat", Repetition("day", Fraction(2)))]
+    if match["daily"]:
+        return [Meaning("repeat", Repetition("day"))]
     unit = match["unit"]
     is_time = unit in ("小时", "钟头", "分钟", "秒钟", "秒", "刻钟")
     is_single = match["count"] in (None, "一", "1")
@@ -143,19 +155,19 @@ def read_repeat_zh_unit(match: re.Match[str], before: str) -> Values:
     if unit == "工作日":
         if interval != 1:
             return []
-        return [("repeat", Repetition("week", interval, WORKDAYS))]
+        return [Meaning("repeat", Repetition("week", interval, WORKDAYS))]
     if unit in "早晚":
         if unit == "早":
             part = "morning"
         else:
             part = "night"
-        return [("repeat", Repetition("day", interval)), ("part", part)]
-    return [("repeat", Repetition(units()[unit], interval))]
+        return [Meaning("repeat", Repetition("day", interval)), Meaning("part", part)]
+    return [Meaning("repeat", Repetition(units()[unit], interval))]
 
 
-def read_times(match: re.Match[str], before: str) -> Values:
+def read_times(match: re.Match[str], before: str) -> Meanings:
     """How often a series comes: "5 times", 共五次. Weak, as it may be about anything."""
-    return [("times?", whole(match["count"] or match["zcount"]))]
+    return [Meaning("times", read_whole_number(match["count"] or match["zcount"]), is_weak=True)]
 
 
 READERS: dict[str, Reader] = {

@@ -13,7 +13,13 @@ from memoranda.note.timephrase.values import Lexeme, TimeOfDay
 
 @dataclass
 class ClockSlot:
-    """A time of day: clocks that say the same one, and the parts of the day with them."""
+    """A time of day: its clocks, and the parts of the day beside them.
+
+    clocks: several only if they agree: "3pm (15:00)".
+    day_parts: "evening" in "8 in the evening".
+    loose_parts: parts of the day elsewhere in the sentence, which must not disagree.
+    position: the index of its first part in the sentence.
+    """
 
     clocks: list[TimeOfDay] = field(default_factory=list)
     day_parts: list[str] = field(default_factory=list)
@@ -34,7 +40,10 @@ class ClockSlot:
 
 @dataclass
 class DaySlot:
-    """A day: the words that name it."""
+    """A day: the words that name it, such as "Thursday, May 7".
+
+    position: the index of its first part in the sentence.
+    """
 
     lexemes: list[Lexeme] = field(default_factory=list)
     position: int = 0
@@ -119,7 +128,7 @@ def _share_parts(slots: list[ClockSlot]) -> None:
             slot.day_parts = before.day_parts
 
 
-def paired(
+def pair_slots(
     days: Sequence[DaySlot], clocks: Sequence[ClockSlot]
 ) -> list[tuple[DaySlot | None, ClockSlot | None]] | None:
     """Pair the clocks with their days. None if that is unclear."""

@@ -24,6 +24,18 @@ DAY_KINDS = frozenset(
 UNIT_SECONDS = {"second": 1, "minute": 60, "quarter": 900, "hour": 3600}
 
 
+class Meaning(NamedTuple):
+    """The value of a time word: `Meaning("weekday", Weekday(1, 4))` for "next Friday".
+
+    kind: the kind of time word, which decides the type of `value`.
+    is_weak: whether it counts only beside another time word, as "June" or "sat" do.
+    """
+
+    kind: str
+    value: Any
+    is_weak: bool = False
+
+
 class Lexeme(NamedTuple):
     """A time word at plain[start:end]. A `weak` one counts only beside another."""
 
@@ -45,8 +57,14 @@ class Delay(NamedTuple):
 
 
 class TimeOfDay(NamedTuple):
-    """A time on a clock. `form`: "bare" hours 1-12 that may be before or after noon, "colon" as
-    9:30 (a part of the day may still move it), "fixed", "midnight" or "eod"."""
+    """A time on a clock.
+
+    form: how sure the hour is.
+        "bare": an hour from 1 to 12 that may be before or after noon, as in "at 3".
+        "colon": written as 9:30, which a part of the day may still move to the evening.
+        "fixed": sure, as 15:30 or 3pm.
+        "midnight", "eod": these two words. "eod" is the end of the working day.
+    """
 
     hour: int
     minute: int = 0
@@ -68,6 +86,58 @@ class Repetition(NamedTuple):
     monthdays: tuple[int, ...] = ()
     months: tuple[int, ...] = ()
     nth: int = 0
+
+
+class Span(NamedTuple):
+    """A week, month or year of the calendar, counted from the present one.
+
+    unit: `week`, `month` or `year`.
+    offset: 0 is the present one, 1 the next, -1 the last.
+    """
+
+    unit: str
+    offset: int
+
+
+class Weekend(NamedTuple):
+    """A weekend.
+
+    weeks: how many weeks ahead. None if the words do not say.
+    is_english_next: English "next weekend", which may mean this week's.
+    """
+
+    weeks: int | None
+    is_english_next: bool
+
+
+class Edge(NamedTuple):
+    """The first or last day of a week, month or year: "the end of next month"."""
+
+    span: Span
+    is_last: bool
+
+
+class MonthEdge(NamedTuple):
+    """The first or last day of a named month: "the end of June". Without `year`, the next one."""
+
+    year: int | None
+    month: int
+    is_last: bool
+
+
+class CalendarDate(NamedTuple):
+    """A day of a month as written. Nobody has checked yet that it exists."""
+
+    year: int | None
+    month: int
+    day: int
+
+
+class Month(NamedTuple):
+    """A named month."""
+
+    year: int | None
+    month: int
 
 
 class NthWeekday(NamedTuple):

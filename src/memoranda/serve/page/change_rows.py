@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from memoranda.documents import differences
+from memoranda.documents.differences import GAP, Difference, Line
 from memoranda.engine import MemorySession
 from memoranda.engine.history import Revision, undone_by_change
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.whereabouts import where_now
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
-from memoranda.serve.page import differences
-from memoranda.serve.page.differences import GAP, Difference, Line
 from memoranda.serve.page.rendering import note_url
 from memoranda.serve.page.visit import HOME
 from memoranda.text.word_diff import SAME, Part

@@ -15,16 +15,17 @@ from typing import Any
 from starlette.responses import Response
 
 from memoranda.clock import parse_stamp
+from memoranda.documents import differences
 from memoranda.engine import MemorySession
-from memoranda.engine.history import Revision
+from memoranda.engine.history import Revision, last_number_before
 from memoranda.engine.refusals import can_undo_run, refused_undos
+from memoranda.engine.review import suspicious_notes
 from memoranda.engine.served import log_of
 from memoranda.engine.whereabouts import where_now
 from memoranda.errors import CannotUndo, InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.ledger.change import Change
 from memoranda.query import Query
-from memoranda.serve.page import differences
 from memoranda.serve.page.calendar import reminder_rows
 from memoranda.serve.page.change_rows import (
     CHANGED,
@@ -135,7 +136,7 @@ def show(visit: Visit) -> Response:
         "today.html",
         days=days,
         summary=_summary(memory),
-        suspicious=len(memory.suspicious_notes()),
+        suspicious=len(suspicious_notes(memory)),
         due=[row for row in reminder_rows(memory) if row.state in ("overdue", "due")],
         listed=_LISTED,
         chips=_chips(visit),
@@ -161,7 +162,7 @@ def _runs(visit: Visit) -> tuple[list[list[Change]], bool]:
     if day:
         begin = start_of_day(memory, day)
         since = begin
-        end = memory.last_number_before(begin + timedelta(days=1)) + 1
+        end = last_number_before(memory, begin + timedelta(days=1)) + 1
         before = min(before, end) if before else end
     runs = memory.log_by_run(
         None,

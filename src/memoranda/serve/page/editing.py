@@ -7,11 +7,11 @@ from typing import Any
 
 from starlette.responses import Response
 
+from memoranda.documents import differences
 from memoranda.engine.telling import author
 from memoranda.errors import InvalidInput
 from memoranda.index.rows import NoteInfo
 from memoranda.note.model import Note
-from memoranda.serve.page import differences
 from memoranda.serve.page.merging import Merge, has_marks, merge
 from memoranda.serve.page.visit import Visit
 

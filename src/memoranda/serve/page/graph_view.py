@@ -15,6 +15,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda.engine import MemorySession
+from memoranda.engine.contents import places_passing
+from memoranda.engine.link_walk import neighbourhood, relations
 from memoranda.index.rows import NoteInfo, NotePlace, day_of
 from memoranda.query import Query
 from memoranda.serve.page.rendering import note_url
@@ -97,7 +99,7 @@ def _whole(visit: Visit, limit: int) -> dict[str, Any]:
     """All notes, or the notes of one cluster. Very many are shown as clusters."""
     memory = visit.memory
     fields = visit.fields
-    all_places = memory.places(query_of(memory, fields))
+    all_places = places_passing(memory, query_of(memory, fields))
     places = _places_in(all_places, fields.get("cluster", ""))
     if _are_clusters(places, fields):
         clusters = _clusters(memory, places, fields)
@@ -117,8 +119,14 @@ def _relations_among(memory: MemorySession, rows: Collection[int]) -> Pairs:
     """The links between these notes. For most of the notes, they are taken from the remembered
     links of all notes."""
     if 2 * len(rows) > memory.stats().total:
-        return _pairs_among(memory.relations(), set(rows), "")
-    return memory.relations(set(rows))
+        return _pairs_among(
+            relations(
+                memory,
+            ),
+            set(rows),
+            "",
+        )
+    return relations(memory, set(rows))
 
 
 def _places_in(all_places: Iterable[NotePlace], cluster: str) -> dict[int, list[str]]:
@@ -166,7 +174,7 @@ def _depth(visit: Visit) -> int:
 
 
 def _around(visit: Visit, infos: Sequence[NoteInfo], limit: int, total: int = 0) -> dict[str, Any]:
-    notes, pairs = visit.memory.neighbourhood(infos, depth=_depth(visit), limit=limit)
+    notes, pairs = neighbourhood(visit.memory, infos, depth=_depth(visit), limit=limit)
     project = visit.fields.get("project")
     notes_shown = [note for note in notes if not project or note.project == project]
     start = {info.row for info in infos}
@@ -191,10 +199,11 @@ def _notes(
         return info.row not in start, -degree[info.row], info.title
 
     notes_shown = sorted(infos, key=importance)[:limit]
-    shown_rows = {info.row for info in notes_shown}
+    # A row of the index would tell how many notes there are that this caller does not see
+    numbers = {info.row: number for number, info in enumerate(notes_shown, 1)}
     nodes = [
         {
-            "id": info.row,
+            "id": numbers[info.row],
             "title": info.title[:_TITLE],
             "url": note_url(info.project, info.path),
             "size": degree[info.row],
@@ -206,9 +215,9 @@ def _notes(
         for info in notes_shown
     ]
     links = [
-        {"from": source, "to": target, "type": name}
+        {"from": numbers[source], "to": numbers[target], "type": name}
         for source, target, name in sorted(pairs)
-        if source in shown_rows and target in shown_rows
+        if source in numbers and target in numbers
     ]
     return {"nodes": nodes, "links": links, "total": total, "clusters": False}
 
@@ -288,7 +297,9 @@ def _links_between(
 ) -> Counter[tuple[str, str]]:
     """How many links lead from a note of one cluster to one of another."""
     between = Counter[tuple[str, str]]()
-    for source, target, name in memory.relations():
+    for source, target, name in relations(
+        memory,
+    ):
         source_cluster = cluster_of.get(source, "")
         target_cluster = cluster_of.get(target, "")
         if not source_cluster or not target_cluster or source_cluster == target_cluster:

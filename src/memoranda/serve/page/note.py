@@ -9,7 +9,9 @@ from urllib.parse import quote
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from memoranda.documents import differences
 from memoranda.engine import MemorySession
+from memoranda.engine.attachments import conventions_of
 from memoranda.engine.history import Revision
 from memoranda.engine.refusals import refused_undos
 from memoranda.engine.telling import Telling
@@ -26,7 +28,7 @@ from memoranda.note.model import (
     MEMORY_PROJECTS,
     Note,
 )
-from memoranda.serve.page import differences, editing, note_actions, used
+from memoranda.serve.page import editing, note_actions, used
 from memoranda.serve.page.change_rows import undone_in
 from memoranda.serve.page.note_text import RENDERED, LinkTargets, as_html
 from memoranda.serve.page.paging import part
@@ -136,7 +138,7 @@ def _openings(visit: Visit, note: Note) -> list[Opening]:
     root = memory.project(note.project).root
     if not root.is_dir():
         return []
-    return openings(memory.conventions(note.project).programs, str(root), note.path)
+    return openings(conventions_of(memory, note.project).programs, str(root), note.path)
 
 
 def _last_used(memory: MemorySession, info: NoteInfo) -> datetime | None:

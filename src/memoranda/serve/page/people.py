@@ -11,6 +11,8 @@ from starlette.responses import Response
 from memoranda import documents
 from memoranda.documents.listed import Listed
 from memoranda.engine import MemorySession
+from memoranda.engine.contents import folders_named, places_passing
+from memoranda.engine.link_walk import count_incoming
 from memoranda.engine.profile import ProfileEntry, profile
 from memoranda.engine.telling import Telling
 from memoranda.errors import InvalidInput, MemorandaError
@@ -71,9 +73,9 @@ def count_people(memory: MemorySession) -> int:
 def _named(memory: MemorySession, kind: str) -> list[NotePlace]:
     """Where the notes of one kind are: by their type, or in a folder of that kind; by title."""
     types, folders = _KINDS[kind]
-    places = memory.places(Query(types=types, archived=False))
-    for project, folder in memory.folders_named(folders):
-        places += memory.places(Query(projects=(project,), folder=folder))
+    places = places_passing(memory, Query(types=types, archived=False))
+    for project, folder in folders_named(memory, folders):
+        places += places_passing(memory, Query(projects=(project,), folder=folder))
     # A memory of such a category is a sentence, not a name
     by_row = {place.row: place for place in places if place.phase is None}
     return sorted(by_row.values(), key=lambda place: (place.title.casefold(), place.row))
@@ -116,7 +118,7 @@ def _names(memory: MemorySession, kind: str, words: str, offset: int, most: int)
     listed, _ = memory.list(Query(ids=ids), limit=0)
     by_id = {info.id: info for info in listed}
     infos = [by_id[identity] for identity in ids if identity in by_id]
-    links = memory.count_incoming(infos, _EDGES)
+    links = count_incoming(memory, infos, _EDGES)
     rows = [documents.reference(info) | {"links": links[info.row]} for info in infos]
     return Listed.part(rows, len(places), offset)
 

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from memoranda import documents
+from memoranda.documents.differences import Line, sides
 from memoranda.engine.review import ReviewItem
 from memoranda.engine.suspicion import KEEP
 from memoranda.engine.telling import author
 from memoranda.errors import Ambiguous, NotFound
 from memoranda.note.model import CATEGORIES, INBOX, Note
-from memoranda.serve.page.differences import Line, sides
 from memoranda.serve.page.questions import open_questions, take_out
 from memoranda.serve.page.visit import HOME, Visit
 from memoranda.text.word_diff import SAME, Part

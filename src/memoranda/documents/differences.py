@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memoranda.engine.history import Revision
@@ -46,11 +46,14 @@ _BOOKKEEPING = (
     "archived_from",
     "kept_from",
     "set_by",
+    "category_by",
     "due_text",
     "all_day",
 )
 # Header keys that memoranda keeps for itself: nobody reads a change of theirs.
 _MACHINERY = frozenset((*_TIMES, *_BOOKKEEPING))
+# A key with this value says no more than a missing one.
+_DEFAULTS = {"scope": "global", "source": "manual"}
 GAP = "…"
 
 Line = list[Part]
@@ -87,6 +90,34 @@ def of_revision(revision: Revision, most: int = _LINES) -> Difference:
     return between(revision.before or "", revision.after or "", most)
 
 
+def joined_moves(revisions: Iterable[Revision]) -> list[Revision]:
+    """The revisions of one change, where a note that only went elsewhere is one of them.
+
+    Such a note was removed at one path and written at another. Both texts have the same id.
+    """
+    kept = []
+    removed: dict[str, Revision] = {}
+    for revision in revisions:
+        identifier = _id_in(revision.before)
+        if revision.after is None and identifier is not None:
+            removed[identifier] = revision
+        else:
+            kept.append(revision)
+    joined = []
+    for revision in kept:
+        source = None
+        if revision.before is None:
+            source = removed.pop(_id_in(revision.after) or "", None)
+        joined.append(revision if source is None else replace(revision, before=source.before))
+    return [*joined, *removed.values()]
+
+
+def _id_in(text: str | None) -> str | None:
+    """The id in the header of a note. None if there is none."""
+    identifier = split(text or "")[0].get("id")
+    return identifier if isinstance(identifier, str) else None
+
+
 def between(before: str, after: str, most: int = _LINES) -> Difference:
     """The differences from `before` to `after`, in at most `most` lines."""
     old_header, old_body = split(before)
@@ -110,10 +141,16 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
 def _properties(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[PropertyChange]:
     changes = []
     for name in dict.fromkeys([*before, *after]):
-        if name in _MACHINERY or before.get(name) == after.get(name):
+        if name in _MACHINERY or _effective(before, name) == _effective(after, name):
             continue
         changes.append(PropertyChange(name, _value(before.get(name)), _value(after.get(name))))
     return changes
+
+
+def _effective(header: Mapping[str, Any], name: str) -> Any:
+    """The value of a key, or its default if the key is missing."""
+    value = header.get(name)
+    return _DEFAULTS.get(name) if value is None else value
 
 
 def _value(value: Any) -> str | None:

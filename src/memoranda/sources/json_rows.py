@@ -1,101 +1,102 @@
-"""The rows of JSON files used in place: how a change of them is made and taken back, and what the
-history has of each.
+"""The rows of JSON files with key-value entries (contract 004, 7): whose namespace each is, what the
+history keeps of it, and how a change of rows is taken back.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from memoranda.clock import parse_stamp
-from memoranda.engine.in_place import Blocked, InPlaceChange
-from memoranda.engine.session import HomeSession
-from memoranda.engine.undo import PASSING
-from memoranda.errors import CannotUndo, StorageError
-from memoranda.ledger.change import Change, Touched
-from memoranda.ledger.lines import KeptLines
-from memoranda.note.entry import PROJECT as KV_PROJECT
-from memoranda.sources.files import reason
-from memoranda.sources.json_files import JsonFiles, OpenRows, Row, RowEdit, namespace_in
-from memoranda.sources.locked_file import CannotReplace
+from memoranda.sources.line_change import KeptLines
+from memoranda.sources.source import NotKept
 
+Row = dict[str, Any]
+
+META = "_meta.json"
+PASSING = "the text of an entry with a time to live is not kept"
+_META_NAMESPACE = "_meta_"
+# Signs that agent-memory replaces in the names of its files.
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
+EXTENSION = ".json"
+# Characters of a file's name without its extension; with it, what file systems take
+_LONGEST = 250
 # The fields of a row with a time to live that the history keeps.
 _OF_PASSING = ("key", "namespace", "created_at", "expires_at")
 # The fields of a row that recalls change.
 _COUNTED = ("accessed_at", "access_count")
 
 
-def row_name(files: JsonFiles, row: Row, stem: str) -> str:
-    """The ledger's name of an entry. It changes when the entry is written again."""
-    parts = (str(files.root), namespace_in(row, stem), row["key"], str(row.get("created_at")))
-    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def row_change(
-    session: HomeSession, files: JsonFiles, path: str, undoes: int | None = None
-) -> InPlaceChange:
-    """A change of a folder of JSON files, listed under a path in it."""
-    return InPlaceChange(session, KV_PROJECT, path, os.path.realpath(files.root), undoes)
-
-
-def write_rows(rows: OpenRows, edit: RowEdit, change: InPlaceChange) -> None:
-    """Bring an edit into the file and the history. Raises OSError, ValueError for what JSON cannot
-    say.
+def stem_of(namespace: str) -> str:
+    """The name, without `.json`, of the file for a namespace; several namespaces can come to the
+    same.
     """
-    lines = rows.line_change(edit, _history_line)
-    try:
-        change.write(edit.verb, lines)
-    except CannotReplace as error:
-        # Written in place, the history would get the whole file, with texts it may not keep
-        raise error.cause from None
+    stem = _UNSAFE.sub("_", namespace)[:_LONGEST]
+    if stem + EXTENSION == META:
+        return _META_NAMESPACE
+    return stem
 
 
-def take_back_rows(
-    session: HomeSession, change: Change, touched: Touched, kept_lines: KeptLines, blocked: Blocked
-) -> Change | None:
-    """Take back a change of rows. Returns the undo, or None if nothing had to change.
-
-    Raises CannotUndo, StorageError.
+def namespace_in(row: Row, stem: str) -> str:
+    """The namespace of a row in the file `stem`; a field of that name that means another file is
+    not ours.
     """
-    files = JsonFiles(Path(touched.root))
-    stem = os.path.basename(touched.file).removesuffix(".json")
-    undo = row_change(session, files, change.path, undoes=change.number)
-    try:
-        with undo.writing(), files.changing(stem, make=True) as rows:
-            edit = _RowUndo(change, rows.content.rows, stem).edit(kept_lines)
-            if edit is None:
-                raise blocked(change.project, change.path)
-            write_rows(rows, edit, undo)
-            returned = list(chain.from_iterable(edit.inserted.values()))
-            changed = [*(rows.content.rows[number] for number in edit.gone), *returned]
-            names = [row_name(files, row, stem) for row in changed]
-            session.engine.reads.restart(*names)
-    except OSError as error:
-        raise StorageError(touched.file, reason(error)) from None
-    except ValueError:
-        raise CannotUndo(f"{touched.file} holds no entries any more", f"#{change.number}") from None
-    return undo.made
+    namespace = row.get("namespace")
+    if isinstance(namespace, str) and namespace and stem_of(namespace) == stem:
+        return namespace
+    return stem
 
 
-class _RowUndo:
+@dataclass(slots=True)
+class RowEdit:
+    """The changes to the rows of a file, by their numbers from 0.
+
+    `gone`: the rows that go. `inserted`: rows that come before the row of a number. `added`: rows
+    that come at the end.
+    """
+
+    verb: str
+    gone: set[int] = field(default_factory=set)
+    inserted: dict[int, list[Row]] = field(default_factory=dict)
+    added: list[Row] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.inserted or self.added)
+
+    @property
+    def coming(self) -> list[Row]:
+        """The rows that come, in their order."""
+        inserted = (self.inserted[number] for number in sorted(self.inserted))
+        return [*chain.from_iterable(inserted), *self.added]
+
+    def applied(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows after it."""
+        after: list[Row] = []
+        for number, row in enumerate(rows):
+            after += self.inserted.get(number, ())
+            if number not in self.gone:
+                after.append(row)
+        after += self.inserted.get(len(rows), ())
+        return after + self.added
+
+
+class RowUndo:
     """Takes back a change of rows in a file that has `rows` now."""
 
-    def __init__(self, change: Change, rows: Sequence[Row], stem: str):
-        self._change = change
+    def __init__(self, rows: Sequence[Row], stem: str):
         self._rows = rows
         self._stem = stem
 
     def edit(self, kept_lines: KeptLines) -> RowEdit | None:
         """The edit that takes the change back.
 
-        None if a row has changed since, or if its place is taken. Raises CannotUndo if the history
-        has no text of the row.
+        None if a row has changed since, or if its place is taken. Raises NotKept if the history has
+        no text of the row.
         """
         edit = RowEdit("undo")
         if not self._remove_added(edit, kept_lines):
@@ -104,7 +105,7 @@ class _RowUndo:
         returning = [(number, row) for number, row in gone if not _is_passing(row)]
         is_replaced_gone = bool(kept_lines.added) and len(returning) < len(gone)
         if is_replaced_gone or not (returning or edit.gone):
-            raise CannotUndo(PASSING, f"#{self._change.number}")
+            raise NotKept(PASSING)
         if any(self._is_taken(row, edit.gone) for _, row in returning):
             return None
         self._insert(edit, returning)
@@ -124,8 +125,8 @@ class _RowUndo:
         staying = [number for number in range(len(self._rows)) if number not in edit.gone]
         for before, (number, row) in enumerate(returning):
             # Those returned before this one are not in the file yet
-            at = number - before
-            place = staying[at] if at < len(staying) else len(self._rows)
+            slot_index = number - before
+            place = staying[slot_index] if slot_index < len(staying) else len(self._rows)
             edit.inserted.setdefault(place, []).append(row)
 
     def _number_of(self, kept_row: Row, taken: Collection[int]) -> int | None:
@@ -145,11 +146,11 @@ class _RowUndo:
 
 
 def _is_passing(row: Row) -> bool:
-    """Whether a row had a time to live, so that the history has no value of it."""
+    """Whether a row had a time to live. The history has no value of such a row."""
     return moment_of(row.get("expires_at")) is not None
 
 
-def _history_line(row: Row) -> bytes:
+def history_line(row: Row) -> bytes:
     """A row as the history keeps it."""
     if _is_passing(row):
         row = {name: row[name] for name in _OF_PASSING if name in row}
@@ -165,6 +166,7 @@ def _is_same(kept_row: Row, row: Row) -> bool:
 
 
 def is_entry(row: Row, stem: str, namespace: str, key: str) -> bool:
+    """Whether a row of the file `stem` is the entry of a key in a namespace."""
     return row["key"] == key and namespace_in(row, stem) == namespace
 
 

@@ -61,7 +61,9 @@ def test_vectors_that_are_no_model_s_are_called_a_stand_in(tmp_path):
     }
     assert {(figure["pipeline"], figure["budget_ms"]) for figure in figures} == {
         ("memoranda", 3),
+        ("memoranda", 12),
         ("memoranda + wee", 15),
+        ("memoranda + wee", 40),
         ("fts5 porter, OR", None),
     }
     assert "Vectors are a stand-in" in remarks

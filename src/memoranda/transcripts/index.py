@@ -18,6 +18,10 @@ VERSION = 1
 _BUSY_SECONDS = 5.0
 # Turns that are ranked closely.
 _CANDIDATES = 400
+_NEW_TURN = (
+    "insert into turn (id, session, exchange, kind, time, position, mark) "
+    "values (?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class SourceRow(NamedTuple):
@@ -292,7 +296,7 @@ class TraceIndex:
             rows.append((id, session, exchange, turn.kind, turn.time, turn.position, turn.mark))
             if turn.words:
                 words.append((id, turn.words))
-        self._database.executemany("insert into turn values (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._database.executemany(_NEW_TURN, rows)
         self._database.executemany("insert into turn_fts (rowid, words) values (?, ?)", words)
         return ids
 
@@ -317,7 +321,7 @@ class TraceIndex:
                 ),
             )
             self._database.executemany(
-                "insert or ignore into anchor values (?, ?)",
+                "insert or ignore into anchor (term, lesson) values (?, ?)",
                 [(term, written.lastrowid) for term in lesson.terms],
             )
 
@@ -558,7 +562,7 @@ class TraceIndex:
     def note_successes(self, times: dict[int, int]) -> None:
         """Write down when commands, by their hashes, worked for the last time."""
         self._database.executemany(
-            "insert into success values (?, ?)"
+            "insert into success (term, time) values (?, ?)"
             " on conflict (term) do update set time = max(time, excluded.time)",
             times.items(),
         )
